@@ -1,52 +1,185 @@
 // `mcp-host add`: one more tool, resource, prompt or plugin in a project, with its test, as the project writes its own.
-import { join, relative } from 'node:path'
+
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, dirname, extname, join, posix, relative, resolve } from 'node:path'
+import { glob, isDynamicPattern } from 'tinyglobby'
 import { printable } from '../client/text.ts'
-import { StartError } from '../core/http/errors.ts'
+import { sourceOf } from '../core/config/define-config.ts'
 import { installLine } from '../core/http/optional-packages.ts'
-import { nearest } from '../core/mcp/nearest.ts'
-import { addedFiles, isKind, KINDS, type Kind } from './add/added-files.ts'
-import { findProject, isServed } from './add/project.ts'
-import type { CommandContext } from './context.ts'
-import { assertFree, writeNew } from './init/write-new.ts'
+import { utf8Text } from '../core/http/utf8-text.ts'
+import { isObject } from '../core/index.ts'
+import { readConfig } from './config.ts'
+import { type CommandContext, usage } from './context.ts'
+import { capitalize, readTemplate, toIdentifier } from './init/project-files.ts'
+import { assertFree, type NewFiles, writeNew } from './init/write-new.ts'
+import { nearestHint } from './text.ts'
 import { CONFIG_OPTION, defineVerb } from './verb.ts'
+
+interface Project {
+  readonly folder: string
+  readonly configName: string
+  readonly extension: '.ts' | '.js' | '.mjs'
+  readonly runner: TestRunner
+  readonly packages: ReadonlySet<string>
+  readonly toolsets: ReadonlyMap<string, readonly string[]>
+}
+
+type TestRunner = 'node:test' | 'vitest' | 'mocha'
+
+function toolsetsOf(config: unknown): Map<string, string[]> {
+  const toolsets = isObject(config) && isObject(config['toolsets']) ? config['toolsets'] : {}
+  return new Map(
+    Object.entries(toolsets).map(([name, toolset]) => [
+      name,
+      [sourceOf(toolset)].flat().filter((entry): entry is string => typeof entry === 'string'),
+    ]),
+  )
+}
+
+/** A project of TypeScript may have a config in YAML. */
+function extensionOf(folder: string, configName: string, sources: readonly string[]): Project['extension'] {
+  const used = [...sources, configName].map(name => extname(name))
+  const found = used.find((extension): extension is Project['extension'] => /^\.(?:ts|js|mjs)$/.test(extension))
+  return found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
+}
+
+function packagesOf(folder: string): ReadonlySet<string> {
+  try {
+    const manifest: unknown = JSON.parse(utf8Text(readFileSync(join(folder, 'package.json'), 'utf8')))
+    if (!isObject(manifest)) return new Set()
+    const { dependencies, devDependencies } = manifest
+    return new Set([dependencies, devDependencies].flatMap(list => (isObject(list) ? Object.keys(list) : [])))
+  } catch {
+    return new Set()
+  }
+}
+
+const runnerOf = (packages: ReadonlySet<string>): TestRunner =>
+  (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
+
+async function findProject(context: CommandContext, config: string | undefined): Promise<Project> {
+  const loaded = await readConfig({ config }, context)
+  const folder = dirname(resolve(context.cwd, loaded.file))
+  const configName = basename(loaded.file)
+  const toolsets = toolsetsOf(loaded.config)
+  const extension = extensionOf(folder, configName, [...toolsets.values()].flat())
+  const packages = packagesOf(folder)
+  return { folder, configName, extension, runner: runnerOf(packages), packages, toolsets }
+}
+
+/** The folder of such files: the one of that name in the paths of the toolsets, or the name itself. */
+function folderFor({ toolsets, folder }: Project, name: string): string {
+  const folders = [...toolsets.values()].flat().map(source => dirname(relative(folder, resolve(folder, source))))
+  const own = folders
+    .map(path => path.replaceAll('\\', '/'))
+    .find(path => basename(path) === name && !isDynamicPattern(path))
+  return own === undefined || own.startsWith('..') ? name : own
+}
+
+async function isServed({ toolsets, folder }: Project, file: string): Promise<boolean> {
+  const sources = [...toolsets.values()].flat()
+  const paths = sources.filter(source => !isDynamicPattern(source)).map(source => resolve(folder, source))
+  const found = await glob(
+    sources.filter(source => isDynamicPattern(source)),
+    { cwd: folder, absolute: true },
+  )
+  return [...paths, ...found].map(path => resolve(path)).includes(resolve(folder, file))
+}
+
+const KINDS = ['tool', 'resource', 'prompt', 'plugin'] as const
+type Kind = (typeof KINDS)[number]
+const isKind = (text: string): text is Kind => (KINDS as readonly string[]).includes(text)
+
+const NODE_TEST = "import { test } from 'node:test'"
+const RUNNERS: Readonly<Record<TestRunner, string>> = {
+  'node:test': NODE_TEST,
+  vitest: "import { test } from 'vitest'",
+  mocha: "import { it as test } from 'mocha'",
+}
+
+interface Added {
+  readonly files: NewFiles
+  readonly main: string
+  readonly use: string
+}
+
+/** Removes what would make the file hidden, a path or a declaration file. */
+const fileNameOf = (name: string): string => name.replace(/^[^A-Za-z0-9]+/, '').replaceAll('.', '-')
+
+function useOf(kind: Kind, identifier: string, main: string, { configName, toolsets }: Project): string {
+  const isJson = configName.endsWith('.json')
+  const quote = (text: string) => (isJson ? `"${text}"` : `'${text}'`)
+  if (kind !== 'plugin') {
+    const [toolset = 'main'] = toolsets.keys()
+    const sources = [...(toolsets.get(toolset) ?? []), `./${main}`].map(quote).join(', ')
+    const key = isJson ? quote(toolset) : toolset
+    return `No toolset of ${configName} takes it yet. Put it in there, such as:\n  ${key}: [${sources}]`
+  }
+  const told = `${configName} does not know it yet. Put it in there:`
+  if (/\.(?:json|ya?ml)$/.test(configName))
+    return `${told}\n  under plugins:  ${isJson ? quote(`./${main}`) : `./${main}`}: {}`
+  const lines = [
+    `at the top:     import { ${identifier} } from './${main}'`,
+    `under plugins:  ${identifier}: ${identifier}(),`,
+  ]
+  return `${told}\n${lines.map(line => `  ${line}`).join('\n')}`
+}
+
+function addedFiles(kind: Kind, name: string, project: Project): Added {
+  const { extension, runner } = project
+  const identifier = toIdentifier(name, kind)
+  const file = fileNameOf(name)
+  const main = posix.join(folderFor(project, `${kind}s`), `${file}${extension}`)
+  const test = posix.join('test', `${file}.${kind}.test${extension}`)
+  const replaced = [
+    ['ExampleName', capitalize(identifier)],
+    ['exampleName', identifier],
+    ['example_name', name],
+    [NODE_TEST, RUNNERS[runner]],
+    [`'./${kind}.ts'`, `'${posix.relative('test', main)}'`],
+  ] as const
+  const isScript = extension !== '.ts'
+  const template = kind === 'plugin' && isScript ? 'add/js/plugin.js' : `add/${kind}.ts`
+  const testText = readTemplate(`add/${kind}.test.ts`, replaced)
+  const files = new Map([
+    [main, readTemplate(template, replaced)],
+    [test, isScript ? testText.replace(/^ *\/\/ @ts-expect-error.*\n/m, '') : testText],
+  ])
+  return { files, main, use: useOf(kind, identifier, main, project) }
+}
 
 /** MCP 2025-11-25, "Tool Names"; the same for the others. */
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
 function readKind(kind: string): Kind {
   if (isKind(kind)) return kind
-  const near = nearest(kind, KINDS)
-  const hint = near === undefined ? '' : `; did you mean "${near}"?`
-  throw new StartError(`"${printable(kind)}" cannot be added: ${KINDS.join(', ')}${hint}`, { exitCode: 2 })
+  throw usage(`"${printable(kind)}" cannot be added: ${KINDS.join(', ')}${nearestHint(kind, KINDS)}`)
 }
 
 function checkName(kind: Kind, name: string): void {
   if (NAME.test(name) && /[A-Za-z0-9]/.test(name)) return
   const fits = 'a name has 1 to 128 letters A to Z and a to z, digits, _, - and .'
-  throw new StartError(`"${printable(name, 150)}" is no name of a ${kind} that all clients take: ${fits}`, {
-    exitCode: 2,
-  })
+  throw usage(`"${printable(name, 150)}" is no name of a ${kind} that all clients take: ${fits}`)
 }
 
-/** Refuses a name under which another plugin is known. */
 async function checkPluginName(name: string): Promise<void> {
   const { builtInPlugins } = await import('../plugins/index.ts')
   if (!Object.hasOwn(builtInPlugins, name)) return
-  throw new StartError(`"${name}" is a plugin of mcp-host's own: choose another name`, { exitCode: 2 })
+  throw usage(`"${name}" is a plugin of mcp-host's own: choose another name`)
 }
 
-/** What of mcp-host's optional packages the test of such a file needs: that of a plugin calls a host. */
 const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextprotocol/client'] : [])
 
 async function add(
   { config }: { config?: string },
   [kindText = '', name = '']: readonly string[],
-  { cwd, print }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
+  const { cwd, print } = context
   const kind = readKind(kindText)
   checkName(kind, name)
   if (kind === 'plugin') await checkPluginName(name)
-  const project = await findProject(cwd, config)
+  const project = await findProject(context, config)
   const { files, main, use } = addedFiles(kind, name, project)
   assertFree(project.folder, files.keys(), `Choose another name: mcp-host add ${kind} NAME`)
   writeNew(project.folder, files)

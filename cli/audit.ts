@@ -11,8 +11,8 @@ import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
 import { createDisguise } from '../core/mcp/disguise.ts'
 import { keySigner } from '../plugins/audit/chain.ts'
 import { type Broken, type ChainReport, verifyTrail } from '../plugins/audit/verify-trail.ts'
-import type { CommandContext } from './context.ts'
-import { createEnvFiles } from './env-file.ts'
+import { loadEnvFiles } from './config.ts'
+import { type CommandContext, usage } from './context.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -31,21 +31,15 @@ const OPTIONS = {
 
 type AuditValues = VerbValues<typeof OPTIONS>
 
-const stop = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
-
 async function secretsInFile(path: string): Promise<string[] | undefined> {
   const { readSecrets } = await import('../core/config/secrets-file.ts')
   return readSecrets(path, () => undefined).catch(error => {
-    throw stop(`the config's secrets: ${errorText(error)}`, error)
+    throw usage(`the config's secrets: ${errorText(error)}`, error)
   })
 }
 
-/** The secrets of the config that was named, else those of the environment. */
-async function secretsOf(
-  { config, 'env-file': files = [] }: AuditValues,
-  { env, cwd }: CommandContext,
-): Promise<Secrets> {
-  createEnvFiles(() => files, { env, cwd }).load()
+async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd }: CommandContext): Promise<Secrets> {
+  loadEnvFiles(files, { env, cwd })
   const loaded = config === undefined ? undefined : await loadConfig({ cwd, file: config })
   const written = isObject(loaded?.config) ? loaded.config['secrets'] : undefined
   if (loaded && isObject(written) && typeof written['file'] === 'string' && !inEnvironment(env)) {
@@ -69,7 +63,6 @@ async function fileIn(place: string, { cwd, say }: CommandContext): Promise<stri
   return []
 }
 
-/** The files, and those of folders whose names end with `.jsonl`, each once. */
 async function filesOf(places: readonly string[], context: CommandContext): Promise<string[]> {
   const { cwd, say } = context
   const found = new Set<string>()
@@ -88,11 +81,11 @@ async function filesOf(places: readonly string[], context: CommandContext): Prom
         for (const file of await fileIn(name, context)) found.add(file)
     } catch (cause) {
       const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT'
-      throw stop(`${place}: ${isGone ? 'there is no such file' : errorText(cause)}`, cause)
+      throw usage(`${place}: ${isGone ? 'there is no such file' : errorText(cause)}`, cause)
     }
   }
   if (found.size === 0)
-    throw stop('all that was named are locks, or no files: name the audit itself, such as audit.jsonl')
+    throw usage('all that was named are locks, or no files: name the audit itself, such as audit.jsonl')
   return [...found]
 }
 
@@ -130,11 +123,11 @@ function chainText(report: ChainReport, isCut: boolean): string {
 
 async function verify(places: readonly string[], values: AuditValues, context: CommandContext): Promise<void> {
   const [first] = places
-  if (first === undefined) throw stop('FILE is missing: mcp-host audit verify FILE..., or the folder that they are in')
+  if (first === undefined) throw usage('FILE is missing: mcp-host audit verify FILE..., or the folder that they are in')
   const { head: heads = [], 'allow-plain': allowPlain = false } = values
   const strangeHead = heads.find(head => !/^[\da-f]{64}$/.test(head))
   if (strangeHead !== undefined)
-    throw stop(`--head: it is no hash; one has 64 hexadecimal digits, as in "head" of the host's log`)
+    throw usage(`--head: it is no hash; one has 64 hexadecimal digits, as in "head" of the host's log`)
   const secrets = await secretsOf(values, context)
   const signers = secrets.generated ? [] : secrets.keys('audit').map(keySigner)
   const { chains, strange, missingHeads } = await verifyTrail(await filesOf(places, context), {
@@ -155,7 +148,7 @@ async function verify(places: readonly string[], values: AuditValues, context: C
   throw new StartError(`the audit is broken:\n${problems.join('\n')}`, { exitCode: 1 })
 }
 
-/** The exit code where nothing is known to be wrong, and nothing to be right. */
+/** The exit code if no key is known to verify the audit with. */
 const NO_KEY = 3
 const CUT = 'lines were cut off the end, or the file that had it is not among those given'
 const NO_SECRETS =
@@ -165,9 +158,9 @@ const OTHER_SECRETS =
   'The secrets that are known are others: give those that the host had when it wrote the file, old ones too.'
 
 async function who(subject: string | undefined, values: AuditValues, context: CommandContext): Promise<void> {
-  if (subject === undefined) throw stop('SUBJECT is missing: mcp-host audit who SUBJECT --issuer URL')
+  if (subject === undefined) throw usage('SUBJECT is missing: mcp-host audit who SUBJECT --issuer URL')
   const secrets = await secretsOf(values, context)
-  if (secrets.generated) throw stop(NO_SECRETS)
+  if (secrets.generated) throw usage(NO_SECRETS)
   const { issuer, claim } = values
   const user = {
     subject,
@@ -180,7 +173,7 @@ async function who(subject: string | undefined, values: AuditValues, context: Co
 async function audit(values: AuditValues, [what, ...words]: readonly string[], context: CommandContext): Promise<void> {
   if (what === 'verify') return verify(words, values, context)
   if (what === 'who') return who(words[0], values, context)
-  throw stop(`"${what}": it is one of: mcp-host audit verify FILE..., mcp-host audit who SUBJECT`)
+  throw usage(`"${what}": it is one of: mcp-host audit verify FILE..., mcp-host audit who SUBJECT`)
 }
 
 export const auditVerb = defineVerb({

@@ -1,13 +1,96 @@
 // `mcp-host check`: everything that `start` does before it listens, and all that is wrong with the config at once.
-import { dirname } from 'node:path'
-import { hostOf, loadConfig } from '../core/create-host.ts'
-import { StartError } from '../core/http/errors.ts'
-import { type CheckReport, collectWarnings, describeProblems, warningsText } from './check-report.ts'
+
+import { dirname, resolve } from 'node:path'
+import { printable } from '../client/text.ts'
+import { ConfigError, formatPlace, type Place, textOf } from '../core/config/problems.ts'
+import { hostOf, type Logger } from '../core/create-host.ts'
+import { errorText, StartError } from '../core/http/errors.ts'
+import { readConfig } from './config.ts'
 import type { CommandContext } from './context.ts'
-import { jsonText } from './json-text.ts'
 import { openLog } from './log.ts'
 import { configLine, routeTable } from './start-page.ts'
+import { jsonText } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type VerbValues } from './verb.ts'
+
+export interface Reported extends Place {
+  readonly severity: 'error' | 'warning'
+  readonly path?: string
+  readonly message: string
+  readonly found?: string
+  readonly expected?: string
+  readonly suggestion?: string
+  readonly also?: readonly Place[]
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+interface CheckReport {
+  readonly ok: boolean
+  /** The file, absolute; null where none was found or could be read. */
+  readonly config: string | null
+  readonly problems: readonly Reported[]
+  readonly warnings: readonly Reported[]
+}
+
+function describeProblems(error: unknown): Reported[] {
+  if (!(error instanceof ConfigError)) return [{ severity: 'error', message: errorText(error) }]
+  return error.problems.map(told => {
+    const { file, line, path } = told
+    const place = { ...(file !== undefined && { file }), ...(line !== undefined && { line }) }
+    const known = { severity: 'error', ...place, ...(path !== undefined && { path }), message: textOf(told) } as const
+    if ('text' in told) return { ...known, ...(told.also && { also: told.also }) }
+    const { found, expected, suggestion } = told
+    return { ...known, found, expected, ...(suggestion !== undefined && { suggestion }) }
+  })
+}
+
+const nothing = () => undefined
+const SILENT: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => SILENT }
+
+/** A log that keeps warnings; the rest goes on to `inner`. Default: to nobody. */
+export function collectWarnings(cwd: string, inner = SILENT): { log: Logger; warnings: Reported[] } {
+  const warnings: Reported[] = []
+  const create = (inner: Logger, bindings: Readonly<Record<string, unknown>>): Logger => {
+    const keep = (fields: object, message = '') => {
+      const { file, line, path, ...rest } = { ...bindings, ...fields } as Record<string, unknown>
+      warnings.push({
+        severity: 'warning',
+        ...(typeof file === 'string' && { file: resolve(cwd, file) }),
+        ...(typeof line === 'number' && { line }),
+        ...(typeof path === 'string' && { path }),
+        message,
+        ...(Object.keys(rest).length > 0 && { details: rest }),
+      })
+    }
+    return {
+      debug: inner.debug.bind(inner),
+      info: inner.info.bind(inner),
+      warn: keep,
+      error: keep,
+      child: more => create(inner.child(more), { ...bindings, ...more }),
+    }
+  }
+  return { log: create(inner, {}), warnings }
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value instanceof Error ? errorText(value) : (JSON.stringify(value) ?? String(value))
+}
+
+function warningText({ message, details: { plugin, fix, ...about } = {}, ...place }: Reported): string {
+  const facts = Object.entries(about).map(([name, value]) => `${name} ${valueText(value)}`)
+  const whose = plugin === undefined ? '' : `plugins.${plugin}: `
+  const where = formatPlace(place)
+  const lines = [
+    `  ${where === '' ? '' : `${where}: `}${whose}${message}`,
+    ...(facts.length > 0 ? [`    ${facts.join(', ')}`] : []),
+    ...(fix === undefined ? [] : [`    fix: ${valueText(fix)}`]),
+  ]
+  return lines.map(line => printable(line)).join('\n')
+}
+
+const warningsText = (warnings: readonly Reported[]): string =>
+  warnings.length === 0 ? '' : `Warnings\n${warnings.map(warningText).join('\n')}\n\n`
 
 const OPTIONS = {
   ...CONFIG_OPTION,
@@ -18,24 +101,22 @@ const OPTIONS = {
     value: '<n>',
     help: 'as start has it: what so many processes that share a port need is checked, too',
   },
-  format: { type: 'string', value: '<format>', help: 'text, or json for editors and CI; default: text' },
+  format: { type: 'string', choices: ['text', 'json'], help: 'json is for editors and CI; default: text' },
 } as const
 
 type EnvContext = Pick<CommandContext, 'env' | 'cwd'>
 type CheckOptions = Omit<VerbValues<typeof OPTIONS>, 'format'>
 
-/** The other workers, of which none is there: what they carry is said to be there. */
+/** Neighbours of one worker, of which none runs. */
 async function unreachable() {
   const { createNeighbours } = await import('./workers/neighbours.ts')
   return createNeighbours({ send: () => false, receive() {} })
 }
 
-/** What the checked config is, and what it is with: as `start` would have it. */
 async function loadAsStart({ config, 'env-file': files, workers }: CheckOptions, context: EnvContext) {
-  if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files, context).load()
   const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
   const others = workers === undefined ? {} : { neighbours: await unreachable() }
-  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+  const loaded = await readConfig({ config, 'env-file': files }, context)
   return { loaded, settings: { purpose: 'inspect', processes, ...others } as const }
 }
 
@@ -57,7 +138,6 @@ async function checkInText(options: CheckOptions, context: CommandContext): Prom
   }
 }
 
-/** What is wrong with a config, and what may be: `check --format json` prints it. */
 export async function reportOn(
   options: CheckOptions,
   context: EnvContext,
@@ -85,7 +165,6 @@ async function check(
     await checkInText(options, context)
     return 0
   }
-  if (format !== 'json') throw new StartError(`--format ${format}: it is one of text, json`, { exitCode: 2 })
   const { exitCode, ...report } = await reportOn(options, context)
   context.print(jsonText(report))
   return exitCode

@@ -1,15 +1,13 @@
 // `mcp-host connect`: the configuration with which a client connects to a server; printed, or written into its file.
 import { printable } from '../client/text.ts'
-import { errorText, nearest, StartError } from '../core/index.ts'
-import { homeOf } from './client/home.ts'
+import { errorText, StartError } from '../core/index.ts'
+import { homeOf } from './client/logins.ts'
 import { ask, hasPerson } from './client/terminal.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
-import { type Edit, setEntry } from './connect/edit-json.ts'
 import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from './connect/endpoint.ts'
-import { secretParameters } from './connect/entry-secrets.ts'
-import { assertInside, readConfig, resolveFile, writeConfig } from './connect/write-config.ts'
-import type { CommandContext } from './context.ts'
-import { shellWord } from './shell-word.ts'
+import { assertInside, readConfig, resolveFile, setEntry, writeConfig } from './connect/write-config.ts'
+import { type CommandContext, usage } from './context.ts'
+import { nearestHint, shellWord } from './text.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -25,14 +23,11 @@ const OPTIONS = {
   yes: { type: 'boolean', help: 'do not ask before writing' },
 } as const
 
-const usage = (what: string) => new StartError(what, { exitCode: 2 })
-
 function findClient(given: string): ClientRow {
   const found = Object.keys(CLIENTS).find((name): name is ClientName => name === given)
   if (found !== undefined) return CLIENTS[found]
-  const near = nearest(given, Object.keys(CLIENTS))
-  const hint = near === undefined ? '' : `; did you mean "${near}"?`
-  throw usage(`there is no client "${given}"${hint}; there are: ${Object.keys(CLIENTS).join(', ')}`)
+  const names = Object.keys(CLIENTS)
+  throw usage(`there is no client "${given}"${nearestHint(given, names)}; there are: ${names.join(', ')}`)
 }
 
 type Setting = Required<Pick<ClientRow, 'config'>>['config']
@@ -53,16 +48,9 @@ function describe(client: ClientRow, name: string, reached: Reached, machine: Ma
   return parts.join('\n\n')
 }
 
-/** What goes and what comes: nothing else of a file that may hold others' keys, and that may be somebody else's words. */
-const diffOf = ({ removed, added }: Edit): string =>
-  [...removed.map(line => `- ${line}`), ...added.map(line => `+ ${line}`)]
-    .map(line => printable(line.replaceAll('\t', '  ')))
-    .join('\n')
-
-function planEdit(file: string, before: string, { key, entry }: Setting, name: string, reached: Reached) {
+function planEdit(file: string, before: string, { key }: Setting, name: string, entry: object) {
   try {
-    // As it is read again: without what is undefined.
-    return setEntry(before, [key, name], JSON.parse(JSON.stringify(entry(reached))) as object)
+    return setEntry(before, [key, name], entry)
   } catch (cause) {
     throw new StartError(
       `${file} stays as it is: ${printable(errorText(cause))}; add it by hand, as without --write it is shown`,
@@ -71,20 +59,24 @@ function planEdit(file: string, before: string, { key, entry }: Setting, name: s
   }
 }
 
+function secretParameters(url: string): string[] {
+  if (!URL.canParse(url)) return []
+  const names = [...new Set(new URL(url).searchParams.keys())]
+  return names.filter(name => /key|token|secret|passw|auth|credential|signature|^sig$/i.test(name))
+}
+
 async function isWanted(yes: boolean, context: CommandContext): Promise<boolean> {
   if (yes) return true
   if (!hasPerson(context)) throw usage('nobody is there to be asked; give --yes to write it')
   return /^y(?:es)?$/i.test((await ask(context, 'Write this? [y/N] '))?.trim() ?? '')
 }
 
-/** With the end of its links, which may be far away. */
 async function shownPlace(file: string, isNew: boolean): Promise<string> {
   const real = await resolveFile(file)
   const place = real === file ? printable(file) : `${printable(file)}, which is a link to ${printable(real)}`
   return isNew ? `${place} (new)` : place
 }
 
-/** What is kept in a file, and shown again, should let nobody in. */
 function warnOfSecrets(reached: Reached, { say }: CommandContext): void {
   const texts = 'url' in reached ? [reached.url] : reached.args
   const names = texts.flatMap(secretParameters)
@@ -101,7 +93,6 @@ interface Writing {
   readonly yes: boolean
 }
 
-/** Returns the exit code. */
 async function write(
   client: ClientRow,
   { name, reached, machine, yes }: Writing,
@@ -113,12 +104,19 @@ async function write(
   const file = config.file(machine)
   if (config.inProject) await assertInside(machine.cwd, file)
   const before = await readConfig(file)
-  const edit = planEdit(file, before ?? '', config, name, reached)
+  // Without members that are undefined.
+  const entry = JSON.parse(JSON.stringify(config.entry(reached))) as object
+  const edit = planEdit(file, before ?? '', config, name, entry)
   if (!edit) {
     print(`${file} has it already.`)
     return 0
   }
-  print(`${await shownPlace(file, before === undefined)}\n${diffOf(edit)}\n`)
+  const added = JSON.stringify({ [name]: entry }, undefined, 2)
+    .split('\n')
+    .slice(1, -1)
+  // The old entry may have secrets.
+  const lines = [...(edit.replaces ? [`- the entry "${name}" that is there`] : []), ...added.map(line => `+ ${line}`)]
+  print(`${await shownPlace(file, before === undefined)}\n${lines.map(line => printable(line)).join('\n')}\n`)
   if (!(await isWanted(yes, context))) {
     say('nothing was written')
     return 1
@@ -128,7 +126,6 @@ async function write(
   return 0
 }
 
-/** An entry that cannot start is told here, and not by the client's log. */
 async function checkLocal(
   { file, route }: { readonly file: string; readonly route: string },
   context: CommandContext,

@@ -1,11 +1,16 @@
 // What a command gets from the process that runs it: streams, environment, working directory and process events. Commands use
 // nothing else of the process, so that `main` can also be called in a process that does more than run one command.
 import { EventEmitter } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { relative, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { createSecrets, type Secrets } from '../client/secrets.ts'
 import { printable, printableLines } from '../client/text.ts'
+import { errorText, StartError } from '../core/http/errors.ts'
+import { utf8Text } from '../core/http/utf8-text.ts'
+import { shellWord } from './text.ts'
 
-export interface CommandInput extends Readable {
+interface CommandInput extends Readable {
   readonly isTTY?: boolean
 }
 
@@ -14,7 +19,6 @@ export interface CommandOutput extends Writable {
   readonly columns?: number
 }
 
-/** The events of `process` that commands listen for: signals, `beforeExit`, and errors that were not caught. */
 export type ProcessEvents = Pick<NodeJS.EventEmitter, 'on' | 'once' | 'off'>
 
 /** What the caller of `main` provides. */
@@ -40,31 +44,72 @@ export interface CommandContext extends Required<CommandEnvironment> {
   print(text: string): void
   /** Writes one line to stderr: scrubbed, printable and of limited length. */
   say(line: string): void
-  /** Ends the command at once with this exit code. */
+  /** The text with commands of `mcp-host` as this shell runs them, such as `npx mcp-host login`. */
+  runnable(text: string): string
   exit(code: number): void
 }
 
-/** Characters of one line on stderr: a server can send megabytes. */
+export type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>
+
+/** The command that runs `mcp-host` in this terminal and folder. */
+export function selfCommand({ script, env, cwd }: Starter, program = process.execPath): string {
+  // npm adds the project's programs to PATH only for its own child processes.
+  const isOfNpm = env['npm_execpath'] !== undefined || env['npm_command'] !== undefined
+  if (isOfNpm || /node_modules[\\/]\.bin[\\/]/.test(script)) return 'npx mcp-host'
+  if (/[\\/]mcp-host$/.test(script)) return 'mcp-host'
+  const short = relative(cwd, script)
+  const file = shellWord(short.startsWith('..') ? script : short)
+  return script.endsWith('.ts')
+    ? `npx tsx ${file}`
+    : `${/[\\/]node$/.test(program) ? 'node' : shellWord(program)} ${file}`
+}
+
+const COMMANDS = /(?<!npx )\bmcp-host(?= (?:login|logout|doctor|tasks|lock|diff|init|explain) ?)/g
+
 const MAX_LINE = 10_000
+const DEFAULT_SCRIPT = '/mcp-host'
 
 export function createContext(environment: CommandEnvironment, exit: (code: number) => void): CommandContext {
   const { stdout, stderr, env } = environment
   const secrets = createSecrets()
+  const isOfNpx = selfCommand({ script: DEFAULT_SCRIPT, ...environment }).startsWith('npx mcp-host')
+  const runnable = (text: string) => (isOfNpx ? text.replace(COMMANDS, 'npx mcp-host') : text)
   return {
     process: new EventEmitter(),
-    script: '/mcp-host',
+    script: DEFAULT_SCRIPT,
     openBrowser: async url => (await import('../client/node/open-browser.ts')).openBrowser(url, env),
     ...environment,
     secrets,
     print: text => void stdout.write(`${printableLines(text)}\n`),
-    say: line => void stderr.write(`${printable(secrets.scrub(line), MAX_LINE)}\n`),
+    say: line => void stderr.write(`${printable(secrets.scrub(runnable(line)), MAX_LINE)}\n`),
+    runnable,
     exit,
   }
 }
 
-/** All that stdin has. */
+/** An error in what was asked for (exit code 2). */
+export const usage = (what: string, cause?: unknown): StartError => new StartError(what, { exitCode: 2, cause })
+
 export async function readStdin({ stdin }: Pick<CommandContext, 'stdin'>): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
   return Buffer.concat(chunks).toString()
+}
+
+/** The token itself, or from where it is: `-` is stdin, `@file` a file, so that it need not be in a list of processes. */
+export async function readToken(context: CommandContext, given: string | undefined): Promise<string | undefined> {
+  if (given === undefined) return undefined
+  try {
+    const text =
+      given === '-'
+        ? await readStdin(context)
+        : given.startsWith('@')
+          ? utf8Text(await readFile(resolve(context.cwd, given.slice(1)), 'utf8'))
+          : given
+    const token = text.trim().replace(/^Bearer +/i, '')
+    context.secrets.add(token)
+    return token
+  } catch (cause) {
+    throw usage(`--token: it cannot be read: ${errorText(cause)}`, cause)
+  }
 }

@@ -1,7 +1,7 @@
 // `mcp-host dev`: serves the config while it is written: each edit is taken without a restart, where that can be.
 import type { CommandContext } from './context.ts'
-import { DEV_SERVER } from './dev/message.ts'
-import type { DevOptions } from './dev/options.ts'
+import type { DevOptions } from './dev/server.ts'
+import { DEV_SERVER } from './dev/server.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS } from './verb.ts'
 
 const NOTES = `Keys, at a terminal:
@@ -19,7 +19,7 @@ async function dev(options: DevOptions, _positionals: readonly string[], context
   delete process.env[DEV_SERVER]
   const [{ serveForDevelopment }, { createEnvFiles }] = await Promise.all([
     import('./dev/server.ts'),
-    import('./env-file.ts'),
+    import('./config.ts'),
   ])
   const env = createEnvFiles(envFilesOf(options, context), context)
   await serveForDevelopment(options, context, env, role === 'keys')

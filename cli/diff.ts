@@ -1,13 +1,12 @@
 // `mcp-host diff`: what changed for clients and models since a lock was written, and whether it breaks them.
 import { printable } from '../client/text.ts'
-import { StartError } from '../core/http/errors.ts'
-import type { CommandContext } from './context.ts'
-import { jsonText } from './json-text.ts'
+import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
 import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
 import { LOCK_NAME, lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
 import type { Surface } from './lock/surface.ts'
-import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock/surface-of-config.ts'
+import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
+import { jsonText } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -15,7 +14,7 @@ const OPTIONS = {
   json: { type: 'boolean', help: 'as JSON, for programs' },
   'fail-on': {
     type: 'string',
-    value: '<what>',
+    choices: ['any', 'breaking'],
     help: 'breaking lets a change that breaks nothing exit with 0 instead of 3; without it every change counts',
   },
 } as const
@@ -37,7 +36,7 @@ async function readSides(
   const [old, newer] = given
   if (newer !== undefined) {
     const files = [old ?? '', newer] as const
-    if (options.config !== undefined) throw new StartError('two locks need no --config', { exitCode: 2 })
+    if (options.config !== undefined) throw usage('two locks need no --config')
     return {
       names: [nameOf(files[0], cwd), nameOf(newer, cwd)],
       before: await readLockFile(files[0], context),
@@ -70,9 +69,6 @@ async function diff(
   given: readonly string[],
   context: CommandContext,
 ): Promise<number> {
-  if (failOn !== 'any' && failOn !== 'breaking') {
-    throw new StartError(`--fail-on ${failOn}: it is one of any, breaking`, { exitCode: 2 })
-  }
   const sides = await readSides(options, given, context)
   const { before, after } = sides
   const changes = compareSurfaces(before, after)

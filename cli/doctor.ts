@@ -1,11 +1,11 @@
 // `mcp-host doctor`: asks a running server from outside what its clients would, and of a config what its plugins depend on;
 // says how to mend what is wrong.
+
 import { printable } from '../client/text.ts'
-import { StartError } from '../core/http/errors.ts'
-import type { CommandContext } from './context.ts'
-import type { Finding } from './doctor/finding.ts'
-import { jsonText } from './json-text.ts'
-import { readToken } from './read-token.ts'
+import { readConfig } from './config.ts'
+import { type CommandContext, readToken, usage } from './context.ts'
+import type { Finding } from './doctor/ask.ts'
+import { jsonText } from './text.ts'
 import { defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
@@ -24,20 +24,17 @@ const OPTIONS = {
   json: { type: 'boolean', help: 'print the findings as JSON' },
 } as const
 
-/** One line a finding, and its fix below. What servers say in it moves no cursor. */
 function describe({ check, level, text, fix }: Finding, width: number): string {
   const line = printable(`${SIGNS[level]}  ${check.padEnd(width)}  ${text}`)
   return fix === undefined ? line : `${line}\n${' '.repeat(width + 9)}fix: ${printable(fix)}`
 }
 
-/** What a server wrote back of the token that it was tried with is not shown. */
 const scrubFinding = (finding: Finding, secrets: CommandContext['secrets']): Finding => ({
   ...finding,
   text: secrets.scrub(finding.text),
   ...(finding.fix !== undefined && { fix: secrets.scrub(finding.fix) }),
 })
 
-/** The server as its operator sees it, then as a client does. */
 async function examineAll(url: string, options: { token?: string; origin?: string }): Promise<Finding[]> {
   const [{ examine }, { examineAsClient }] = await Promise.all([
     import('./doctor/examine.ts'),
@@ -46,35 +43,32 @@ async function examineAll(url: string, options: { token?: string; origin?: strin
   return [...(await examine(url, options)), ...(await examineAsClient(url))]
 }
 
-/** What the plugins of a config find out. */
 async function examineFile(
   file: string,
   envFiles: readonly string[] | undefined,
   context: CommandContext,
 ): Promise<Finding[]> {
-  const [{ examineConfig, loadConfig }, { collectWarnings }, { note }] = await Promise.all([
+  const [{ examineConfig }, { collectWarnings }, { note }] = await Promise.all([
     import('../core/create-host.ts'),
-    import('./check-report.ts'),
-    import('./doctor/finding.ts'),
+    import('./check.ts'),
+    import('./doctor/ask.ts'),
   ])
-  if (envFiles !== undefined) (await import('./env-file.ts')).createEnvFiles(() => envFiles, context).load()
   const { cwd } = context
   // What `check` would say of the config is not asked here.
   const { log } = collectWarnings(cwd)
-  const findings = await examineConfig(await loadConfig({ cwd, file }), log)
+  const findings = await examineConfig(await readConfig({ config: file, 'env-file': envFiles }, context), log)
   return findings.length > 0 ? findings : [note('config', 'no plugin of this config has anything to ask')]
 }
 
-/** The address that is meant; undefined where only a config is. */
 function urlOf(option: string | undefined, positional: string | undefined, needed: boolean): string | undefined {
   const url = positional ?? option
   if (url === undefined && !needed) return undefined
   if (url === undefined || !/^https?:/.test(url) || !URL.canParse(url)) {
     const why = 'doctor needs a URL, the http or https address that clients use, or --config and the file of a config'
-    throw new StartError(why, { exitCode: 2 })
+    throw usage(why)
   }
   if (positional !== undefined && option !== undefined) {
-    throw new StartError('doctor takes one URL: leave --url out', { exitCode: 2 })
+    throw usage('doctor takes one URL: leave --url out')
   }
   return url
 }

@@ -29,5 +29,4 @@ export const protectNumbers = (json: string): string =>
     isString(literal) || JSON.stringify(Number(literal)) === literal ? literal : `"${MARK}${literal}"`,
   )
 
-/** Undoes `protectNumbers` in what `JSON.stringify` made of it. */
 export const restoreNumbers = (json: string): string => json.replace(MARKED, '$1')

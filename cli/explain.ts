@@ -3,13 +3,12 @@
 
 import { printable } from '../client/text.ts'
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
-import { type Host, hostOf, type InspectedAddress, loadConfig } from '../core/create-host.ts'
+import type { Host, InspectedAddress } from '../core/create-host.ts'
 import { errorText } from '../core/http/errors.ts'
-import { HostError, isObject, nearest, StartError, type User } from '../core/index.ts'
-import type { CommandContext } from './context.ts'
-import { isoTime } from './iso-time.ts'
-import { openLog } from './log.ts'
-import { readToken } from './read-token.ts'
+import { HostError, isObject, type User } from '../core/index.ts'
+import { inspectConfig } from './config.ts'
+import { type CommandContext, readToken, usage } from './context.ts'
+import { isoTime, nearestHint } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -30,11 +29,9 @@ const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> 
   ['resource', 'resources'],
 ]
 
-/** A token's words move no cursor, and begin no line of their own. */
 const plain = (text: string) => printable(text)
 const line = (label: string, text: string) => label.padEnd(10) + text.split('\n').map(plain).join('\n')
 
-/** The claims of a JWT, of which nothing is verified. */
 function decodeClaims(token: string): Record<string, unknown> | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
@@ -66,12 +63,16 @@ function describeUser(user: User | undefined): string[] {
 interface Identified {
   readonly lines: readonly string[]
   readonly user: User | undefined
-  /** The request ends here. */
   readonly refusal?: HostError
 }
 
 /** The caller as the config's own plugins find it or, where they cannot, as the token says of itself. */
-async function identify(host: Host, address: InspectedAddress, token: string | undefined): Promise<Identified> {
+async function identify(
+  host: Host,
+  address: InspectedAddress,
+  token: string | undefined,
+  hasTemporaryKeys: boolean,
+): Promise<Identified> {
   if (token === undefined) return { lines: [line('token', 'none given')], user: undefined }
   if (!address.identifies) {
     return { lines: [line('token', 'ignored: no plugin of this route finds out who calls')], user: undefined }
@@ -84,7 +85,7 @@ async function identify(host: Host, address: InspectedAddress, token: string | u
     const how = user ? "verified by the config's own plugins" : "the config's plugins took no user from it"
     return { lines: [line('token', how)], user }
   } catch (error) {
-    if (HostError.is(error) && error.kind !== 'unavailable') {
+    if (HostError.is(error) && error.kind !== 'unavailable' && !hasTemporaryKeys) {
       return {
         lines: [line('token', `refused: ${error.detail ?? error.message}`), ...read],
         user: undefined,
@@ -94,7 +95,10 @@ async function identify(host: Host, address: InspectedAddress, token: string | u
     const { iss } = claims ?? {}
     const user = claims && readUser(claims, typeof iss === 'string' ? iss : '')
     const guess = user ? 'what follows takes its claims as they are' : 'nor can its claims be read'
-    const lines = [line('token', `NOT VERIFIED: ${errorText(error)}; ${guess}`)]
+    const why = hasTemporaryKeys
+      ? 'without `secrets` only the running host has the keys of its tokens'
+      : errorText(error)
+    const lines = [line('token', `NOT VERIFIED: ${why}; ${guess}`)]
     return { lines: user ? lines : [...lines, ...read], user }
   }
 }
@@ -114,11 +118,10 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
   const label = kind.slice(0, -1)
   const item = findItem(address, kind, key)
   if (!item) {
-    const near = nearest(
+    const hint = nearestHint(
       key,
       address.items.flatMap(other => (other.kind === kind ? other.key : [])),
     )
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`
     return [line(label, `there is no ${label} "${key}" at this address${hint}`), line('result', 'error -32602')]
   }
   const denial = address.denialOf(item, user)
@@ -134,7 +137,6 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
   ]
 }
 
-/** Every item at an address, each with its verdict. */
 function listItems({ items, denialOf, isUnlisted }: InspectedAddress, user: User | undefined): string[] {
   function verdict(item: CatalogItem, denial: Denial | undefined) {
     if (denial) return `${denial.listed && !isUnlisted(item) ? 'listed' : 'hidden'}, denied: ${denial.reason}`
@@ -148,7 +150,6 @@ function describeRule({ route }: InspectedAddress): string {
   return route.authorize === true ? 'needs any signed-in user' : `authorize ${JSON.stringify(route.authorize)}`
 }
 
-/** What plugins ask of callers at an address, and of the items in question: who is refused is limited all the same. */
 function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}): string[] {
   const items = KINDS.flatMap(([option, kind]) => {
     const key = asked[option]
@@ -158,15 +159,20 @@ function describePlugins(address: InspectedAddress, asked: ExplainOptions = {}):
   return steps.map((step, index) => line(index === 0 ? 'plugins' : '', step))
 }
 
-async function explanation(host: Host, options: ExplainOptions, token: string | undefined): Promise<string[]> {
+async function explanation(
+  host: Host,
+  options: ExplainOptions,
+  token: string | undefined,
+  hasTemporaryKeys: boolean,
+): Promise<string[]> {
   const [only, ...others] = host.routes
   const { route: path = only && others.length === 0 ? only.samplePath : '/' } = options
   const address = host.inspect(path)
   if (!address) {
     const known = host.routes.map(route => route.path).join(', ')
-    throw new StartError(`--route: nothing is served at ${path}; there are: ${known}`, { exitCode: 2 })
+    throw usage(`--route: nothing is served at ${path}; there are: ${known}`)
   }
-  const { lines, user, refusal } = await identify(host, address, token)
+  const { lines, user, refusal } = await identify(host, address, token, hasTemporaryKeys)
   const told = [
     line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
     ...lines,
@@ -187,6 +193,13 @@ async function explanation(host: Host, options: ExplainOptions, token: string | 
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
+/** Whether the host would sign its own tokens with keys that it makes at each start. */
+function signsWithTemporaryKeys(config: unknown, env: NodeJS.ProcessEnv): boolean {
+  if (!isObject(config) || config['secrets'] !== undefined || env['MCP_HOST_SECRETS']) return false
+  const { plugins } = config
+  return isObject(plugins) && ['dev-auth-server', 'auth-bridge'].some(name => plugins[name])
+}
+
 const HOOK = 'configureSession may change what this caller is offered; this command does not run it'
 
 async function explain(
@@ -194,19 +207,19 @@ async function explain(
   _positionals: readonly string[],
   context: CommandContext,
 ): Promise<void> {
-  const { config, 'env-file': files, verbose = false } = options
-  if (files !== undefined) (await import('./env-file.ts')).createEnvFiles(() => files, context).load()
   const token = await readToken(context, options.token)
-  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
-  const host = await hostOf(loaded, openLog({ verbose }, context), { purpose: 'inspect' })
-  try {
+  await inspectConfig(options, context, async (host, loaded) => {
+    const isTemporary = signsWithTemporaryKeys(loaded.config, context.env)
     const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
-    const lines = await explanation(host, { ...options, ...(sample !== undefined && { route: sample }) }, token)
+    const lines = await explanation(
+      host,
+      { ...options, ...(sample !== undefined && { route: sample }) },
+      token,
+      isTemporary,
+    )
     const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
     context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
-  } finally {
-    await host.close({ grace: 0 })
-  }
+  })
 }
 
 export const explainVerb = defineVerb({

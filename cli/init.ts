@@ -6,24 +6,22 @@ import { printable } from '../client/text.ts'
 import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { assertInstalled } from '../core/http/optional-packages.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, usage } from './context.ts'
 import {
   type Choices,
-  type ConfigFormat,
   DEFAULT_NAME,
   DEFAULT_PLUGIN_NAME,
+  defaultStore,
   type Given,
-  STORES,
-  type Store,
-} from './init/choices.ts'
-import { type PackageCommands, packageCommandsOf } from './init/package-commands.ts'
-import { toPackageName } from './init/package-name.ts'
-import { pluginFiles } from './init/plugin-files.ts'
-import { projectFiles } from './init/project-files.ts'
-import { defaultStore, noteOnNode } from './init/stores.ts'
+  noteOnNode,
+  type PackageCommands,
+  packageCommandsOf,
+  pluginFiles,
+  projectFiles,
+  toPackageName,
+} from './init/project-files.ts'
 import { assertFree, writeNew } from './init/write-new.ts'
-import { shellWord } from './shell-word.ts'
-import { columns } from './usage.ts'
+import { columns, shellWord } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
 const ADDRESS = 'http://127.0.0.1:3000/mcp'
@@ -42,7 +40,6 @@ const ABOUT: Readonly<Record<string, string>> = {
 
 interface Made {
   readonly cwd: string
-  /** Absolute path. */
   readonly folder: string
   readonly choices: Choices
   readonly paths: Iterable<string>
@@ -72,11 +69,11 @@ function nextSteps({ cwd, folder, choices, paths, manager, installed }: Made): s
 
 const OPTIONS = {
   name: { type: 'string', value: '<name>', help: "of the package and the server; default: the folder's" },
-  format: { type: 'string', value: 'ts|yaml', help: 'of the config; default: ts' },
+  format: { type: 'string', choices: ['ts', 'yaml'], help: 'of the config; default: ts' },
   protected: { type: 'boolean', help: 'callers have to log in; with an authorization server for development' },
   store: {
     type: 'string',
-    value: STORES.join('|'),
+    choices: ['file', 'redis', 'memory'],
     help: 'where sessions are kept; default: file, from Node 22.13 on',
   },
   plugin: { type: 'boolean', help: 'a plugin to publish as a package, instead of a server' },
@@ -86,25 +83,11 @@ const OPTIONS = {
 
 type InitOptions = VerbValues<typeof OPTIONS>
 
-function readFormat(format: string | undefined): ConfigFormat | undefined {
-  if (format === undefined || format === 'ts' || format === 'yaml') return format
-  throw new StartError(`--format is ts or yaml, not "${printable(format)}"`, { exitCode: 2 })
-}
-
-function readStore(store: string | undefined): Store | undefined {
-  const known = STORES.find(name => name === store)
-  if (store === undefined || known !== undefined) return known
-  throw new StartError(`--store is file, redis or memory, not "${printable(store)}"`, { exitCode: 2 })
-}
-
-/** What the command line says. */
 function readGiven(options: InitOptions, folder: string | undefined): Given {
-  const { name, plugin: isPlugin = false } = options
-  const format = readFormat(options.format)
-  const store = readStore(options.store)
+  const { name, format, store, plugin: isPlugin = false } = options
   if (isPlugin && (format !== undefined || store !== undefined || options.protected)) {
     const what = '--format, --protected and --store are for servers: leave them out, or --plugin'
-    throw new StartError(what, { exitCode: 2 })
+    throw usage(what)
   }
   return {
     isPlugin,
@@ -116,14 +99,12 @@ function readGiven(options: InitOptions, folder: string | undefined): Given {
   }
 }
 
-/** The same for whoever is not asked. */
 function fillChoices(given: Given, cwd: string): Choices {
   const { isPlugin = false, folder = '.', format = 'ts', isProtected = false, store = defaultStore() } = given
   return { isPlugin, folder, name: given.name ?? basename(resolve(cwd, folder)), format, isProtected, store }
 }
 
 interface Chosen extends Choices {
-  /** What became of a name that is none. */
   readonly note?: string
 }
 
@@ -138,7 +119,6 @@ async function choose(given: Given, asks: boolean, { cwd }: CommandContext): Pro
 
 const MAX_SHOWN = 100
 
-/** Runs the package manager's install where the person sees it. */
 async function install(folder: string, command: string, { print }: CommandContext): Promise<void> {
   print(`\n${command} ...`)
   const [program = '', ...args] = command.split(' ')

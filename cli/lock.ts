@@ -1,13 +1,30 @@
 // `mcp-host lock`: writes down what the config offers, route by route, so that a change of it is seen before it is served.
+
 import { stat } from 'node:fs/promises'
 import { printable } from '../client/text.ts'
-import type { CommandContext } from './context.ts'
+import type { CreateHostOptions } from '../core/create-host.ts'
+import { inspectConfig } from './config.ts'
+import { type CommandContext, usage } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
-import { countsText } from './lock/describe-changes.ts'
-import { LOCK_NAME, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
+import { changeLine, countsText } from './lock/describe-changes.ts'
+import { LOCK_NAME, type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
+import { readSurface } from './lock/read-surface.ts'
 import { SURFACE_LISTS, type Surface } from './lock/surface.ts'
-import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock/surface-of-config.ts'
-import { defineVerb, type VerbValues } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
+
+export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
+
+/** The config file and its surface. Throws a ConfigError if the config could not be served. */
+export const surfaceOfConfig = (
+  context: CommandContext,
+  values: VerbValues<typeof SURFACE_OPTIONS>,
+): Promise<{ readonly file: string; readonly surface: Surface }> =>
+  inspectConfig(values, context, async (host, { file }) => ({ file, surface: readSurface(host.served) }))
+
+export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
+  atRunTime.length === 0
+    ? ''
+    : `Not locked: ${atRunTime.join(', ')} decides at run time what each caller is offered beside this, or in its place.`
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
@@ -16,7 +33,6 @@ const OPTIONS = {
 
 const NAMES = ['tools', 'resources', 'resource templates', 'prompts']
 
-/** How much there is, each item as often as it is served. */
 function sizeOf({ routes }: Surface): string {
   const served = Object.values(routes)
   const counts = SURFACE_LISTS.map((list, index) => {
@@ -26,7 +42,6 @@ function sizeOf({ routes }: Surface): string {
   return [`${served.length} ${served.length === 1 ? 'address' : 'addresses'}`, ...counts.flat()].join(', ')
 }
 
-/** The lock as it was; undefined where there was none that can be read. */
 async function lockBefore(file: string, context: CommandContext): Promise<Surface | undefined> {
   const isThere = await stat(file).then(
     () => true,
@@ -62,3 +77,25 @@ export const lockVerb = defineVerb({
 mcp-host diff says what changed since, and start --frozen serves nothing else.`,
   run: lock,
 })
+
+const MOST_LINES = 10
+
+/** Refuses a host that serves something else than the lock of its config. The lock is read for each check: a new config has a new lock. */
+export function holdTo(
+  config: string,
+  given: string | undefined,
+  context: LockContext,
+): NonNullable<CreateHostOptions['accept']> {
+  const file = lockFileOf(config, given, context.cwd)
+  return async host => {
+    const lock = await readLockFile(file, context)
+    const surface = readSurface(host.served)
+    if (lock.hash === surface.hash) return
+    const changes = compareSurfaces(lock, surface)
+    const lines = changes.slice(0, MOST_LINES).map(change => `  ${change.impact}: ${changeLine(change)}`)
+    const more = changes.length > MOST_LINES ? [`  and ${changes.length - MOST_LINES} more`] : []
+    const what = `--frozen: this config does not serve what ${nameOf(file, context.cwd)} says (${countsText(changes)})`
+    const fix = 'mcp-host diff shows all of it; where it is meant, mcp-host lock writes it down'
+    throw usage([`${what}:`, ...lines, ...more, fix].join('\n'))
+  }
+}

@@ -2,30 +2,15 @@
 // how, is said by LOG_OPTIONS (verb.ts).
 import { createRequire } from 'node:module'
 import { createLogger, type ProcessLog } from '../core/create-host.ts'
-import { StartError } from '../core/http/errors.ts'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
-import { nearest } from '../core/mcp/nearest.ts'
 import type { CommandContext } from './context.ts'
 import type { LogValues } from './verb.ts'
 
 const PRETTY = 'pino-pretty'
-const FORMATS = ['json', 'pretty'] as const
-const LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const
 
-/** The log of a process. */
 export interface CliLog extends ProcessLog {
   /** Files in stacks are shown from here: the config's folder, once it is known. */
   directory: string
-}
-
-function readChoice<Known extends string>(option: string, given: string | undefined, known: readonly Known[]) {
-  const choice = known.find(one => one === given)
-  if (given === undefined || choice !== undefined) return choice
-  const near = nearest(given, known)
-  const hint = near === undefined ? '' : `; did you mean "${near}"?`
-  throw new StartError(`--${option} is ${JSON.stringify(given)}; give one of ${known.join(', ')}${hint}`, {
-    exitCode: 2,
-  })
 }
 
 /** Escapes of a JSON text, and what in one is not escaped and yet steers a terminal. */
@@ -43,7 +28,6 @@ const harmless = (line: string): string => line.replace(STEERING, writtenOut)
 
 type Failure = Partial<Record<'type' | 'message' | 'cause' | 'stack' | 'hidden', string>>
 
-/** The stack begins with type and message. */
 function describeFailure({ type = 'Error', message = '', cause, stack, hidden }: Failure): string {
   const because = stack === undefined && cause !== undefined ? [`caused by: ${cause}`] : []
   return [stack ?? `${type}: ${message}`, ...because, ...(hidden === undefined ? [] : [`    … ${hidden}`])]
@@ -56,7 +40,6 @@ type LogContext = Pick<CommandContext, 'stderr' | 'env' | 'cwd'>
 const hasColors = ({ stderr, env: { NO_COLOR = '', TERM } }: LogContext): boolean =>
   stderr.isTTY === true && NO_COLOR === '' && TERM !== 'dumb'
 
-/** A word as it is, anything else as JSON, in which no line ends. */
 const wordOf = (value: unknown): string =>
   typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value)
 
@@ -87,11 +70,10 @@ export function createPretty(colorize: boolean): (line: string) => string {
   }
 }
 
-/** Opens the log. Throws a StartError: of exit code 2 for a format or level that there is not, else where pino-pretty is missing. */
+/** Opens the log. Throws a StartError if pino-pretty is required and missing. */
 export function openLog(values: LogValues, context: LogContext, pid?: number): CliLog {
   const { verbose = false } = values
-  const format = readChoice('log-format', values['log-format'], FORMATS)
-  const level = readChoice('log-level', values['log-level'], LEVELS) ?? (verbose ? 'debug' : 'info')
+  const { 'log-format': format, 'log-level': level = verbose ? 'debug' : 'info' } = values
   if (format === 'pretty') assertInstalled([PRETTY], { what: '--log-format pretty' })
   const isForPerson = format === undefined && context.stderr.isTTY === true
   const isPretty = format === 'pretty' || (isForPerson && isInstalled(PRETTY))

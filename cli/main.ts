@@ -6,12 +6,10 @@ import { printableLines } from '../client/text.ts'
 import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
-import { nearest } from '../core/mcp/nearest.ts'
-import { readArguments, usageError } from './arguments.ts'
 import { inFlags } from './client/flag-words.ts'
 import { type CommandContext, type CommandEnvironment, createContext } from './context.ts'
-import { describeVerb, listVerbs } from './usage.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type Verb } from './verb.ts'
+import { nearestHint } from './text.ts'
+import { defineVerb, describeVerb, listVerbs, readArguments, START_OPTIONS, usageError, type Verb } from './verb.ts'
 import { version } from './version.ts'
 
 /**
@@ -28,30 +26,14 @@ function keepStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
 
 const startVerb = defineVerb({
   summary: 'serve the config until SIGTERM or SIGINT; SIGHUP reads it anew',
-  options: {
-    ...CONFIG_OPTION,
-    ...ENV_FILE_OPTION,
-    ...LOG_OPTIONS,
-    workers: {
-      type: 'string',
-      value: '<n>',
-      help: 'processes that share the port, or auto for one per core; default: this one alone',
-    },
-    frozen: { type: 'boolean', help: 'serve only what the lock says: see mcp-host lock' },
-    lock: { type: 'string', value: '<file>', help: '--frozen: the lock; default: mcp.lock.json beside the config' },
-    role: {
-      type: 'string',
-      value: '<role>',
-      help: 'worker runs tasks that others keep, front keeps them alone, both does both; default: as plugins.tasks says',
-    },
-  },
+  options: START_OPTIONS,
   async run(values, _positionals, context) {
     const { start } = await import('./start.ts')
     return start(values, context)
   },
 })
 
-/** Each is loaded when it is asked for: what serves and what calls have little in common. */
+/** Verbs are loaded on demand. */
 const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Verb>>>]> = [
   [
     'Begin',
@@ -88,9 +70,9 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       call: async () => (await import('./client/call.ts')).callVerb,
       connect: async () => (await import('./connect.ts')).connectVerb,
       login: async () => (await import('./client/login.ts')).loginVerb,
-      logout: async () => (await import('./client/logout.ts')).logoutVerb,
-      status: async () => (await import('./client/status.ts')).statusVerb,
-      token: async () => (await import('./client/token.ts')).tokenVerb,
+      logout: async () => (await import('./client/tokens.ts')).logoutVerb,
+      status: async () => (await import('./client/tokens.ts')).statusVerb,
+      token: async () => (await import('./client/tokens.ts')).tokenVerb,
       proxy: async () => (await import('./proxy.ts')).proxyVerb,
       doctor: async () => (await import('./doctor.ts')).doctorVerb,
     },
@@ -100,7 +82,6 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
 /** Commands without output for programs. Their prompts and logs may use stdout. */
 const SHARES_STDOUT: ReadonlySet<string> = new Set(['init', 'add', 'start', 'dev'])
 
-/** All verbs by name, each with what loads it. */
 export const VERBS: ReadonlyMap<string, () => Promise<Verb>> = new Map(
   GROUPS.flatMap(([, verbs]) => Object.entries(verbs)),
 )
@@ -135,9 +116,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   }
   const load = VERBS.get(name)
   if (!load) {
-    const near = nearest(name, VERBS.keys())
-    const hint = near === undefined ? '' : `; did you mean "${near}"?`
-    throw usageError(`there is no verb "${name}"${hint}`, await describeAll())
+    throw usageError(`there is no verb "${name}"${nearestHint(name, VERBS.keys())}`, await describeAll())
   }
   const verb = await load()
   const { values, positionals } = readArguments(name, verb, [...argv.slice(0, at), ...argv.slice(at + 1)])
@@ -147,7 +126,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   return (await verb.run(values, positionals, context)) ?? 0
 }
 
-/** 2: what was asked for must change; 1: it failed. Undefined for what nobody expected. */
+/** 2: the input must change; 1: the command failed; undefined: unexpected. */
 function exitCodeOf(error: unknown): StartError['exitCode'] | undefined {
   if (error instanceof StartError) return error.exitCode
   if (AuthError.is(error)) return error.code === 'invalid_options' ? 2 : 1
@@ -164,11 +143,10 @@ function stacksOf(error: unknown, most = MAX_CAUSES): string {
 /** An error may be its own cause. */
 const MAX_CAUSES = 8
 
-/** Returns the exit code. */
-function report(error: unknown, verbose: boolean, { stderr, secrets }: CommandContext): number {
+function report(error: unknown, verbose: boolean, { stderr, secrets, runnable }: CommandContext): number {
   const exitCode = exitCodeOf(error)
   const said = errorText(error)
-  const text = AuthError.is(error) ? inFlags(said) : said
+  const text = runnable(AuthError.is(error) ? inFlags(said) : said)
   const write = (line: string) => stderr.write(`${printableLines(secrets.scrub(line))}\n`)
   write(`mcp-host: ${text}`)
   if (verbose) write(stacksOf(error))

@@ -6,35 +6,33 @@ import { openAccounts } from './client/account.ts'
 import { explainFailure } from './client/connect.ts'
 import { recallCredentials, SECRET_VARIABLE } from './client/credentials.ts'
 import { inFlags } from './client/flag-words.ts'
-import { readLogin, readTimeout, SECRET_INSTEAD } from './client/login.ts'
+import { readLogin, SECRET_INSTEAD } from './client/login.ts'
 import type { Login } from './client/logins.ts'
 import { headersOf, type Reach, readReach } from './client/reach.ts'
 import type { CommandContext } from './context.ts'
-import { createIgnoredTools } from './proxy/ignored-tools.ts'
 import { networkCode, TIMING, type Timing, unreachable } from './proxy/link.ts'
 import { Failure } from './proxy/messages.ts'
 import { createPatientFetch } from './proxy/patient-fetch.ts'
-import { type Relay, startRelay } from './proxy/relay.ts'
-import { PROXY_OPTIONS, type ProxyValues, readHeaders, readTransport, readUrl } from './proxy/settings.ts'
+import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
+import { PROXY_OPTIONS, type ProxyValues, readHeaders, readUrl } from './proxy/settings.ts'
 import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
-import { defineVerb } from './verb.ts'
+import { defineVerb, readSeconds } from './verb.ts'
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 
-/** What the client is told of something that no part of the relay said itself. */
 const explainTo =
-  (login: Login, { secrets }: CommandContext) =>
+  (login: Login, { secrets, runnable }: CommandContext) =>
   (thrown: unknown): Failure => {
     if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
     const { message } = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
-    return new Failure(reason, secrets.scrub(inFlags(message)), {
+    return new Failure(reason, secrets.scrub(runnable(inFlags(message))), {
       retryable: AuthError.is(thrown) && thrown.retryable,
     })
   }
 
-/** A client whose secret the environment or a file has needs it; nobody can be asked for it. */
+/** A client with a secret in the environment or a file uses it; nobody can be prompted. */
 function withSecret(login: Login, { env }: CommandContext): Login {
   const hasSecret = login.secretFile !== undefined || Boolean(env[SECRET_VARIABLE])
   return login.clientId !== undefined && hasSecret ? { ...login, secret: true } : login
@@ -54,7 +52,6 @@ export async function startProxy(
   timing: Timing = TIMING,
 ): Promise<Relay> {
   const url = readUrl(given, values)
-  const transport = readTransport(values)
   const plain = readReach(context, {
     header: readHeaders(context, values),
     ...(values.proxy !== undefined && { proxy: values.proxy }),
@@ -68,7 +65,7 @@ export async function startProxy(
   const options = {
     credentials: recallCredentials(context, login),
     browser: !values['no-browser'],
-    timeout: readTimeout(values['login-timeout']),
+    timeout: readSeconds('login-timeout', values['login-timeout']),
   }
   // Whoever shows something of their own needs no login.
   const isOwn = headersOf(context, reach, login).has('authorization')
@@ -80,7 +77,7 @@ export async function startProxy(
     {
       url: login.url,
       fetch,
-      transport,
+      transport: values.transport ?? 'auto',
       timing,
       note,
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),

@@ -2,11 +2,10 @@
 import { giveUpStalled } from '../core/config/while-loading.ts'
 import { type Host, type Logger, type ReloadReport, reloadHost } from '../core/create-host.ts'
 import { errorText } from '../core/index.ts'
-import type { EnvFiles } from './env-file.ts'
+import type { EnvFiles } from './config.ts'
 
 export interface ReloadSettings {
   readonly host: Host
-  /** As `--config` says. */
   readonly config: string | undefined
   readonly env: EnvFiles | undefined
   readonly cwd: string
@@ -55,7 +54,6 @@ export function oneAtATime(task: () => Promise<void>): () => void {
   }
 }
 
-/** For a log that nobody may be looking at now. */
 export function logReload(reloaded: Reloaded, log: Logger): void {
   if ('error' in reloaded) {
     const problem = errorText(reloaded.error)

@@ -1,48 +1,16 @@
 // `mcp-host report`: calls, latency, refusals and use of the legacy protocol, from access logs and audits.
-import { createReadStream, statSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
-import { errorText, StartError } from '../core/http/errors.ts'
-import { createProgressLine } from './client/progress.ts'
-import type { CommandContext, CommandOutput } from './context.ts'
-import { jsonText } from './json-text.ts'
-import { readLines } from './report/read-lines.ts'
+import { errorText } from '../core/http/errors.ts'
+import { type CommandContext, usage } from './context.ts'
+import { readLines } from './report/log-lines.ts'
 import type { LineCounts, Report } from './report/report.ts'
 import { createTally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
+import { jsonText } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
-
-/** Interval of progress updates, milliseconds. A shorter report shows none. */
-const INTERVAL = 1_000
-
-interface Source {
-  /** Set for a file. */
-  readonly bytesRead?: number
-  readonly path?: string | Buffer
-}
-
-/** The percentage of a file that is read; empty for stdin, or if the file no longer exists. */
-function partOf({ bytesRead, path }: Source): string {
-  const size = path === undefined ? 0 : (statSync(path, { throwIfNoEntry: false })?.size ?? 0)
-  return size > 0 && bytesRead !== undefined ? `, ${Math.min(100, Math.floor((bytesRead / size) * 100))} %` : ''
-}
-
-/** Shows the progress until `end`, if stderr is a terminal. `lines`: the number of lines read. */
-export function showReading(name: string, source: Source, lines: () => number, stderr: CommandOutput): { end(): void } {
-  if (!stderr.isTTY) return { end: () => undefined }
-  const line = createProgressLine(stderr)
-  const timer = setInterval(
-    () => line.show({ progress: lines(), message: `lines of ${name}${partOf(source)}` }),
-    INTERVAL,
-  )
-  return {
-    end() {
-      clearInterval(timer)
-      line.clear()
-    },
-  }
-}
 
 const OPTIONS = {
   since: {
@@ -55,13 +23,11 @@ const OPTIONS = {
   json: { type: 'boolean', help: 'print the report as JSON' },
 } as const
 
-const usage = (what: string) => new StartError(what, { exitCode: 2 })
-
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 const DAY = 86_400_000
 
 /** A time, or how long ago: milliseconds since the epoch. */
-export function readWhen(option: string, given: string, now: number): number {
+function readWhen(option: string, given: string, now: number): number {
   const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d+)?)([smhdw])$/.exec(given) ?? []
   const size = UNITS[unit]
   if (amount !== undefined && size !== undefined) return now - Number(amount) * size
@@ -90,7 +56,6 @@ function readTop(given = '10'): number {
 
 const LOG_FILE = /\.(?:log|jsonl)(?:[.-][\w.-]*)?$/
 
-/** A folder stands for the log files in it, rotated and compressed files too. */
 async function expandFolders(sources: readonly string[], cwd: string): Promise<string[]> {
   const files: string[] = []
   for (const source of sources) {
@@ -111,7 +76,7 @@ async function reportOnLogs(
   sources: readonly string[],
   window: Window,
   most: number,
-  { stdin, stderr, cwd }: CommandContext,
+  { stdin, cwd }: CommandContext,
 ): Promise<Report> {
   const tally = createTally(window)
   const notes: string[] = []
@@ -120,7 +85,6 @@ async function reportOnLogs(
     const readBefore = tally.read
     let lines = 0
     const stream = source === '-' ? stdin : createReadStream(resolve(cwd, source))
-    const progress = showReading(name, 'path' in stream ? stream : {}, () => lines, stderr)
     try {
       await readLines(stream, line => {
         lines++
@@ -131,11 +95,9 @@ async function reportOnLogs(
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (lines === 0 && !code?.startsWith('Z_')) {
-        throw new StartError(`${printable(name)} cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
+        throw usage(`${printable(name)} cannot be read: ${errorText(cause)}`, cause)
       }
       notes.push(`${printable(name)} ends before its end (${errorText(cause)}); what came before it is counted`)
-    } finally {
-      progress.end()
     }
   }
   return tally.report(most, notes)

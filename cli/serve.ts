@@ -1,11 +1,19 @@
 // What serving takes in any process, alone or one of several: a host that listens, and signals.
+
 import { dirname } from 'node:path'
-import { describeThrown, type Host, hostOf, type Logger, loadConfig, type ProcessLog } from '../core/create-host.ts'
+import { describeThrown, type Host, hostOf, type Logger, type ProcessLog } from '../core/create-host.ts'
+import { readConfig } from './config.ts'
 import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'
 import type { StartOptions } from './verb.ts'
 
-/** Resolves with the first of these signals. */
+export function tellParent(message: object): Promise<void> {
+  return new Promise(resolve => {
+    if (process.connected && process.send) process.send(message, () => resolve())
+    else resolve()
+  })
+}
+
 export function nextSignal(events: ProcessEvents, ...signals: NodeJS.Signals[]): Promise<NodeJS.Signals> {
   return new Promise(resolve => {
     for (const signal of signals) events.once(signal, resolve)
@@ -14,11 +22,10 @@ export function nextSignal(events: ProcessEvents, ...signals: NodeJS.Signals[]):
 
 export interface Served {
   readonly host: Host
-  /** The config that is served. */
   readonly file: string
 }
 
-/** A banner that finds no room is no reason to end: the log hears of it once. A reader that is gone is no news. */
+/** Logs the first failed write to stdout and goes on; a closed reader is ignored. */
 export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<CommandContext, 'stdout'>): void {
   let told = false
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
@@ -28,36 +35,18 @@ export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<Comman
   })
 }
 
-/** What a host is built with. */
 export type ServeSettings = NonNullable<Parameters<typeof hostOf>[2]> & Pick<StartOptions, 'frozen' | 'lock'>
 
-/** Of the options of `start`. */
-export const frozenOf = ({ frozen = false, lock }: StartOptions): Pick<ServeSettings, 'frozen' | 'lock'> => ({
-  frozen,
-  ...(lock !== undefined && { lock }),
-})
-
-/** What holds a host to the lock of its config. */
-async function acceptorOf(
-  config: string,
-  lock: string | undefined,
-  context: CommandContext,
-): Promise<Pick<ServeSettings, 'accept'>> {
-  const { holdTo } = await import('./lock/frozen.ts')
-  return { accept: holdTo(config, lock, context) }
-}
-
-/** Finds the config and serves it. What a host that cannot listen has opened is closed again. */
 export async function serve(
   config: string | undefined,
   log: CliLog,
   context: CommandContext,
   { frozen, lock, ...options }: ServeSettings = {},
 ): Promise<Served> {
-  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+  const loaded = await readConfig({ config }, context)
   const { file } = loaded
   log.directory = dirname(file)
-  const accept = frozen === true ? await acceptorOf(file, lock, context) : {}
+  const accept = frozen && { accept: (await import('./lock.ts')).holdTo(file, lock, context) }
   const host = await hostOf(loaded, log, { ...options, ...accept })
   try {
     await host.listen()
@@ -78,10 +67,7 @@ export function surviveRejections(log: Logger, events: ProcessEvents): void {
   })
 }
 
-/**
- * Logs every error that nobody caught, such as one in a timer that a tool left behind; `crashed` hears of the first. Nobody
- * knows what it left undone, so the process is to end: but after what runs was answered.
- */
+/** Logs uncaught errors, such as one in a timer of a tool. `crashed` is called for the first: the process should drain and end. */
 export function onCrash(log: ProcessLog, events: ProcessEvents, crashed: (error: unknown) => void): void {
   let first = true
   events.on('uncaughtException', err => {

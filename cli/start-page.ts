@@ -1,39 +1,11 @@
 // What `start` prints: what is served, to whom, where, and commands that work as printed.
 
-import { relative } from 'node:path'
 import { shortName } from '../core/config/problems.ts'
 import type { Host, RouteSummary } from '../core/create-host.ts'
 import { META, MODERN_REVISION } from '../core/transport.ts'
-import type { CommandContext } from './context.ts'
-import { shellWord } from './shell-word.ts'
+import { type Starter, selfCommand } from './context.ts'
+import { shellWord, tableLines } from './text.ts'
 import { version } from './version.ts'
-
-type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>
-
-/** The command that runs `mcp-host` in this terminal and folder. */
-export function selfCommand({ script, env, cwd }: Starter, program = process.execPath): string {
-  // npm adds the project's programs to PATH only for its own child processes.
-  if (env['npm_execpath'] !== undefined || env['npm_command'] !== undefined) return 'npx mcp-host'
-  if (/[\\/]mcp-host$/.test(script)) return 'mcp-host'
-  const short = relative(cwd, script)
-  const file = shellWord(short.startsWith('..') ? script : short)
-  return script.endsWith('.ts')
-    ? `npx tsx ${file}`
-    : `${/[\\/]node$/.test(program) ? 'node' : shellWord(program)} ${file}`
-}
-
-/** Columns padded to their widest cell. */
-function table(rows: readonly string[][]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => (row[column] ?? '').length)))
-  return rows
-    .map(row =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('   ')
-        .trimEnd(),
-    )
-    .join('\n')
-}
 
 function describeRevisions({ revisions, stateless }: RouteSummary): string {
   const [newest, ...older] = revisions
@@ -42,10 +14,9 @@ function describeRevisions({ revisions, stateless }: RouteSummary): string {
   return `${newest} and older, to ${older.at(-1)}${stateless ? ' (stateless)' : ''}`
 }
 
-/** Each route with its toolsets, revisions and callers. */
 export function routeTable(routes: readonly RouteSummary[]): string {
   const rows = routes.map(route => [route.path, route.toolsets.join(', '), describeRevisions(route), route.callers])
-  return table([['route', 'toolsets', 'protocol revisions', 'who may call'], ...rows])
+  return tableLines(['route', 'toolsets', 'protocol revisions', 'who may call'], rows, undefined, '   ').join('\n')
 }
 
 function curlLine(url: string): string {
@@ -98,7 +69,6 @@ function guardedLines(route: RouteSummary, self: string): string[] {
   return [`${self} login ${address}`, callLine(known, self)]
 }
 
-/** Commands for an open route, and for one that takes a token. */
 function tryLines(routes: readonly RouteSummary[], self: string): string[] {
   const open = showcase(routes.filter(route => route.open))
   const guarded = showcase(routes.filter(route => !route.open))
@@ -114,18 +84,15 @@ function tryLines(routes: readonly RouteSummary[], self: string): string[] {
   ]
 }
 
-/** Who serves, where several processes do: their ids. */
-export interface Processes {
+interface Processes {
   readonly primary: number
   readonly workers: readonly number[]
 }
 
 type Page = Pick<Host, 'url' | 'routes'>
 
-/** The page of one process; `file` is the config. */
 export const startPage = (host: Page, file: string, starter: Starter): string => page(host, file, starter, [])
 
-/** The page of several. */
 export const workersPage = (
   host: Page & { readonly file: string },
   { primary, workers }: Processes,
@@ -137,7 +104,6 @@ export const workersPage = (
     '',
   ])
 
-/** Which config it is, as a line. */
 export const configLine = (file: string, cwd: string): string => `config ${shortName(file, cwd)}`
 
 function page({ url, routes }: Page, file: string, starter: Starter, processes: readonly string[]): string {

@@ -1,20 +1,47 @@
 // `mcp-host start`: serves until it is told to stop, then drains and exits 0. With `--workers`, several processes do.
+
 import { isatty } from 'node:tty'
 import { trackModules } from '../core/config/module-graph.ts'
-import type { Host, Logger } from '../core/create-host.ts'
-import { StartError } from '../core/http/errors.ts'
-import type { CommandContext } from './context.ts'
-import type { EnvFiles } from './env-file.ts'
+import type { Host, LoadedConfig, Logger } from '../core/create-host.ts'
+import { isObject } from '../core/index.ts'
+import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
+import { loadEnvFiles } from './config.ts'
+import { type CommandContext, usage } from './context.ts'
 import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
-import { frozenOf, nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
+import { nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
 import { startPage } from './start-page.ts'
 import type { StartOptions } from './verb.ts'
 import { parseCount } from './workers/count.ts'
 
+const isOn = (owner: unknown) => isObject(owner) && isObject(owner['plugins']) && isObject(owner['plugins']['tasks'])
+
+/** The config, or a route of it, with this role of the plugin `tasks`, if the plugin is on. */
+function withRole<Owner>(owner: Owner, role: string): Owner {
+  if (!isObject(owner) || !isObject(owner['plugins']) || !isObject(owner['plugins']['tasks'])) return owner
+  const { plugins } = owner
+  const { tasks } = owner['plugins']
+  const changed = isConfiguredPlugin(tasks) ? { ...tasks, options: { ...tasks.options, role } } : { ...tasks, role }
+  return { ...owner, plugins: { ...plugins, tasks: changed } }
+}
+
+/** Sets the role of the plugin `tasks` in a config and its routes. Throws a StartError for a config without the plugin. */
+function roleOf(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig) => LoadedConfig {
+  return loaded => {
+    const { config } = loaded
+    if (!isObject(config)) return loaded
+    const routes = Object.entries(isObject(config['routes']) ? config['routes'] : {})
+    if (![config, ...routes.map(([, route]) => route)].some(isOn))
+      throw usage(
+        `--role ${role}: the config has no plugin "tasks", which runs tasks; add plugins: { tasks: {} }, or start without --role`,
+      )
+    const changed = Object.fromEntries(routes.map(([path, route]) => [path, withRole(route, role)]))
+    return { ...loaded, config: { ...withRole(config, role), ...(routes.length > 0 && { routes: changed }) } }
+  }
+}
+
 const ENDING = ['SIGTERM', 'SIGINT'] as const
 
-/** Whether a terminal is at one of the standard streams. */
 const hasTerminal = () => [0, 1, 2].some(isatty)
 
 async function drain(host: Host, why: NodeJS.Signals | 'crash', context: CommandContext) {
@@ -31,7 +58,7 @@ const AHEAD_AFTER = 200
 
 const FILES_GONE = 'where node_modules was changed under the running host, start it anew'
 
-/** SIGHUP: somebody who wants the config read anew, or a terminal that closes, with which its programs end. */
+/** SIGHUP: reload the config, or the terminal was closed. */
 function onHangUp(
   log: Logger,
   context: CommandContext,
@@ -50,7 +77,6 @@ function onHangUp(
       else if (settings) reload(settings)
     })
   })
-  /** What could not be loaded once is tried again. */
   function load(settings: ReloadSettings): Promise<() => void> {
     ask ??= import('./reload.ts')
       .then(({ logReload, oneAtATime, readAnew }) => oneAtATime(async () => logReload(await readAnew(settings), log)))
@@ -74,16 +100,11 @@ function onHangUp(
   }
 }
 
-async function readEnvFiles(
-  files: readonly string[] | undefined,
-  context: CommandContext,
-): Promise<EnvFiles | undefined> {
-  if (files === undefined) return undefined
-  const { createEnvFiles } = await import('./env-file.ts')
-  const env = createEnvFiles(() => files, context)
-  env.load()
-  return env
-}
+const settingsOf = ({ role, frozen = false, lock }: StartOptions): ServeSettings => ({
+  frozen,
+  ...(role !== undefined && { adapt: roleOf(role) }),
+  ...(lock !== undefined && { lock }),
+})
 
 async function serveAlone(options: StartOptions, context: CommandContext): Promise<number> {
   let listening = false
@@ -95,10 +116,9 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
     if (!listening) context.exit(1)
     return signal
   })
-  const env = await readEnvFiles(options['env-file'], context)
-  const role = await readRole(options.role)
+  const env = loadEnvFiles(options['env-file'], context)
   trackModules()
-  const { host, file } = await serve(options.config, log, context, { ...role, ...frozenOf(options) })
+  const { host, file } = await serve(options.config, log, context, settingsOf(options))
   listening = true
   reloadWith({ host, config: options.config, env, cwd: context.cwd })
   surviveRejections(log, context.process)
@@ -111,16 +131,9 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
   return why === 'crash' ? 1 : 0
 }
 
-/** What serves the config with this role. */
-async function readRole(role: string | undefined): Promise<ServeSettings> {
-  if (role === undefined) return {}
-  const { roleOf } = await import('./role.ts')
-  return { adapt: roleOf(role) }
-}
-
 export async function start(options: StartOptions, context: CommandContext): Promise<number | undefined> {
   if (options.lock !== undefined && !options.frozen) {
-    throw new StartError('--lock says which file --frozen reads: add --frozen', { exitCode: 2 })
+    throw usage('--lock says which file --frozen reads: add --frozen')
   }
   if (options.workers === undefined) return serveAlone(options, context)
   const count = parseCount(options.workers)
@@ -131,6 +144,6 @@ export async function start(options: StartOptions, context: CommandContext): Pro
   }
   const { work } = await import('./workers/worker.ts')
   // Not in the primary: what it has, a later worker could not read anew.
-  await readEnvFiles(options['env-file'], context)
-  return work(count, options, context, { ...(await readRole(options.role)), ...frozenOf(options) })
+  loadEnvFiles(options['env-file'], context)
+  return work(count, options, context, settingsOf(options))
 }

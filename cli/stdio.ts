@@ -1,23 +1,99 @@
 // `mcp-host stdio`: serves one route of the config to the program that started this process, until that ends its input.
-import { type Logger, loadConfig } from '../core/create-host.ts'
-import { HostError, StartError } from '../core/http/errors.ts'
-import type { ServedLine, StdioEnds } from '../plugins/transport-stdio/index.ts'
+
+import { type Host, hostOf, type LoadedConfig, type Logger, loadConfig } from '../core/create-host.ts'
+import { HostError } from '../core/http/errors.ts'
+import { isObject } from '../core/mcp/is-object.ts'
+import { createStdioTransport, type ServedLine, type StdioEnds } from '../plugins/transport-stdio/index.ts'
+import { usage } from './context.ts'
 import { openLog } from './log.ts'
 import { nextSignal, onCrash, surviveRejections } from './serve.ts'
-import { findPlace, type ServedPlace, type StdioHost, stdioHostOf } from './stdio/stdio-host.ts'
 import { CONFIG_OPTION, defineVerb, LOG_OPTIONS } from './verb.ts'
 
-export interface StdioSettings {
+const NAME = 'transport-stdio'
+/** Plugins without effect if nothing listens. */
+const OVER_HTTP = ['transport-streamable', 'transport-sse']
+
+type StdioTransport = ReturnType<typeof createStdioTransport>
+
+function withoutHttp(plugins: unknown): unknown {
+  if (!isObject(plugins)) return plugins
+  return Object.fromEntries(Object.entries(plugins).filter(([name]) => !OVER_HTTP.includes(name)))
+}
+
+function withStdio(config: unknown, transport: StdioTransport): unknown {
+  // What is wrong with its shape is told where it is checked.
+  if (!isObject(config)) return config
+  const { plugins = {}, routes } = config
+  if (!isObject(plugins)) return config
+  const own = plugins[NAME]
+  const configured = own === false ? false : transport.plugin((own ?? {}) as Parameters<typeof transport.plugin>[0])
+  const open = Object.entries(isObject(routes) ? routes : {}).map(([path, route]) => {
+    return [path, isObject(route) && route['plugins'] ? { ...route, plugins: withoutHttp(route['plugins']) } : route]
+  })
+  return {
+    ...config,
+    plugins: { ...(withoutHttp(plugins) as object), [NAME]: configured },
+    ...(isObject(routes) && { routes: Object.fromEntries(open) }),
+  }
+}
+
+interface StdioHost {
+  readonly host: Host
+  readonly transport: StdioTransport
+}
+
+/** Throws a StartError for a config that cannot be served. Nothing listens, and nothing is read before it is started. */
+async function stdioHostOf(loaded: LoadedConfig, log: Logger): Promise<StdioHost> {
+  const transport = createStdioTransport()
+  const host = await hostOf({ ...loaded, config: withStdio(loaded.config, transport) }, log, { purpose: 'stdio' })
+  return { host, transport }
+}
+
+interface ServedPlace {
+  readonly path: string
+  readonly params: Readonly<Record<string, string>>
+}
+
+/**
+ * The route of `asked`: its path in the config, or an address of it, such as `/t/clock` of `/t/:category?`. Undefined: the
+ * only one. Throws a StartError that says which there are.
+ */
+function findPlace({ host, transport }: StdioHost, asked: string | undefined): ServedPlace {
+  const paths = host.routes.map(({ path }) => path)
+  const known = `there ${paths.length === 1 ? 'is' : 'are'}: ${paths.join(', ')}`
+  if (asked === undefined && paths.length > 1)
+    throw usage(`the config has several routes; say which with --route; ${known}`)
+  const [only = '/'] = paths
+  // A last parameter that may be left out is left out.
+  const address = (asked ?? only).replace(/\/:\w+\?$/, '') || '/'
+  if (address.includes('/:')) {
+    throw usage(
+      `--route ${asked ?? only} has a parameter; give an address with its value, such as ${exampleOf(host, only, asked)}`,
+    )
+  }
+  const found = host.inspect(address.startsWith('/') ? address : `/${address}`)
+  if (!found) throw usage(`--route ${asked ?? only}: nothing is served there; ${known}`)
+  const { path } = found.route
+  if (transport.routes().includes(path)) return { path, params: found.params }
+  throw usage(
+    `routes['${path}'] has ${NAME} switched off; take \`'${NAME}': false\` out of its plugins, or give another --route`,
+  )
+}
+
+function exampleOf(host: Host, only: string, asked: string | undefined): string {
+  const url = host.routes.find(({ path }) => path === (asked ?? only))?.url
+  return url === undefined ? '/t/clock' : new URL(url, 'http://localhost').pathname
+}
+
+interface StdioSettings {
   readonly config: string | undefined
   readonly route: string | undefined
   readonly cwd: string
 }
 
-/** A client that is served. */
 export interface Serving {
   /** Resolves when the client has ended its input or is gone. */
   readonly ended: Promise<void>
-  /** Lets what runs end, as the host's `close` does, then ends the line. */
   close(): Promise<void>
 }
 
@@ -25,13 +101,9 @@ export interface Serving {
 function refused(path: string, thrown: unknown): unknown {
   if (!HostError.is(thrown)) return thrown
   const fix = "say who calls: plugins['transport-stdio'].user, with what the route's `authorize` needs"
-  return new StartError(`routes['${path}'] refuses this client: ${thrown.message}; ${fix}`, {
-    exitCode: 2,
-    cause: thrown,
-  })
+  return usage(`routes['${path}'] refuses this client: ${thrown.message}; ${fix}`, thrown)
 }
 
-/** What `act` gives for the route. */
 function onPlace<Value>(made: StdioHost, route: string | undefined, act: (place: ServedPlace) => Value): Value {
   const place = findPlace(made, route)
   try {

@@ -1,17 +1,19 @@
 // `mcp-host tasks`: the tasks that somebody has at a host: lists them, follows one, cancels one.
+
 import { setTimeout as pause } from 'node:timers/promises'
 import { printable } from '../client/text.ts'
 import { isObject, type JsonObject, StartError } from '../core/index.ts'
-import { interruptible } from './client/interrupt.ts'
-import { SERVER_OPTIONS } from './client/with-server.ts'
-import type { CommandContext } from './context.ts'
-import { jsonText } from './json-text.ts'
-import { type AskTasks, openTasks } from './tasks/ask-tasks.ts'
-import { tableLines } from './text-table.ts'
+import { ANY_RESULT } from './client/call.ts'
+import { NO_TIMEOUT } from './client/connect.ts'
+import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './client/with-server.ts'
+import { type CommandContext, usage } from './context.ts'
+import { isDeeper } from './lock/lock-file.ts'
+import { jsonText, serverText, tableLines } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...SERVER_OPTIONS,
+  ...TIMEOUT_OPTION,
   follow: { type: 'string', value: '<id>', help: 'show one task, and each change of it, until it is over' },
   cancel: { type: 'string', value: '<id>', help: 'cancel one task' },
   json: { type: 'boolean', help: 'print JSON: a list, or a line for each change' },
@@ -19,10 +21,9 @@ const OPTIONS = {
 
 type Values = VerbValues<typeof OPTIONS>
 
-/** Tasks that are listed. */
+/** Levels of JSON that can be printed. */
+const MAX_LEVELS = 200
 const MOST_LISTED = 1_000
-/** Characters of what a task says of itself. */
-const MOST_WORDS = 4_000
 /** Milliseconds between two looks at a task, at least and at most, whatever its server says. */
 const LOOK_EVERY = { least: 200, most: 10_000, standard: 2_000 }
 const ENDS = ['completed', 'failed', 'cancelled']
@@ -45,7 +46,8 @@ async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
   }
 }
 
-function show(tasks: readonly JsonObject[], context: CommandContext) {
+function show(tasks: readonly JsonObject[], json: boolean, context: CommandContext) {
+  if (json) return context.print(jsonText(tasks))
   if (tasks.length === 0) return context.print('no tasks; anonymous callers cannot list theirs')
   const rows = tasks.map(task => cells(task, ['taskId', 'tool', 'status', 'createdAt', 'statusMessage']))
   const head = ['task', 'tool', 'status', 'created', 'says']
@@ -64,7 +66,7 @@ async function follow(
     const now = JSON.stringify(shown)
     if (now !== last) {
       const line = cells(task, ['lastUpdatedAt', 'status', 'statusMessage']).flatMap(word =>
-        word === undefined ? [] : printable(word, MOST_WORDS),
+        word === undefined ? [] : serverText(word),
       )
       const over = task['result'] ?? task['error'] ?? task['inputRequests']
       context.print(json ? now : [line.join('  '), ...(over === undefined ? [] : [jsonText(over)])].join('\n'))
@@ -77,21 +79,42 @@ async function follow(
   }
 }
 
+/** Sends one request about tasks and returns its result. Rejects with a StartError for a result that is too deep. */
+type AskTasks = (method: string, params: JsonObject) => Promise<JsonObject>
+
+const askOf =
+  ({ client, signal, postpone }: ServerWork): AskTasks =>
+  async (method, params) => {
+    const { taskId } = params
+    const headers = typeof taskId === 'string' ? { headers: { 'Mcp-Name': taskId } } : {}
+    const result = await client.request({ method, params }, ANY_RESULT, { signal, timeout: NO_TIMEOUT, ...headers })
+    postpone()
+    if (isDeeper(result, MAX_LEVELS)) throw new StartError('the server answered with JSON that is too deep to be shown')
+    if (!isObject(result)) throw new StartError('the server answered without a result')
+    return result as JsonObject
+  }
+
+function withHint(error: unknown): unknown {
+  // The official client reports an error of HTTP status 404 by its text.
+  if (!(error instanceof Error) || !/-32601|method not found/i.test(`${Reflect.get(error, 'code')} ${error.message}`))
+    return error
+  return new StartError(`the server answered error -32601: it has no tasks, or cannot list them`, { cause: error })
+}
+
 async function tasks(values: Values, [url = '']: readonly string[], context: CommandContext): Promise<void> {
   const { follow: followed, cancel: cancelled, json = false } = values
-  if (followed !== undefined && cancelled !== undefined) {
-    throw new StartError('--follow and --cancel are two things; give one of them', { exitCode: 2 })
-  }
-  await interruptible(context, async signal => {
-    const ask = await openTasks(context, url, values, signal)
-    if (cancelled !== undefined) {
+  if (followed !== undefined && cancelled !== undefined)
+    throw usage('--follow and --cancel are two things; give one of them')
+  await withServer(context, url, values, async server => {
+    const ask = askOf(server)
+    try {
+      if (followed !== undefined) return await follow(ask, followed, { json, signal: server.signal, context })
+      if (cancelled === undefined) return show(await listTasks(ask), json, context)
       await ask('tasks/cancel', { taskId: cancelled })
-      return context.print(json ? '{}' : `cancelled ${printable(cancelled)}`)
+      context.print(json ? '{}' : `cancelled ${printable(cancelled)}`)
+    } catch (error) {
+      throw withHint(error)
     }
-    if (followed !== undefined) return follow(ask, followed, { json, signal, context })
-    const found = await listTasks(ask)
-    if (json) return context.print(jsonText(found))
-    show(found, context)
   })
 }
 

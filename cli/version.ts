@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 interface OwnPackage {
-  /** The folder that its package.json is in. */
   readonly folder: string
   readonly version: string
   readonly dependencies: Readonly<Record<string, string>>

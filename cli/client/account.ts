@@ -8,24 +8,22 @@ import type { TokenContainer } from '../../client/token-cache.ts'
 import { createCacheKey } from '../../client/token-store.ts'
 import type { CommandContext } from '../context.ts'
 import { type Credentials, recallCredentials } from './credentials.ts'
-import { tokenDirectory } from './home.ts'
-import { createLogins, type Login, type Logins } from './logins.ts'
-import { step } from './narrate.ts'
+import { createLogins, type Login, type Logins, tokenDirectory } from './logins.ts'
 import { createReachingFetch, type Reach } from './reach.ts'
+import { step } from './terminal.ts'
 
 export interface Accounts {
   readonly context: CommandContext
   readonly cache: FileTokenCache
   readonly logins: Logins
-  /** The login of a URL: as it was made, or one with every default. */
+  /** The stored login of a URL, or one with all defaults. */
   recall(url: string, profile: string | undefined): Promise<Login>
-  /** How its server, and what that names, is reached. */
   fetchFor(login: Login): typeof fetch
 }
 
 const DIRECTLY: Reach = { headers: [], headerFiles: [], proxy: undefined }
 
-/** What passes is known as a secret from then on. */
+/** Registers all tokens that pass as secrets. */
 function watched(cache: FileTokenCache, { secrets }: CommandContext): FileTokenCache {
   const tell = (tokens: TokenContainer | null | undefined) => {
     secrets.add(tokens?.accessToken, tokens?.refreshToken, tokens?.clientSecret, tokens?.dpopJwk?.d)
@@ -45,7 +43,6 @@ function watched(cache: FileTokenCache, { secrets }: CommandContext): FileTokenC
   }
 }
 
-/** `reach`: what the command line says about it. */
 export function openAccounts(context: CommandContext, reach: Reach = DIRECTLY): Accounts {
   const { env } = context
   const directory = tokenDirectory(env)
@@ -74,10 +71,8 @@ const grantOf = ({ grant }: Login, context: Pick<CommandContext, 'say'>): Grant 
         },
       }
 
-/** A context for callers that never start a login, so nothing is printed. */
 const SILENT = { say: () => undefined }
 
-/** The name of the login's token file. */
 export const keyOf = (login: Login): Promise<string> =>
   createCacheKey({
     serverUrl: login.url,
@@ -87,7 +82,6 @@ export const keyOf = (login: Login): Promise<string> =>
     grant: grantOf(login, SILENT),
   } as Parameters<typeof createCacheKey>[0])
 
-/** Every login of this machine, by the name of its token file. */
 export async function loginsByKey({ logins }: Accounts): Promise<ReadonlyMap<string, Login>> {
   const all = await logins.list()
   return new Map(await Promise.all(all.map(async login => [await keyOf(login), login] as const)))
@@ -96,12 +90,12 @@ export async function loginsByKey({ logins }: Accounts): Promise<ReadonlyMap<str
 export const readTokens = async ({ cache }: Accounts, login: Login): Promise<TokenContainer | undefined> =>
   cache.getTokens({ key: await keyOf(login) })
 
-export type OpenOptions = Pick<
+type OpenOptions = Pick<
   ClientOAuthOptions,
   'authorizationRedirectDelegate' | 'interactive' | 'legacyFallback' | 'loginTimeoutMs' | 'onEvent' | 'redirectUri'
 >
 
-/** A `fetch` for the login's server. `credentials`: those of the login, by default; `platform`: what opens redirects. */
+/** Opens a `fetch` for the server of a login. `platform`: opens redirects. */
 export async function openAuthFetch(
   accounts: Accounts,
   login: Login,

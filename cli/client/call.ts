@@ -1,21 +1,143 @@
 // `mcp-host call`: calls one tool of any MCP server, and prints what it gives.
-
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import type { CallToolResult, Client, ContentBlock, Tool } from '@modelcontextprotocol/client'
-import { printable } from '../../client/text.ts'
-import { StartError } from '../../core/http/errors.ts'
+import type {
+  CallToolResult,
+  Client,
+  ContentBlock,
+  ElicitRequest,
+  ElicitResult,
+  Tool,
+} from '@modelcontextprotocol/client'
+import { isObject, printable } from '../../client/text.ts'
+import { errorText, StartError } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
+import { startThread } from '../../core/threads/start-thread.ts'
 import type { CommandContext } from '../context.ts'
-import { jsonText } from '../json-text.ts'
-import { shellWord } from '../shell-word.ts'
+import { jsonText, serverText, shellWord } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
-import { checkResult } from './check-result.ts'
+import { taskOf } from './answers.ts'
 import { NO_TIMEOUT } from './connect.ts'
-import { createProgressLine, type Progress } from './progress.ts'
-import { taskOf } from './repair-answers.ts'
+import { createProgressLine, type Progress } from './terminal.ts'
 import { readToolArguments } from './tool-arguments.ts'
-import { waitForTask } from './wait-for-task.ts'
 import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
+
+export interface SchemaCheck {
+  readonly schema: NonNullable<Tool['outputSchema']>
+  readonly value: unknown
+}
+
+/** Milliseconds for the thread, and megabytes. */
+const CHECK_PATIENCE = 10_000
+const MEMORY = 512
+interface CheckOptions {
+  readonly signal: AbortSignal
+  readonly context: Pick<CommandContext, 'say'>
+  /** Milliseconds. */
+  readonly patience?: number
+}
+
+/** Returns a message if the result does not match the schema. If the check fails or takes too long, a note is printed instead. */
+export async function checkResult(
+  { structuredContent: value, isError }: CallToolResult,
+  schema: Tool['outputSchema'],
+  { signal, context: { say }, patience = CHECK_PATIENCE }: CheckOptions,
+): Promise<string | undefined> {
+  if (schema === undefined || isError) return undefined
+  if (value === undefined) return 'the result has no structured content, which the output schema of the tool requires'
+  const late = AbortSignal.timeout(patience)
+  const worker = startThread('cli/client/thread/main', {
+    workerData: { schema, value } satisfies SchemaCheck,
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY },
+    stdout: true,
+    stderr: true,
+  })
+  let wrong: unknown
+  try {
+    ;[wrong] = await once(worker, 'message', { signal: AbortSignal.any([signal, late]) })
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    const why = late.aborted ? `it took more than ${patience / 1_000} s` : errorText(error)
+    say(`note: the result was not checked against the tool's output schema: ${why}`)
+    return undefined
+  } finally {
+    await worker.terminate()
+  }
+  if (wrong === undefined) return undefined
+  return `the structured content does not match the tool's output schema: ${serverText(String(wrong))}`
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Milliseconds between two polls, whatever the server says. */
+const POLL_INTERVAL = { least: 200, most: 10_000, standard: 2_000 }
+/** Time limit for the `tasks/cancel` request after Ctrl-C or a time-out, in milliseconds. */
+const PATIENCE = 2_000
+/** A result schema that accepts anything. */
+export const ANY_RESULT = {
+  '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value }) },
+} as const
+
+interface TaskWait {
+  readonly signal: AbortSignal
+  readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
+  readonly changed: (message: string) => void
+}
+
+async function waitForTask(
+  client: Client,
+  created: Members & { readonly taskId: string },
+  { signal, elicit, changed }: TaskWait,
+): Promise<CallToolResult> {
+  const { taskId } = created
+  async function ask(method: string, params: Members, options = { signal, timeout: NO_TIMEOUT }): Promise<Members> {
+    const about = { ...options, headers: { 'Mcp-Name': taskId } }
+    const answer = await client.request({ method, params: { taskId, ...params } }, ANY_RESULT, about)
+    return isObject(answer) ? answer : {}
+  }
+
+  /** Each request once: the task may still show one that was answered. */
+  const answered = new Set<string>()
+  async function respond(requests: unknown): Promise<void> {
+    const responses: Record<string, ElicitResult> = {}
+    for (const [key, request] of Object.entries(isObject(requests) ? requests : {})) {
+      if (answered.has(key)) continue
+      answered.add(key)
+      if (!isObject(request) || request['method'] !== 'elicitation/create')
+        throw new StartError(
+          `the task requests ${serverText(String(isObject(request) && request['method']))}, which this client does not support`,
+        )
+      responses[key] = await elicit(request['params'] as ElicitRequest['params'])
+    }
+    if (Object.keys(responses).length > 0) await ask('tasks/update', { inputResponses: responses })
+  }
+
+  try {
+    let shown = ''
+    for (let task: Members = created; ; task = await ask('tasks/get', {})) {
+      const { status, statusMessage, pollIntervalMs, error, result } = task
+      if (status === 'completed' && isObject(result)) return { content: [], ...result }
+      if (status === 'failed') {
+        const { code, message } = isObject(error) ? error : {}
+        throw new StartError(`the task failed with error ${Number(code)}: ${serverText(String(message))}`)
+      }
+      if (status === 'cancelled' || status === 'completed')
+        throw new StartError(`the task is ${status} and has no result`)
+      const now = `${status}${typeof statusMessage === 'string' ? `  ${statusMessage}` : ''}`
+      if (now !== shown) changed(now)
+      shown = now
+      if (status === 'input_required') await respond(task['inputRequests'])
+      const wanted = typeof pollIntervalMs === 'number' ? pollIntervalMs : POLL_INTERVAL.standard
+      await pause(Math.min(Math.max(wanted, POLL_INTERVAL.least), POLL_INTERVAL.most), undefined, { signal })
+    }
+  } catch (error) {
+    if (signal.aborted) {
+      await ask('tasks/cancel', {}, { signal: AbortSignal.timeout(PATIENCE), timeout: PATIENCE }).catch(() => undefined)
+    }
+    throw error
+  }
+}
 
 const sizeOf = (base64: string): string => `${Buffer.byteLength(base64, 'base64')} bytes`
 
@@ -63,9 +185,6 @@ const OPTIONS = {
   detach: { type: 'boolean', help: 'if the call becomes a task: print the task id, and do not wait for the result' },
 } as const
 
-/** Characters of the names of other tools. */
-const MAX_WORDS = 4_000
-
 /** The official client reports its own rounds of questions as progress; the person sees the questions themselves. */
 const isRound = ({ message = '' }: Progress) => /^Fulfilling input required by '.*' \(round \d+\)$/.test(message)
 
@@ -78,20 +197,17 @@ async function listTools(client: Client, signal: AbortSignal): Promise<readonly 
 /** Codes for a tool that the server does not have: that of the specification, and of servers that know no such method. */
 const UNKNOWN_TOOL: readonly unknown[] = [-32_602, -32_601]
 
-/** The failure of a call; for an unknown tool, with the tool that was probably meant. */
 function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown {
   const known = tools.map(tool => tool.name)
   if (!(error instanceof Error) || known.includes(name) || !UNKNOWN_TOOL.includes((error as { code?: unknown }).code))
     return error
-  const hint = printable(didYouMean(name, known), MAX_WORDS)
+  const hint = serverText(didYouMean(name, known))
   return new StartError(`the server has no tool "${name}"; ${hint}`, { cause: error })
 }
 
 interface Called {
   readonly result: CallToolResult
-  /** How the result violates the output schema of the tool. */
   readonly mismatch?: string | undefined
-  /** A task that is not waited for. */
   readonly task?: { readonly taskId: string }
 }
 

@@ -6,47 +6,34 @@ import { tellUnreached } from '../../client/http.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { CommandContext } from '../context.ts'
-import { shellWord } from '../shell-word.ts'
+import { serverText, shellWord } from '../text.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
+import { limitAnswers, repairAnswers } from './answers.ts'
 import { recallCredentials } from './credentials.ts'
-import { limitAnswers } from './limit-answers.ts'
-import { asksForLogin, logIn } from './log-in.ts'
+import { asksForLogin, createReceiver, logIn, type Receiver } from './log-in.ts'
 import type { Login } from './logins.ts'
-import { createNarrator } from './narrate.ts'
-import { loginCommand } from './profile.ts'
-import { createReceiver, type Receiver } from './receiver.ts'
-import { repairAnswers } from './repair-answers.ts'
-import type { RequestIds } from './request-ids.ts'
-import { hasPerson } from './terminal.ts'
+import { loginCommand } from './logins.ts'
+import type { RequestIds } from './reach.ts'
+import { createNarrator, hasPerson } from './terminal.ts'
 
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 /** Milliseconds: the longest time of a timer. No request of the official client ends earlier than the command. */
 export const NO_TIMEOUT = 2 ** 31 - 1
-/** Characters of what a server says of an error. */
-const MAX_WORDS = 4_000
-
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly signal: AbortSignal
-  /** Aborts the connection, because a message of the server cannot be read. */
   readonly fail: (reason: StartError) => void
-  /** Called after the login, when the wait for the server begins. */
   readonly begin: () => void
-  /** Sees the requests to the server, with what came of them. */
   readonly ids: Pick<RequestIds, 'watch'>
-  /** True: the requests carry an Authorization header of the person's own. */
   readonly own?: boolean
-  /** Answers what the server asks the person. */
   readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
 }
 
-export interface Connection {
+interface Connection {
   readonly client: Client
-  /** Ends the session, where there is one. */
   close(): Promise<void>
 }
 
-/** The error itself, or the first AuthError among its causes. */
 function authErrorIn(thrown: unknown): AuthError | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
     if (AuthError.is(error)) return error
@@ -54,7 +41,6 @@ function authErrorIn(thrown: unknown): AuthError | undefined {
   return undefined
 }
 
-/** Why `fetch` got no answer at all, such as ECONNREFUSED; undefined where it did. */
 function networkFailureIn(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
     if (error.message !== 'fetch failed' || !(error.cause instanceof Error)) continue
@@ -64,18 +50,16 @@ function networkFailureIn(thrown: unknown): string | undefined {
   return undefined
 }
 
-/** What a server said of an error, as far as it is a JSON-RPC error; it moves no cursor. */
 function serverWords(message: string): string {
   try {
     const { error } = JSON.parse(message.slice(message.indexOf('{"'))) as { error?: { message?: unknown } }
-    if (typeof error?.message === 'string') return printable(error.message, MAX_WORDS)
+    if (typeof error?.message === 'string') return serverText(error.message)
   } catch {
     // Words of another kind.
   }
-  return printable(message, MAX_WORDS)
+  return serverText(message)
 }
 
-/** Anything that a request ended in, as one message for a person. */
 export function explainFailure(
   thrown: unknown,
   login: Pick<Login, 'url' | 'profile'>,
@@ -131,7 +115,7 @@ async function makeClient({ elicit }: ConnectOptions, { say }: CommandContext): 
     {
       capabilities: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } },
       versionNegotiation: { mode: 'auto' },
-      // Schemas of a server never run on this thread: see check-result.ts.
+      // Schemas of a server never run on this thread: see `checkResult`.
       jsonSchemaValidator: { getValidator: acceptAll },
     },
   )
@@ -206,7 +190,6 @@ async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): P
   await logIn(accounts, login, { credentials: recallCredentials(accounts.context, login), browser: true, signal })
 }
 
-/** For more scopes in the middle of a call. Undefined where nobody is there, or nobody logged in. */
 async function receiverFor(accounts: Accounts, login: Login): Promise<Receiver | undefined> {
   if (!hasPerson(accounts.context) || login.grant !== 'authorization_code') return undefined
   const tokens = await readTokens(accounts, login)
@@ -215,10 +198,8 @@ async function receiverFor(accounts: Accounts, login: Login): Promise<Receiver |
   return createReceiver(accounts.context, { host, port, before: tokens.registration?.redirectUri, browser: true })
 }
 
-/** What a person hears of a login that works by itself: only where it does not. */
 const QUIETLY_TOLD: readonly AuthEvent['type'][] = ['authorization-started', 'step-up', 'refresh-failed', 'registered']
 
-/** Connects as the login of `url` and `profile`, or as nobody where the server lets anyone in. */
 export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Connection> {
   const { context } = accounts
   const narrate = createNarrator(context)

@@ -4,15 +4,14 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { AuthError } from '../../client/errors.ts'
 import type { ClientAuth, ClientOAuthOptions } from '../../client/index.ts'
-import { errorText, StartError } from '../../core/http/errors.ts'
+import { errorText } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
-import { type CommandContext, readStdin } from '../context.ts'
+import { type CommandContext, readStdin, usage } from '../context.ts'
 import type { Login } from './logins.ts'
 import { ask, hasPerson } from './terminal.ts'
 
 export const SECRET_VARIABLE = 'MCP_HOST_CLIENT_SECRET'
 
-/** What `createAuthFetch` gets. */
 export type Credentials = Pick<ClientOAuthOptions, 'clientSecret' | 'privateKey' | 'clientAuthentication'>
 
 function readSecretFile({ cwd, secrets }: CommandContext, file: string, option: string): string {
@@ -21,16 +20,16 @@ function readSecretFile({ cwd, secrets }: CommandContext, file: string, option: 
     secrets.add(text)
     if (text !== '') return text
   } catch (cause) {
-    throw new StartError(`${option}: it cannot be read: ${errorText(cause)}`, { cause, exitCode: 2 })
+    throw usage(`${option}: it cannot be read: ${errorText(cause)}`, cause)
   }
-  throw new StartError(`${option}: ${file} is empty`, { exitCode: 2 })
+  throw usage(`${option}: ${file} is empty`)
 }
 
 async function readSecretStdin(context: CommandContext, option: string): Promise<string> {
   const text = (await readStdin(context)).trim()
   context.secrets.add(text)
   if (text !== '') return text
-  throw new StartError(`${option}: stdin is empty`, { exitCode: 2 })
+  throw usage(`${option}: stdin is empty`)
 }
 
 function readEnvironment({ env, secrets }: CommandContext): string | undefined {
@@ -39,7 +38,6 @@ function readEnvironment({ env, secrets }: CommandContext): string | undefined {
   return secret
 }
 
-/** For a login: whatever is there, else a question. `file` may be `-`. */
 export async function findSecret(
   context: CommandContext,
   login: Login,
@@ -59,10 +57,9 @@ export async function findSecret(
   context.secrets.add(typed)
   if (typed) return typed
   const where = `set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin) or --private-key-file <file>`
-  throw new StartError(`the client ${login.clientId} needs its secret; ${where}`, { exitCode: 2 })
+  throw usage(`the client ${login.clientId} needs its secret; ${where}`)
 }
 
-/** Ends a request for a token for which a secret is missing; until then nobody has to give it. */
 const missing = (login: Login, cause?: unknown): ClientAuth => {
   const from = login.secretFile ?? login.privateKeyFile
   const why = cause === undefined ? 'which is kept nowhere' : `and ${from} cannot be read: ${errorText(cause)}`
@@ -75,7 +72,7 @@ const missing = (login: Login, cause?: unknown): ClientAuth => {
   }
 }
 
-/** For everything after the login: asks nobody, and complains only once a secret is really needed. */
+/** Reads the credentials after the login: prompts nobody, and fails only when a secret is needed. */
 export function recallCredentials(context: CommandContext, login: Login): Credentials {
   const { privateKeyFile, secretFile, secret } = login
   try {
@@ -97,6 +94,6 @@ export function readKeyFile(context: CommandContext, file: string): NonNullable<
   try {
     return JSON.parse(text)
   } catch {
-    throw new StartError(`--private-key-file: ${file} is neither a PEM nor a JWK`, { exitCode: 2 })
+    throw usage(`--private-key-file: ${file} is neither a PEM nor a JWK`)
   }
 }

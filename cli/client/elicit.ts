@@ -23,7 +23,6 @@ const titled = (list: unknown): Choice[] | undefined =>
       )
     : undefined
 
-/** The values that a field is limited to; undefined: any. */
 function choicesOf(schema: Schema): readonly Choice[] | undefined {
   const { enum: values, enumNames: names, oneOf, anyOf } = schema
   const list = titled(oneOf) ?? titled(anyOf)
@@ -81,7 +80,6 @@ function show({ say }: CommandContext, name: string, schema: Schema, required: b
   }
 }
 
-/** Asks until the answer fits. Undefined: it was left empty, or the input ended. */
 async function askField(
   context: CommandContext,
   name: string,
@@ -127,7 +125,6 @@ async function askPerson(
   return { action: verdict === 'n' || verdict === 'no' ? 'decline' : 'cancel' }
 }
 
-/** The client's handler of `elicitation/create`; questions of one call that come together are asked in turn. */
 export function createElicitor(
   context: CommandContext,
   signal: AbortSignal,

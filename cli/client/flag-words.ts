@@ -1,62 +1,19 @@
-// Says what the client's errors say in the words of the command line: flags of `mcp-host login` where they name options
-// of `createAuthFetch`. What no flag can do is said to be for programs.
+// Messages of the client library for people at a terminal: flags of `mcp-host login` for the options of `createAuthFetch`.
 
-const quoted = (text: string) => text.replace(/^["']|["']$/g, '')
-
-/** Whole phrases first, then what is left of the names. Each is replaced wherever it stands. */
-const PHRASES: readonly (readonly [RegExp, string | ((...found: string[]) => string)])[] = [
-  [/set issuerMatch: '([\w-]+)'/g, 'log in with --issuer-match $1'],
-  [
-    /set trustedIssuers: \{ ("[^"]*"): \[("[^"]*")\] \}/g,
-    (_, listed = '', issuer = '') => `log in with --trusted-issuer '${quoted(listed)}=${quoted(issuer)}'`,
-  ],
-  [/set assumePkceS256: \[("[^"]*")\]/g, (_, issuer = '') => `log in with --assume-pkce '${quoted(issuer)}'`],
-  [/set resourceMatch: '([\w-]+)'/g, 'log in with --resource-match $1'],
+/** Whole phrases, whose flags are written in another way than the options. */
+const PHRASES: readonly (readonly [pattern: RegExp, words: string])[] = [
+  [/set (issuerMatch|resourceMatch): '([\w-]+)'/g, 'log in with $1 $2'],
+  [/set trustedIssuers: \{ "([^"]*)": \["([^"]*)"\] \}/g, "log in with trustedIssuers '$1=$2'"],
+  [/set assumePkceS256: \["([^"]*)"\]/g, "log in with assumePkceS256 '$1'"],
+  [/list "([^"]*)" in networkPolicy\.allowHosts/g, 'log in with --allow-host $1'],
   [/set resourceIndicator to "omit" or to what it wants/g, 'log in with --no-resource, or --resource <what it wants>'],
   [/see `resourceIndicator`/g, 'log in with --no-resource, or --resource <what it wants>'],
-  [/ask for other scopes with `scopes` or `scopeSelector`/g, 'ask for others with --scope'],
-  [/ask for less with `scopes`/g, 'ask for less with --scope'],
-  [/list "([^"]*)" in networkPolicy\.allowHosts/g, 'log in with --allow-host $1'],
-  [/set a longer loginTimeoutMs/g, 'give it longer with --login-timeout <seconds>'],
   [/drop its registration: session\.forgetClient\(\)/g, 'drop its registration: mcp-host logout <URL> --forget-client'],
-  [/set dynamicClientRegistration\.initialAccessToken, or register/g, 'register'],
-  [
-    /set dynamicClientRegistration\.initialAccessToken to a valid one/g,
-    'register a client by hand, and give --client-id',
-  ],
-  [
-    /set clientId \(and clientSecret\) as the server issued them, or clientMetadataDocumentUri/g,
-    'give --client-id (and --client-secret-file) as the server issued them, or --client-metadata',
-  ],
-  [
-    /check clientId, clientSecret \(or privateKey\) and tokenEndpointAuthMethod/g,
-    'check --client-id and the secret or key',
-  ],
-  [
-    /set its clientId, clientSecret and clientIssuer/g,
-    'log in with its --client-id, --client-secret-file and --client-issuer',
-  ],
-  [/and set clientId, with privateKey for private_key_jwt/g, 'and give --client-id, with --private-key-file'],
-  [/(?:and )?set clientId\b/g, 'and give --client-id'],
-  [/set privateKey \(PEM, JWK or CryptoKey\)/g, 'give --private-key-file'],
-  [
-    /set clientSecret or tokenEndpointAuthMethod, or do it yourself in clientAuthentication/g,
-    'give --client-secret-file, or --private-key-file',
-  ],
-  [
-    /use another redirectUri, or another dynamicClientRegistration\.applicationType/g,
-    'try --redirect-host localhost, or a --redirect-port',
-  ],
-  [/or set legacyFallback: true/g, 'or tell its operator'],
-  [/(?:such as authorization_code with a redirectUri)/g, 'without --device'],
-  [/use another `grant`/g, 'use another --grant'],
-  [/another grant\b/g, 'another --grant'],
   [/ \(session\.login\(\)\)/g, ''],
   [/with session\.login\(\) or: /g, 'with: '],
 ]
 
-/** Options that may be left in a text, and the flag of `login` for each. */
-const FLAGS: Readonly<Record<string, string | undefined>> = {
+const FLAGS: Readonly<Record<string, string>> = {
   clientId: '--client-id',
   clientSecret: '--client-secret-file',
   clientIssuer: '--client-issuer',
@@ -80,26 +37,22 @@ const FLAGS: Readonly<Record<string, string | undefined>> = {
 /** The flag for an option. */
 export const flagOf = (option: string): string => FLAGS[option] ?? `${option} of createAuthFetch`
 
-/** Of these no flag says anything. */
-const FOR_PROGRAMS =
-  /\b(authServerSelector|scopeSelector|dynamicClientRegistration(?:\.\w+)?|clientAuthentication|tokenEndpointAuthMethod|legacyFallback|dpop: ?(?:true|false|"auto"))(?![\w.])/g
-
+const OTHERS = [
+  'authServerSelector',
+  'scopeSelector',
+  'dynamicClientRegistration(?:\\.\\w+)?',
+  'clientAuthentication',
+  'tokenEndpointAuthMethod',
+  'legacyFallback',
+  'dpop: ?(?:true|false|"auto")',
+]
 const NAMES = new RegExp(
-  `(?<![\\w-])\`?(${Object.keys(FLAGS)
-    .filter(name => /[A-Z]/.test(name))
-    .map(name => name.replace('.', '\\.'))
-    .join('|')})\`?(?!\\w)`,
+  `(?<![\\w.-])\`?(${[...Object.keys(FLAGS).filter(name => /[A-Z]/.test(name)), ...OTHERS].join('|')})\`?(?![\\w.])`,
   'g',
 )
 
-/** A message of the client for somebody at a terminal. */
-export function inFlags(message: string): string {
-  const phrased = PHRASES.reduce(
-    // A function and a text are two overloads of one method.
-    (text, [pattern, words]) =>
-      typeof words === 'string' ? text.replace(pattern, words) : text.replace(pattern, words),
-    message,
+/** A message of the client library with flags instead of options. */
+export const inFlags = (message: string): string =>
+  PHRASES.reduce((text, [pattern, words]) => text.replace(pattern, words), message).replace(NAMES, (_, name: string) =>
+    flagOf(name),
   )
-  const named = phrased.replace(NAMES, (_, name: string) => flagOf(name))
-  return named.replace(FOR_PROGRAMS, 'in a program, $1 of createAuthFetch')
-}

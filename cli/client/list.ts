@@ -2,8 +2,7 @@
 import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client'
 import { isObject, printable } from '../../client/text.ts'
 import type { CommandContext } from '../context.ts'
-import { jsonText } from '../json-text.ts'
-import { columns } from '../usage.ts'
+import { columns, jsonText } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { NO_TIMEOUT } from './connect.ts'
 import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
@@ -47,7 +46,6 @@ async function readOffer(client: Client, values: ListValues, signal: AbortSignal
   }
 }
 
-/** Characters of a cell. */
 const MAX_TEXT = 1_000
 
 const firstLine = (text: string | undefined) => text?.trim().split('\n', 1)[0] ?? ''

@@ -2,20 +2,230 @@
 
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
-import { tellUnreached } from '../../client/http.ts'
+import { readBody, tellUnreached } from '../../client/http.ts'
 import type { AuthSession, SessionStatus } from '../../client/index.ts'
+import { createLoopbackRedirect } from '../../client/node/index.ts'
+import type { LoopbackHost } from '../../client/node/loopback.ts'
+import type { AuthorizationRedirectDelegate } from '../../client/options.ts'
 import { StartError } from '../../core/http/errors.ts'
-import { shellWord } from '../shell-word.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
+import { META } from '../../core/mcp/protocol.ts'
+import { MODERN_REVISION } from '../../core/mcp/revisions.ts'
+import type { CommandContext } from '../context.ts'
+import { shellWord } from '../text.ts'
 import { type Accounts, keyOf, openAuthFetch, readTokens } from './account.ts'
 import type { Credentials } from './credentials.ts'
 import type { Login } from './logins.ts'
-import { createNarrator, step } from './narrate.ts'
-import { createReceiver, type Receiver } from './receiver.ts'
-import { type Verdict, verifyServer } from './verify-server.ts'
+import { ask, createNarrator, step } from './terminal.ts'
 
-export interface LogInOptions {
+interface ReceiverOptions {
+  readonly host?: string | undefined
+  /** 0: any free one. */
+  readonly port?: number | undefined
+  readonly path?: string | undefined
+  /** Of an earlier registration, which holds for this redirect URI alone: used again where it is free. */
+  readonly before?: string | undefined
+  readonly browser: boolean
+}
+
+export interface Receiver {
+  readonly redirectUri: string
+  readonly delegate: AuthorizationRedirectDelegate
+  close(): Promise<void>
+}
+
+function earlierPort({ before }: ReceiverOptions, host: string): number | undefined {
+  const earlier = before === undefined || !URL.canParse(before) ? undefined : new URL(before)
+  return earlier?.hostname.replace(/^\[|\]$/g, '') === host ? Number(earlier.port) : undefined
+}
+
+const isAnswer = (text: string): boolean => {
+  const parameters = URL.canParse(text) ? new URL(text).searchParams : undefined
+  return parameters !== undefined && (parameters.has('code') || parameters.has('error'))
+}
+
+async function askForAddress(context: CommandContext, signal: AbortSignal): Promise<string | undefined> {
+  for (;;) {
+    const text = (await ask(context, 'Paste that address here: ', { signal }))?.trim()
+    if (text === undefined || isAnswer(text)) return text
+    if (text !== '')
+      context.say('This is no callback address: it has neither a code nor an error in it. Paste the whole of it.')
+  }
+}
+
+export async function createReceiver(context: CommandContext, options: ReceiverOptions): Promise<Receiver> {
+  const { say, stderr, openBrowser } = context
+  const host = (options.host ?? '127.0.0.1') as LoopbackHost
+  const shown = new Map<string, () => void>()
+
+  function showUrl(url: URL): void {
+    say('Open this address in a browser, and log in:')
+    stderr.write(`\n  ${url.href}\n\n`)
+    say('In the end the browser goes to an address of this machine. If it cannot show that page,')
+    say('copy the address from its address bar.')
+    shown.get(url.href)?.()
+  }
+
+  async function show(url: URL): Promise<void> {
+    if (!options.browser) return showUrl(url)
+    step(context, 'browser', 'opening; Ctrl-C ends the login')
+    try {
+      await openBrowser(url)
+    } catch (error) {
+      say(AuthError.is(error) ? (error.message.split(';', 1)[0] ?? '') : String(error))
+      showUrl(url)
+    }
+  }
+
+  const redirect = await createLoopbackRedirect({
+    host,
+    port: options.port,
+    path: options.path,
+    preferredPort: earlierPort(options, host),
+    openBrowser: show,
+  })
+
+  return {
+    redirectUri: redirect.redirectUri,
+    async delegate(url, redirectUri, { signal }) {
+      const over = new AbortController()
+      const both = AbortSignal.any([signal, over.signal])
+      const opened = new Promise<void>(resolve => shown.set(url.href, resolve))
+      const never = new Promise<never>(() => {})
+      const pasted = opened
+        .then(() => askForAddress(context, both))
+        .then(text => {
+          if (text === undefined)
+            say('Nothing can be pasted, the input has ended: waiting for a browser on this machine.')
+          return text ?? never
+        })
+      const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
+        if (options.browser || both.aborted) throw error
+        // Somebody else has the port; the address can be pasted all the same.
+        showUrl(url)
+        return never
+      })
+      try {
+        return await Promise.race([received, pasted])
+      } finally {
+        shown.delete(url.href)
+        over.abort(new AuthError('the login is over', { code: 'aborted' }))
+      }
+    },
+    close: () => redirect.close(),
+  }
+}
+
+/** `refused`: it lets nobody through, with this token neither; `unsure`: it could not say now. */
+type Verdict = { readonly kind: 'mcp' } | { readonly kind: 'refused' | 'unsure' | 'other'; readonly status: number }
+
+const MAX_LOOK = 64 * 1_024
+/** Milliseconds. */
+const PATIENCE = 15_000
+
+const QUESTION = 1
+
+const CLIENT = { name: 'mcp-host login', version: '1' }
+
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: QUESTION,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: CLIENT },
+})
+/** Of 2026-07-28: a server that speaks it must not count us among the clients that need an older one. */
+const DISCOVER = JSON.stringify({
+  jsonrpc: '2.0',
+  id: QUESTION,
+  method: 'server/discover',
+  params: {
+    _meta: {
+      [META.protocolVersion]: MODERN_REVISION,
+      [META.clientInfo]: CLIENT,
+      [META.clientCapabilities]: {},
+    },
+  },
+})
+const ACCEPT = 'application/json, text/event-stream'
+
+const isStream = ({ headers }: Response) => headers.get('content-type')?.startsWith('text/event-stream') ?? false
+
+/**
+ * Whether the answer is one to our question: a result, or an error with our id. Any path of a server may refuse in
+ * JSON-RPC, without an id; of those only a session that is lost (404, -32001) says that there are sessions.
+ */
+function readAnswer(status: number, text: string): 'answer' | 'error' | 'other' {
+  try {
+    const parsed: unknown = JSON.parse(text)
+    const message: unknown = Array.isArray(parsed) ? parsed[0] : parsed
+    if (!isObject(message) || message['jsonrpc'] !== '2.0') return 'other'
+    const { id, result, error } = message
+    if (result !== undefined) return 'answer'
+    if (!isObject(error)) return 'other'
+    return id === QUESTION || (status === 404 && error['code'] === -32_001) ? 'answer' : 'error'
+  } catch {
+    return 'other'
+  }
+}
+
+async function endSession(url: string, ask: typeof fetch, opened: Response, signal: AbortSignal): Promise<void> {
+  const id = opened.headers.get('mcp-session-id')
+  if (id === null) return
+  const response = await ask(url, { method: 'DELETE', headers: { 'mcp-session-id': id }, signal }).catch(
+    () => undefined,
+  )
+  await response?.body?.cancel()
+}
+
+async function isModern(url: string, ask: typeof fetch, signal: AbortSignal): Promise<boolean> {
+  const headers = {
+    'content-type': 'application/json',
+    accept: ACCEPT,
+    'mcp-protocol-version': MODERN_REVISION,
+    'mcp-method': 'server/discover',
+  }
+  const response = await ask(url, { method: 'POST', headers, body: DISCOVER, redirect: 'manual', signal })
+  if (isStream(response) || response.status !== 200) {
+    await response.body?.cancel()
+    return false
+  }
+  const { bytes } = await readBody(response, MAX_LOOK)
+  return readAnswer(response.status, new TextDecoder().decode(bytes)) === 'answer'
+}
+
+/**
+ * Asks as a client would, by `server/discover`; an older server by `initialize`, or by its stream. `ask` carries the token,
+ * where there is one.
+ */
+export async function verifyServer(url: string, ask: typeof fetch, signal: AbortSignal): Promise<Verdict> {
+  const both = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)])
+  if (await isModern(url, ask, both)) return { kind: 'mcp' }
+  const headers = { 'content-type': 'application/json', accept: ACCEPT }
+  const posted = await ask(url, { method: 'POST', headers, body: INITIALIZE, redirect: 'manual', signal: both })
+  const { status } = posted
+  if (isStream(posted)) {
+    await posted.body?.cancel()
+    await endSession(url, ask, posted, both)
+    return { kind: 'mcp' }
+  }
+  const { bytes } = await readBody(posted, MAX_LOOK)
+  const answer = readAnswer(status, new TextDecoder().decode(bytes))
+  if (answer === 'answer') {
+    await endSession(url, ask, posted, both)
+    return { kind: 'mcp' }
+  }
+  if (status === 401 || status === 403) return { kind: 'refused', status }
+  if (status >= 500 || status === 408 || status === 429) return { kind: 'unsure', status }
+  const streamed = await ask(url, { headers: { accept: 'text/event-stream' }, redirect: 'manual', signal: both })
+  await streamed.body?.cancel()
+  if (streamed.ok && isStream(streamed)) return { kind: 'mcp' }
+  // Something speaks JSON-RPC here and did not like the question: no reason to undo a login.
+  const isThere = answer === 'error' && status !== 404 && status !== 405
+  return { kind: isThere ? 'unsure' : 'other', status }
+}
+
+interface LogInOptions {
   readonly credentials: Credentials
-  /** False: the URL is shown instead. */
   readonly browser: boolean
   readonly signal: AbortSignal
   /** Milliseconds. */
@@ -63,7 +273,6 @@ async function receiverFor(accounts: Accounts, login: Login, browser: boolean): 
   return createReceiver(accounts.context, { host, port, path, before, browser })
 }
 
-/** What is there is no MCP server: before somebody logs in for nothing, or after. */
 function wrongPlace({ url }: Login, status: number, then: string): StartError {
   const found =
     status === 404 ? `nothing is served at ${url} (404)` : `${url} answers HTTP ${status}, and not as an MCP server`
@@ -116,7 +325,7 @@ export async function logIn(
       {
         onEvent: createNarrator(accounts.context),
         interactive: 'any',
-        // Who does not ask and publishes nothing wants nothing.
+        // A server that neither asks for a login nor publishes metadata needs none.
         legacyFallback: asked,
         ...(timeout !== undefined && { loginTimeoutMs: timeout }),
         ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),

@@ -1,21 +1,121 @@
 // `mcp-host login`: gets a token for a protected server and keeps it, encrypted, for the other verbs.
 
 import { resolve } from 'node:path'
+import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
 import { isScope, printable } from '../../client/text.ts'
-import { StartError } from '../../core/http/errors.ts'
-import type { CommandContext } from '../context.ts'
-import { defineVerb, type VerbValues } from '../verb.ts'
+import { type CommandContext, usage } from '../context.ts'
+import { localTime } from '../text.ts'
+import { defineVerb, readSeconds, type VerbOptionTable, type VerbValues } from '../verb.ts'
 import { openAccounts } from './account.ts'
 import { findSecret, readKeyFile, SECRET_VARIABLE } from './credentials.ts'
-import { interruptible } from './interrupt.ts'
 import { logIn } from './log-in.ts'
-import { checkServerUrl, type GrantName, type Login } from './logins.ts'
-import { PROFILE_OPTION } from './profile.ts'
+import { checkServerUrl, type GrantName, type Login, PROFILE_OPTION, type ServerWays } from './logins.ts'
 import { headersOf, REACH_OPTIONS, type Reach, readReach } from './reach.ts'
-import { readWays, WAY_OPTIONS } from './server-ways.ts'
-import { describeEnd } from './show-status.ts'
+import { interruptible } from './terminal.ts'
 
-/** Of the verbs that may make a login. */
+const WAY_OPTIONS = {
+  resource: { type: 'string', value: '<uri>', help: 'the resource to ask a token for; auto: as the server says' },
+  'no-resource': { type: 'boolean', help: 'name no resource, for servers that refuse it' },
+  'resource-match': {
+    type: 'string',
+    choices: ['exact-or-origin', 'path-prefix'],
+    help: 'path-prefix: a parent path will do',
+  },
+  'issuer-match': { type: 'string', choices: ['exact', 'ignore-trailing-slash'], help: 'of the issuer' },
+  'trusted-issuer': {
+    type: 'string',
+    value: '<listed=issuer>',
+    multiple: true,
+    help: 'the server that is listed so is known to publish that issuer; may be repeated',
+  },
+  'assume-pkce': {
+    type: 'string',
+    value: '<issuer>',
+    multiple: true,
+    help: 'this issuer does PKCE with S256 and does not say so; may be repeated',
+  },
+  'token-endpoint': {
+    type: 'string',
+    value: '<url>',
+    help: "get tokens at this address instead of the one in the server's metadata; auto: as the server says",
+  },
+  'authorize-param': {
+    type: 'string',
+    value: '<name=value>',
+    multiple: true,
+    help: 'one more parameter of the authorization request, such as audience=...; may be repeated',
+  },
+  'allow-host': {
+    type: 'string',
+    value: '<host>',
+    multiple: true,
+    help: 'the server may send this client to a host inside this network; may be repeated',
+  },
+} as const satisfies VerbOptionTable
+
+function readPair(option: string, text: string, example: string): readonly [string, string] {
+  const at = text.indexOf('=')
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
+  throw usage(`--${option} is ${JSON.stringify(text)}; write it as ${example}`)
+}
+
+function readParameter(text: string): readonly [string, string] {
+  const pair = readPair('authorize-param', text, 'audience=value')
+  if (!RESERVED_PARAMETERS.includes(pair[0])) return pair
+  const instead = { scope: '; give --scope', resource: '; give --resource' }[pair[0]] ?? ''
+  throw usage(`--authorize-param may not set ${pair[0]}, which is the client's own${instead}`)
+}
+
+/** Splits at the first `=`, which issuers rarely contain. */
+function readTrusted(texts: readonly string[]): Record<string, string[]> {
+  const trusted: Record<string, string[]> = {}
+  for (const text of texts) {
+    const [listed, issuer] = readPair('trusted-issuer', text, 'https://as.example=https://issuer.example')
+    trusted[listed] = [...(trusted[listed] ?? []), issuer]
+  }
+  return trusted
+}
+
+function readTokenEndpoint(text: string | undefined): string | undefined {
+  if (text === undefined || text === 'auto') return text
+  const url = URL.canParse(text) && !text.includes('#') ? new URL(text) : undefined
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+  if (url && isSafe && !url.username && !url.password) return text
+  throw usage(
+    '--token-endpoint is the whole https address (http on this machine alone) without user or fragment, or auto',
+  )
+}
+
+function readResource(values: VerbValues<typeof WAY_OPTIONS>): string | undefined {
+  const { resource, 'no-resource': none } = values
+  if (none && resource !== undefined) throw usage('--resource and --no-resource exclude each other')
+  if (none) return 'omit'
+  if (resource === undefined || resource === 'auto') return resource
+  if (URL.canParse(resource) && !resource.includes('#')) return resource
+  throw usage(`--resource is ${JSON.stringify(resource)}; give an absolute URI without a fragment, or auto`)
+}
+
+const given = <T extends object>(ways: T): T =>
+  Object.fromEntries(Object.entries(ways).filter(([, value]) => value !== undefined)) as T
+
+function readWays(values: VerbValues<typeof WAY_OPTIONS>, before: ServerWays | undefined): ServerWays {
+  const trusted = values['trusted-issuer']
+  const parameters = values['authorize-param']?.map(readParameter)
+  const hosts = values['allow-host']
+  const now = given({
+    resourceIndicator: readResource(values),
+    resourceMatch: values['resource-match'],
+    issuerMatch: values['issuer-match'],
+    trustedIssuers: trusted && readTrusted(trusted),
+    assumePkceS256: values['assume-pkce'],
+    tokenEndpoint: readTokenEndpoint(values['token-endpoint']),
+    additionalAuthorizationParameters: parameters && Object.fromEntries(parameters),
+    networkPolicy: hosts && { allowHosts: hosts },
+  })
+  const { tokenEndpoint, ...ways } = { ...before, ...now } as ServerWays
+  return { ...ways, ...(tokenEndpoint !== undefined && tokenEndpoint !== 'auto' && { tokenEndpoint }) }
+}
+
 export const LOGIN_OPTIONS = {
   ...PROFILE_OPTION,
   scope: {
@@ -57,12 +157,16 @@ export const LOGIN_OPTIONS = {
   },
   grant: {
     type: 'string',
-    value: '<grant>',
-    help: 'authorization_code (default), device, or client_credentials: a program for itself',
+    choices: ['authorization_code', 'device', 'client_credentials'],
+    help: 'default: authorization_code; client_credentials is a program for itself',
   },
   device: { type: 'boolean', help: 'log in on another device: --grant device' },
   'no-browser': { type: 'boolean', help: 'show the address, and read the callback address that you paste' },
-  'redirect-host': { type: 'string', value: '<host>', help: '127.0.0.1 (default), localhost or ::1' },
+  'redirect-host': {
+    type: 'string',
+    choices: ['127.0.0.1', 'localhost', '::1'],
+    help: 'default: 127.0.0.1',
+  },
   'redirect-port': { type: 'string', value: '<port>', help: 'where the browser comes back to; default: any free port' },
   'callback-path': {
     type: 'string',
@@ -76,16 +180,11 @@ export const LOGIN_OPTIONS = {
 
 type LoginValues = VerbValues<typeof LOGIN_OPTIONS>
 
-const usage = (what: string) => new StartError(what, { exitCode: 2 })
-
-const GRANTS: readonly string[] = ['authorization_code', 'device', 'client_credentials'] satisfies GrantName[]
-
 function readGrant({ grant, device }: LoginValues): GrantName | undefined {
   if (device && grant !== undefined && grant !== 'device')
     throw usage(`--device and --grant ${grant} exclude each other`)
   if (device) return 'device'
-  if (grant !== undefined && !GRANTS.includes(grant)) throw usage(`--grant is one of ${GRANTS.join(', ')}`)
-  return grant as GrantName | undefined
+  return grant
 }
 
 function readPort(text: string | undefined): number | undefined {
@@ -140,14 +239,6 @@ function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login 
 
 const keptFile = (cwd: string, file: string): string | undefined => (file === '-' ? undefined : resolve(cwd, file))
 
-/** Milliseconds. */
-export function readTimeout(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const seconds = Number(text)
-  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
-  throw usage('--login-timeout is a number of seconds, at most 86400')
-}
-
 function readScopes(option: string, texts: readonly string[] | undefined): string[] | undefined {
   const scopes = texts?.flatMap(text => text.split(/\s+/).filter(Boolean))
   const wrong = scopes?.find(scope => !isScope(scope))
@@ -155,14 +246,12 @@ function readScopes(option: string, texts: readonly string[] | undefined): strin
   throw usage(`--${option} is ${JSON.stringify(wrong)}; a scope is one word without quotes or backslashes (RFC 6749)`)
 }
 
-/** Whoever names the scopes anew begins anew. */
 function readAdded(values: LoginValues, before: Login | undefined): string[] | undefined {
   const kept = values.scope === undefined ? (before?.addedScopes ?? []) : []
   const all = new Set([...kept, ...(readScopes('add-scope', values['add-scope']) ?? [])])
   return all.size > 0 ? [...all] : undefined
 }
 
-/** The login of the command line, over what was said before. */
 export function readLogin(
   context: CommandContext,
   url: string,
@@ -203,7 +292,7 @@ async function login(values: LoginValues, [given = '']: readonly string[], conte
   const reach = readReach(context, values)
   if (headersOf(context, reach, {}).has('authorization'))
     throw usage('--header Authorization takes the place of a login')
-  const timeout = readTimeout(values['login-timeout'])
+  const timeout = readSeconds('login-timeout', values['login-timeout'])
   const accounts = openAccounts(context, reach)
   const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
   const { privateKeyFile } = wanted
@@ -222,7 +311,8 @@ async function login(values: LoginValues, [given = '']: readonly string[], conte
   }
   const { issuer, clientId, scope, expiresAt, refreshable } = status
   const scopes = scope ? `scopes ${scope}` : 'no scopes named'
-  const end = describeEnd(expiresAt, refreshable)
+  const until = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
+  const end = refreshable ? `${until}, then renewed by itself` : until
   context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
   return tellRefused(scope, wanted, values, context)
 }
@@ -250,7 +340,6 @@ function notGranted(granted: string | undefined, asked: readonly string[]): stri
 
 const SECRET_ELSEWHERE = `argv can be read by every program on this machine; set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin)`
 
-/** Options that these verbs do not have, and why. */
 export const SECRET_INSTEAD = {
   'client-secret': SECRET_ELSEWHERE,
   secret: SECRET_ELSEWHERE,

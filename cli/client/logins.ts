@@ -1,8 +1,11 @@
 // What a person said when they logged in, such as the client id, so that later verbs need not be told again. One small
 // file a login, beside the token files; there is nothing secret in it.
+
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { ClientOAuthOptions } from '../../client/index.ts'
 import {
   ensurePrivateDirectory,
   privateDirectoryExists,
@@ -11,9 +14,43 @@ import {
   writePrivateFile,
 } from '../../client/node/private-files.ts'
 import { StartError } from '../../core/http/errors.ts'
-import type { ServerWays } from './server-ways.ts'
+import { usage } from '../context.ts'
+import { shellWord } from '../text.ts'
+import type { VerbOptionTable } from '../verb.ts'
+
+export const homeOf = (env: NodeJS.ProcessEnv): string =>
+  env[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] || homedir()
+
+/**
+ * The directory of token files: `tokens` in `MCP_HOST_HOME`, else in `mcp-host` of the person's configuration
+ * (`XDG_CONFIG_HOME`, default `~/.config`).
+ */
+export function tokenDirectory(env: NodeJS.ProcessEnv): string {
+  const configuration = env['XDG_CONFIG_HOME'] || join(homeOf(env), '.config')
+  return join(env['MCP_HOST_HOME'] || join(configuration, 'mcp-host'), 'tokens')
+}
+
+export const PROFILE_OPTION = {
+  profile: { type: 'string', value: '<name>', help: 'one of several logins at the same server' },
+} as const satisfies VerbOptionTable
+
+export const loginCommand = (url: string, profile: string | undefined): string =>
+  `mcp-host login ${shellWord(url)}${profile === undefined ? '' : ` --profile ${shellWord(profile)}`}`
 
 export type GrantName = 'authorization_code' | 'device' | 'client_credentials'
+
+/** Options of `createAuthFetch` for servers with peculiarities. */
+export type ServerWays = Pick<
+  ClientOAuthOptions,
+  | 'resourceIndicator'
+  | 'resourceMatch'
+  | 'issuerMatch'
+  | 'trustedIssuers'
+  | 'assumePkceS256'
+  | 'tokenEndpoint'
+  | 'additionalAuthorizationParameters'
+  | 'networkPolicy'
+>
 
 export interface Login {
   readonly v: 1
@@ -26,7 +63,6 @@ export interface Login {
   readonly clientIssuer?: string | undefined
   readonly clientMetadataDocumentUri?: string | undefined
   readonly scopes?: readonly string[] | undefined
-  /** Beside what the server suggests, or `scopes`. */
   readonly addedScopes?: readonly string[] | undefined
   /** Files of headers; a header of the command line is not kept, because it may be a secret. */
   readonly headerFiles?: readonly string[] | undefined
@@ -39,7 +75,6 @@ export interface Login {
   readonly redirectPath?: string | undefined
   /** True: the client has a secret, which is kept nowhere. */
   readonly secret?: boolean | undefined
-  /** Where the secret can be read. */
   readonly secretFile?: string | undefined
   readonly privateKeyFile?: string | undefined
 }
@@ -56,7 +91,6 @@ const EXTENSION = '.login.json'
 
 /** Only this machine is asked without encryption where nobody said how. */
 const LOOPBACK = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?=[:/]|$)/i
-/** A name with a dot or a port. */
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|[\w-]+:\d{1,5})(?=\/|$)/
 
 /** The address of an MCP server; without a scheme, http on this machine and https elsewhere. Throws a StartError (exit code 2). */
@@ -64,10 +98,7 @@ export function checkServerUrl(given: string): string {
   const scheme = LOOPBACK.test(given) ? 'http://' : HOST.test(given) ? 'https://' : ''
   const url = `${scheme}${given}`
   if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url
-  throw new StartError(
-    `"${given}" is no http or https URL; give the server's whole address, such as https://example.com/mcp`,
-    { exitCode: 2 },
-  )
+  throw usage(`"${given}" is no http or https URL; give the server's whole address, such as https://example.com/mcp`)
 }
 
 const nameOf = ({ url, profile }: Pick<Login, 'url' | 'profile'>): string =>

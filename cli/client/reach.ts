@@ -4,10 +4,12 @@ import { resolve } from 'node:path'
 import { createProxyFetch } from '../../client/node/index.ts'
 import { usesProxy } from '../../client/node/proxy-fetch.ts'
 import { withinOrigin } from '../../client/replay.ts'
+import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
-import type { CommandContext } from '../context.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
+import { type CommandContext, usage } from '../context.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 import type { Login } from './logins.ts'
 
@@ -25,17 +27,12 @@ export const REACH_OPTIONS = {
   },
 } as const satisfies VerbOptionTable
 
-/** What the command line says; it wins over what the login remembers. */
 export interface Reach {
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** Files of headers, to be remembered by name. */
   readonly headerFiles: readonly string[]
   readonly proxy: string | undefined
-  /** How bytes travel. Default: as `proxy` says. */
   readonly base?: typeof fetch
 }
-
-const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
 /** Never quotes the header: its value may be a secret. */
 function readHeader(line: string, option: string, { secrets }: CommandContext): readonly [string, string] {
@@ -78,7 +75,6 @@ export function readReach(context: CommandContext, { header = [], proxy }: VerbV
   return { headers, headerFiles: files, proxy: readProxy(proxy) }
 }
 
-/** Everything that is sent to the server beside OAuth's own. */
 export function headersOf(context: CommandContext, reach: Reach, login: Pick<Login, 'headerFiles'>): Headers {
   const files = reach.headerFiles.length > 0 ? reach.headerFiles : (login.headerFiles ?? [])
   return new Headers(
@@ -111,5 +107,41 @@ export function createReachingFetch(
     if (url.origin !== origin || isForm(headers)) return base(input, init)
     for (const [name, value] of added) if (!headers.has(name)) headers.set(name, value)
     return base(input, { ...init, headers })
+  }
+}
+
+const MOST = 128
+
+export interface RequestIds {
+  /** Hears what is answered to JSON-RPC requests; notifications and answers of ours have ids, too, that nobody asks for. */
+  watch(base: typeof fetch): typeof fetch
+  tell(): void
+}
+
+function isRequest(body: unknown): boolean {
+  if (typeof body !== 'string') return false
+  try {
+    const message: unknown = JSON.parse(body)
+    return isObject(message) && 'method' in message && 'id' in message
+  } catch {
+    return false
+  }
+}
+
+export function createRequestIds({ say }: CommandContext): RequestIds {
+  let last: string | undefined
+  return {
+    watch: base => async (input, init) => {
+      const asks = isRequest(init?.body)
+      // That of an earlier one is not this one's.
+      if (asks) last = undefined
+      const response = await base(input, init)
+      if (asks) last = response.headers.get('x-request-id') ?? undefined
+      return response
+    },
+    tell() {
+      if (last !== undefined)
+        say(`request id: ${printable(last, MOST)} (by it the server's operator finds the request)`)
+    },
   }
 }

@@ -1,15 +1,15 @@
 // The person at the terminal: lines for them go to stderr, so that stdout is for results alone; what they type is read.
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
+import type { AuthEvent } from '../../client/events.ts'
 import { printable } from '../../client/text.ts'
-import type { CommandContext } from '../context.ts'
+import type { CommandContext, CommandOutput } from '../context.ts'
+import { flagOf } from './flag-words.ts'
 
 type Terminal = Pick<CommandContext, 'stdin' | 'stderr'>
 
-/** True where somebody can be asked. */
 export const hasPerson = ({ stdin, stderr }: Terminal): boolean => stdin.isTTY === true && stderr.isTTY === true
 
-/** Characters. */
 const MAX_QUESTION = 1_000
 
 const silence = () => new Writable({ write: (_chunk, _encoding, done) => done() })
@@ -52,3 +52,104 @@ export function ask(
     })
   })
 }
+
+const INTERRUPTED = 130
+
+/**
+ * Runs `work` with a signal that Ctrl-C or SIGTERM aborts. Once `work` has ended on it, so does the command, with the exit
+ * code of an interruption: the promise then stays pending.
+ */
+export async function interruptible<T>(
+  { process: events, stderr, exit }: CommandContext,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController()
+  const interrupt = () => {
+    if (over.signal.aborted) exit(INTERRUPTED)
+    over.abort(new Error('interrupted'))
+  }
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  for (const signal of signals) events.on(signal, interrupt)
+  try {
+    return await work(over.signal)
+  } catch (error) {
+    if (!over.signal.aborted) throw error
+    stderr.write('mcp-host: cancelled\n')
+    exit(INTERRUPTED)
+    return new Promise<never>(() => undefined)
+  } finally {
+    for (const signal of signals) events.off(signal, interrupt)
+  }
+}
+
+export interface Progress {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+export function describeProgress({ progress, total, message }: Progress): string {
+  const part = total === undefined ? String(progress) : `${progress}/${total}`
+  const percent = total === undefined || total <= 0 ? '' : ` (${Math.floor((progress / total) * 100)} %)`
+  return printable([`${part}${percent}`, message].filter(Boolean).join('  '), 200)
+}
+
+interface ProgressLine {
+  show(progress: Progress | string): void
+  clear(): void
+}
+
+export function createProgressLine(stream: CommandOutput): ProgressLine {
+  let shown = false
+  return {
+    show(progress) {
+      const text = typeof progress === 'string' ? printable(progress, 200) : describeProgress(progress)
+      if (!stream.isTTY) return void stream.write(`${text}\n`)
+      stream.write(`\r\u001b[K${text.slice(0, Math.max(1, (stream.columns || 80) - 1))}`)
+      shown = true
+    },
+    clear() {
+      if (shown) stream.write('\r\u001b[K')
+      shown = false
+    },
+  }
+}
+
+const scopesOf = (scope: string | undefined) => (scope ? `, scopes ${scope}` : '')
+
+export const step = ({ say }: Pick<CommandContext, 'say'>, label: string, text: string): void =>
+  say(`${label.padEnd(22)}${text}`)
+
+function describe(event: AuthEvent): readonly [label: string, text: string] | undefined {
+  switch (event.type) {
+    case 'resource-metadata-found':
+      return ['protected by', event.resource === undefined ? 'no resource metadata (2025-03-26)' : event.url]
+    case 'authorization-server-found':
+      return ['authorization server', event.issuer]
+    case 'several-authorization-servers':
+      return ['note', `several authorization servers are listed; the first is used: ${event.listed.join(', ')}`]
+    case 'registered':
+      return ['registered as', event.clientId]
+    case 'registration-dropped':
+      return ['registration', `${event.clientId} is not used any more: ${event.why}`]
+    case 'authorization-started':
+      return ['asking you', `to log in at ${event.issuer}${scopesOf(event.scope)}`]
+    case 'refresh-failed':
+      return ['renewal', `failed: ${event.code}`]
+    case 'step-up':
+      return ['more scopes', `the server asks for ${event.scope}`]
+    case 'tolerated':
+      return ['note', `${event.what} (${flagOf(event.option)})`]
+    case 'token-obtained':
+      return ['token', `by ${event.grant}${scopesOf(event.scope)}`]
+    default:
+      return undefined
+  }
+}
+
+export const createNarrator =
+  (context: CommandContext) =>
+  (event: AuthEvent): void => {
+    const told = describe(event)
+    if (told) step(context, ...told)
+  }

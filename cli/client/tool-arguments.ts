@@ -1,26 +1,23 @@
 // The arguments of a call from the command line: one JSON object, from there, a file or stdin; or `name=value` for each,
 // read by the tool's input schema.
+
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { isObject, printable } from '../../client/text.ts'
-import { errorText, StartError } from '../../core/http/errors.ts'
+import { isObject } from '../../client/text.ts'
+import { errorText } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
-import { type CommandContext, readStdin } from '../context.ts'
+import { type CommandContext, readStdin, usage } from '../context.ts'
 import { findInexactNumber } from '../exact-numbers.ts'
+import { serverText } from '../text.ts'
 
 type InputContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
-export type ToolArguments = Record<string, unknown>
+type ToolArguments = Record<string, unknown>
 
 interface InputSchema {
   readonly properties?: Readonly<Record<string, unknown>> | undefined
 }
-
-/** Characters of what a schema says. */
-const MAX_WORDS = 4_000
-
-const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
 async function readSource(given: string, context: InputContext): Promise<string> {
   try {
@@ -35,9 +32,7 @@ function refuseInexact(json: string, name?: string): void {
   const number = findInexactNumber(json)
   if (number === undefined) return
   const what = name === undefined || number !== json.trim() ? `the number ${number}` : `${name} is ${number}: it`
-  throw usage(
-    `${printable(what, MAX_WORDS)} would be sent with other digits; write it as a string if the tool accepts one`,
-  )
+  throw usage(`${serverText(what)} would be sent with other digits; write it as a string if the tool accepts one`)
 }
 
 async function readDocument(given: string, context: InputContext): Promise<ToolArguments> {
@@ -53,7 +48,6 @@ async function readDocument(given: string, context: InputContext): Promise<ToolA
   throw usage('the arguments are no JSON object, such as {"a": 1}')
 }
 
-/** JSON Schema types that a value may have; empty: any. */
 function typesOf(schema: unknown): readonly string[] {
   if (!isObject(schema)) return []
   const { type } = schema
@@ -82,7 +76,7 @@ function readValue(name: string, text: string, schema: unknown): unknown {
     return value
   }
   if (fits(text, types)) return text
-  throw usage(`${name} is ${printable(types.join(' or '), MAX_WORDS)}, not ${JSON.stringify(text)}`)
+  throw usage(`${name} is ${serverText(types.join(' or '))}, not ${JSON.stringify(text)}`)
 }
 
 function readPair(pair: string, { properties }: InputSchema): [name: string, value: unknown] {
@@ -92,7 +86,7 @@ function readPair(pair: string, { properties }: InputSchema): [name: string, val
   }
   const known = properties && Object.keys(properties)
   if (known && known.length > 0 && !Object.hasOwn(properties, name)) {
-    throw usage(`the tool has no argument "${name}"; ${printable(didYouMean(name, known), MAX_WORDS)}`)
+    throw usage(`the tool has no argument "${name}"; ${serverText(didYouMean(name, known))}`)
   }
   return [name, readValue(name, text, properties?.[name])]
 }

@@ -4,17 +4,14 @@ import { withTimeout } from '../../core/http/clock.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 import type { CommandContext } from '../context.ts'
-import type { VerbValues } from '../verb.ts'
+import { readSeconds, type VerbValues } from '../verb.ts'
 import { openAccounts, readTokens } from './account.ts'
 import { connect, explainFailure } from './connect.ts'
 import { createElicitor } from './elicit.ts'
-import { interruptible } from './interrupt.ts'
-import { checkServerUrl } from './logins.ts'
-import { PROFILE_OPTION } from './profile.ts'
-import { headersOf, REACH_OPTIONS, readReach } from './reach.ts'
-import { createRequestIds, type RequestIds } from './request-ids.ts'
+import { checkServerUrl, PROFILE_OPTION } from './logins.ts'
+import { createRequestIds, headersOf, REACH_OPTIONS, type RequestIds, readReach } from './reach.ts'
+import { interruptible } from './terminal.ts'
 
-/** Of the verbs that call a server. */
 export const SERVER_OPTIONS = { ...PROFILE_OPTION, ...REACH_OPTIONS } as const
 
 export const TIMEOUT_OPTION = {
@@ -25,23 +22,13 @@ export const TIMEOUT_OPTION = {
   },
 } as const
 
-/** Seconds. */
-const PATIENCE = 300
-
-/** Milliseconds. */
-function readTimeout(text: string | undefined): number {
-  const seconds = text === undefined ? PATIENCE : Number(text)
-  if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
-  throw new StartError('--timeout is a number of seconds, at most 86400', { exitCode: 2 })
-}
+const DEFAULT_TIMEOUT = 300_000
 
 export interface ServerWork {
   readonly client: Client
   readonly signal: AbortSignal
   readonly ids: RequestIds
-  /** Answers what the server requests of the person. */
   readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
-  /** Restarts the deadline: the server is at work. */
   readonly postpone: () => void
 }
 
@@ -70,14 +57,13 @@ const withoutHanging = (closing: Promise<void>): Promise<void> =>
     () => undefined,
   )
 
-/** Runs `work` on a connection to the server, as whoever is logged in there. */
 export async function withServer<T>(
   context: CommandContext,
   given: string,
   values: VerbValues<typeof SERVER_OPTIONS & typeof TIMEOUT_OPTION>,
   work: (server: ServerWork) => Promise<T>,
 ): Promise<T> {
-  const timeout = readTimeout(values.timeout)
+  const timeout = readSeconds('timeout', values.timeout) ?? DEFAULT_TIMEOUT
   const url = checkServerUrl(given)
   assertInstalled(['@modelcontextprotocol/client'], { what: 'connecting to an MCP server' })
   const reach = readReach(context, values)

@@ -2,35 +2,27 @@
 // can do themselves.
 import { join, posix, win32 } from 'node:path'
 
-/** How a client reaches a server: by its URL, or by a program that speaks over stdin and stdout. */
 export type Reached = { readonly url: string } | { readonly command: string; readonly args: readonly string[] }
 
-/** This machine, as far as it decides where files are. */
 export interface Machine {
   readonly platform: NodeJS.Platform
   readonly home: string
-  /** The folder in which the command was given: the project. */
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
 }
 
 export interface ClientRow {
-  /** As it calls itself. */
   readonly title: string
   /** Takes a URL, and logs in there by itself. False: `mcp-host proxy` stands between. */
   readonly remote: boolean
   /** Absent: it has no file of servers. */
   readonly config?: {
     file(machine: Machine): string
-    /** The key under which the servers are. */
     readonly key: 'mcpServers' | 'servers'
-    /** The file is in the project, and not in the user's home. */
     readonly inProject?: true
     entry(reached: Reached): object
   }
-  /** The command that does the same, word by word. */
   command?(name: string, reached: Reached): readonly string[]
-  /** What to do then. */
   readonly next: string
 }
 

@@ -1,26 +1,19 @@
 // The server that a client is to be connected with: at a URL that was given, or the one that the config here makes.
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Host, hostOf, loadConfig } from '../../core/create-host.ts'
-import { StartError } from '../../core/index.ts'
+import type { Host } from '../../core/create-host.ts'
 import { checkServerUrl } from '../client/logins.ts'
-import type { CommandContext } from '../context.ts'
-import { openLog } from '../log.ts'
+import { inspectConfig } from '../config.ts'
+import { type CommandContext, usage } from '../context.ts'
 import { showcase } from '../start-page.ts'
 import type { Reached } from './clients.ts'
 
-/** A server, and what is known of it. */
 export interface Endpoint {
   readonly url: string
-  /** What clients may call it. */
   readonly name: string
-  /** Where the config here makes it. */
   readonly local?: { readonly file: string; readonly route: string }
 }
 
-const usage = (what: string) => new StartError(what, { exitCode: 2 })
-
-/** Letters, digits, `_` and `-`: what every client takes. */
 const asName = (text: string) =>
   text
     .replace(/[^\w-]+/g, '-')
@@ -36,7 +29,6 @@ function nameOfHost({ hostname, port }: URL): string {
   return asName(/^(?:localhost|127\.|\[)/.test(hostname) ? `local-${port || '80'}` : hostname)
 }
 
-/** Of a URL. Throws a StartError (exit code 2). */
 export function endpointAt(given: string): Endpoint {
   const parsed = new URL(checkServerUrl(given))
   if (parsed.username !== '' || parsed.password !== '') {
@@ -46,7 +38,6 @@ export function endpointAt(given: string): Endpoint {
   return { url: parsed.href, name: nameOfHost(parsed) }
 }
 
-/** A server that listens everywhere is reached by loopback. */
 function reachable(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || parsed.port === '0') {
@@ -68,27 +59,17 @@ function endpointOf(host: Host, asked: string | undefined): { url: string; route
   return { url: reachable(shown.url), route: shown.samplePath }
 }
 
-/** Of the config here; nothing listens. */
-export async function endpointHere(
+export const endpointHere = (
   context: CommandContext,
-  options: { config?: string; route?: string },
-): Promise<Endpoint> {
-  const { config } = options
-  const loaded = await loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
-  const log = openLog({ 'log-level': 'fatal' }, context)
-  log.directory = dirname(loaded.file)
-  const host = await hostOf(loaded, log, { purpose: 'inspect' })
-  try {
-    const { url, route } = endpointOf(host, options.route)
+  { config, route: asked }: { config?: string; route?: string },
+): Promise<Endpoint> =>
+  inspectConfig({ config, 'log-level': 'fatal' }, context, async (host, loaded) => {
+    const { url, route } = endpointOf(host, asked)
     const { server } = loaded.config as { server: { name: string } }
     return { url, name: asName(server.name), local: { file: loaded.file, route } }
-  } finally {
-    await host.close({ grace: 0 })
-  }
-}
+  })
 
-/** The process whose installation of Node the client is to use. */
-export type Starter = Pick<NodeJS.Process, 'platform' | 'execPath'> & Pick<CommandContext, 'script'>
+type Starter = Pick<NodeJS.Process, 'platform' | 'execPath'> & Pick<CommandContext, 'script'>
 
 /**
  * npx as a program that starts without a shell. On Windows it is a script of cmd.exe, which would read the `&` and `|` of a

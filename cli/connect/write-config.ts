@@ -1,16 +1,57 @@
-// Writes the file of a client that is not ours: whole or not at all, with its mode, and with the old one beside it.
+// Edits the configuration file of another program: one entry, whole or not at all, with a copy of the old file.
+
 import { constants } from 'node:fs'
 import { copyFile, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { applyEdits, getNodeValue, modify, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
+import { usage } from '../context.ts'
 
-/** Old files that are kept. */
 const MAX_BACKUPS = 100
+
+/** Parses JSON with comments and trailing commas. Throws a SyntaxError. */
+function parseCommented(text: string): unknown {
+  const errors: ParseError[] = []
+  const root = parseTree(text, errors, { allowTrailingComma: true })
+  if (errors[0]) throw new SyntaxError(`it is not JSON: ${printParseErrorCode(errors[0].error)}`)
+  // JSON.parse makes an own property of a key `__proto__`.
+  return root && JSON.parse(JSON.stringify(getNodeValue(root)))
+}
+
+/** Sets `[section][name]` and keeps the rest. Undefined if it has this value already. Throws an Error if the text cannot be changed. */
+export function setEntry(
+  given: string,
+  [section, name]: readonly [string, string],
+  value: object,
+): { readonly text: string; readonly replaces: boolean } | undefined {
+  const mark = given.startsWith('\ufeff') ? '\ufeff' : ''
+  const text = given.slice(mark.length)
+  const isEmpty = text.trim() === ''
+  const before = isEmpty ? {} : parseCommented(text)
+  if (!isObject(before)) throw new Error('it is not a JSON object')
+  const servers = Object.hasOwn(before, section) ? before[section] : undefined
+  if (servers !== undefined && !isObject(servers)) throw new Error(`"${section}" in it is not an object`)
+  const replaces = servers !== undefined && Object.hasOwn(servers, name)
+  if (replaces && isDeepStrictEqual(servers[name], value)) return undefined
+  const unit = /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
+  const formattingOptions = {
+    insertSpaces: !unit.startsWith('\t'),
+    tabSize: unit.length,
+    eol: text.includes('\r\n') ? '\r\n' : '\n',
+  }
+  const source = isEmpty ? '{}' : text
+  const after = applyEdits(source, modify(source, [section, name], value, { formattingOptions }))
+  const wanted = { ...before, [section]: { ...servers, [name]: value } }
+  // Fails for duplicate keys, of which readers take the last.
+  if (!isDeepStrictEqual(parseCommented(after), wanted)) throw new Error('it has duplicate keys')
+  return { text: `${mark}${after}${isEmpty ? '\n' : ''}`, replaces }
+}
 
 const isAbsent = (error: unknown) => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
-/** The text of a file; undefined where there is none. */
 export async function readConfig(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8')
@@ -35,13 +76,11 @@ export async function assertInside(folder: string, file: string): Promise<void> 
   const real = await resolveFile(file)
   const way = relative(await realpath(folder), real)
   if (way !== '..' && !way.startsWith(`..${sep}`)) return
-  throw new StartError(
+  throw usage(
     `nothing was written: a link leads from ${printable(file)} to ${printable(real)}, outside of this project; replace the link, or add the entry by hand`,
-    { exitCode: 2 },
   )
 }
 
-/** Copies the file beside itself, over nothing, and returns the copy's name. */
 async function keepOld(file: string): Promise<string> {
   for (let count = 0; count < MAX_BACKUPS; count++) {
     const copy = `${file}.bak${count === 0 ? '' : count}`
@@ -55,7 +94,6 @@ async function keepOld(file: string): Promise<string> {
   throw new Error(`there are ${MAX_BACKUPS} old ones beside it; delete some`)
 }
 
-/** Puts the text where it belongs; a link to the file stays one. */
 async function replaceFile(file: string, text: string, mode: number): Promise<void> {
   const made = `${file}.${process.pid}.tmp`
   try {

@@ -8,27 +8,45 @@ import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
 import type { CreateHostOptions, Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
 import { isError } from '../../core/http/describe-thrown.ts'
 import { errorText } from '../../core/index.ts'
+import type { EnvFiles } from '../config.ts'
 import type { CommandContext } from '../context.ts'
-import type { EnvFiles } from '../env-file.ts'
 import { type CliLog, openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
-import { onCrash, type Served, serve, surviveRejections, surviveStdout } from '../serve.ts'
+import { onCrash, type Served, serve, surviveRejections, surviveStdout, tellParent } from '../serve.ts'
 import { startPage } from '../start-page.ts'
-import { tellParent } from '../tell-parent.ts'
-import { type DevTold, isDevOrder } from './message.ts'
-import type { DevOptions } from './options.ts'
+import type { CONFIG_OPTION, ENV_FILE_OPTION, LOG_OPTIONS, VerbValues } from '../verb.ts'
+
+type DevTold =
+  | { readonly mcpHostDev: 'files'; readonly files: readonly string[] }
+  /** It listens; `page` is the address to look at first. */
+  | { readonly mcpHostDev: 'serving'; readonly page: string }
+
+export interface DevOrder {
+  readonly mcpHostDev: 'reload' | 'stop'
+}
+
+const nameOf = (message: unknown): unknown =>
+  typeof message === 'object' && message !== null && 'mcpHostDev' in message ? message.mcpHostDev : undefined
+
+export const isDevTold = (message: unknown): message is DevTold =>
+  ['files', 'serving'].includes(String(nameOf(message)))
+
+const isDevOrder = (message: unknown): message is DevOrder => ['reload', 'stop'].includes(String(nameOf(message)))
+
+/** In the environment of the one that serves: `keys` where a person can press some, else `yes`. */
+export const DEV_SERVER = 'MCP_HOST_DEV_SERVER'
+
+/** Without `--env-file`: `.env` beside the config, where there is one. */
+export type DevOptions = VerbValues<typeof CONFIG_OPTION & typeof ENV_FILE_OPTION & typeof LOG_OPTIONS>
 
 type Observer = NonNullable<CreateHostOptions['observe']>
 type CallRecord = Parameters<Observer>[0]
 
-/** Maximum characters of a value that a client chose. */
 const MAX_TEXT = 48
-/** Maximum lines per second that a person can read. */
 const MAX_LINES = 20
 
 const shown = (text: string) => printable(text, MAX_TEXT)
 
-/** The name or URI in the params of a call, which are not validated. */
 function nameIn(params: Readonly<Record<string, unknown>>): string {
   const name = params['name'] ?? params['uri']
   return typeof name === 'string' ? ` ${shown(name)}` : ''
@@ -93,7 +111,6 @@ const isFree = ({ address, port }: Address): Promise<boolean> =>
     probe.listen({ host: address, port, exclusive: true }, () => probe.close(() => resolve(true)))
   })
 
-/** Resolves once no process listens on the address. */
 async function waitUntilFree(address: Address, pause = PORT_CHECK_INTERVAL): Promise<void> {
   do await delay(pause)
   while (!(await isFree(address)))
@@ -105,7 +122,6 @@ const tell = (message: DevTold) => tellParent(message)
 
 const tellFiles = () => tell({ mcpHostDev: 'files', files: projectFiles() })
 
-/** A plain address that is open to anyone, as on the start page. */
 const pageOf = (routes: readonly RouteSummary[]): string | undefined =>
   (routes.find(({ path, callers }) => !path.includes(':') && callers === 'anyone') ?? routes[0])?.url
 
@@ -128,7 +144,7 @@ async function stop(host: Host | undefined) {
   if (cancelled > 0) say(`${cancelled} running ${cancelled === 1 ? 'request was' : 'requests were'} cancelled`)
 }
 
-/** As `serve`, which waits for a port that somebody else has. `heard`: the files of the config are known. */
+/** Like `serve`, but waits for a port that is in use. `heard`: called when the files of the config are known. */
 async function serveOnceFree(
   config: string | undefined,
   log: CliLog,
@@ -148,7 +164,10 @@ async function serveOnceFree(
   }
 }
 
-/** Serves until it is told to stop. `hasKeys`: a person is at the terminal, who can press some. Rejects with a StartError for a config that cannot be served. */
+/**
+ * Serves until the parent sends `stop`. `hasKeys`: the parent reads keys. Rejects with a StartError for a config that cannot
+ * be served.
+ */
 export async function serveForDevelopment(
   options: DevOptions,
   context: CommandContext,

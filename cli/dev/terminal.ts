@@ -6,8 +6,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { openBrowser } from '../../client/node/index.ts'
 import { errorText } from '../../core/index.ts'
 import type { CommandContext } from '../context.ts'
-import { DEV_SERVER, type DevOrder, isDevTold } from './message.ts'
-import type { DevOptions } from './options.ts'
+import type { DevOptions } from './server.ts'
+import { DEV_SERVER, type DevOrder, isDevTold } from './server.ts'
 import { createTypeCheck } from './type-check.ts'
 import { watchProject } from './watch.ts'
 
@@ -30,7 +30,6 @@ function readKeys(pressed: (key: string) => void): () => void {
   }
 }
 
-/** The folder of the config that the CLI finds from `cwd`; `cwd` if there is none. */
 function configFolder(config: string | undefined, cwd: string): string {
   if (config !== undefined) return dirname(resolve(cwd, config))
   for (let folder = cwd; ; folder = dirname(folder)) {
@@ -41,7 +40,6 @@ function configFolder(config: string | undefined, cwd: string): string {
   }
 }
 
-/** Whether a file with the name of a config exists. */
 function hasConfig(config: string | undefined, cwd: string): boolean {
   if (config !== undefined) return existsSync(resolve(cwd, config))
   return readdirSync(configFolder(config, cwd)).some(name => name.startsWith('mcp.config.'))
@@ -55,10 +53,8 @@ const PATIENCE = 5_000
 const hasKeys = () => process.stdin.isTTY === true
 
 interface Server {
-  /** The address to look at; undefined until it listens. */
   readonly page: string | undefined
   order(order: DevOrder['mcpHostDev']): void
-  /** Drains and ends it. */
   stop(): Promise<void>
   kill(): void
 }
@@ -66,7 +62,6 @@ interface Server {
 interface ServerEvents {
   files(files: readonly string[]): void
   serving(): void
-  /** It has ended, and nobody told it to. */
   died(why: string): void
 }
 
@@ -120,7 +115,6 @@ async function open(page: string | undefined) {
   await openBrowser(new URL(page)).catch((error: unknown) => say(errorText(error)))
 }
 
-/** Runs until `q`, or a signal, says otherwise. */
 export async function watchAndServe(options: DevOptions, context: CommandContext): Promise<void> {
   const { cwd } = context
   const { config, 'env-file': envFiles } = options
@@ -219,7 +213,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
 
 /** What would keep a new server from its environment. The old one is worth more than none. */
 async function findEnvFault(options: DevOptions, context: CommandContext): Promise<string | undefined> {
-  const { createEnvFiles } = await import('../env-file.ts')
+  const { createEnvFiles } = await import('../config.ts')
   try {
     createEnvFiles(envFilesOf(options, context), { ...context, env: { ...context.env } }).load()
     return undefined
@@ -228,7 +222,6 @@ async function findEnvFault(options: DevOptions, context: CommandContext): Promi
   }
 }
 
-/** The files of environment variables that count now. */
 export function envFilesOf(
   { config, 'env-file': envFiles }: DevOptions,
   { cwd }: CommandContext,

@@ -5,12 +5,10 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { printable } from '../../client/text.ts'
 
-/** Errors that are shown at once. */
 const MOST_ERRORS = 8
 /** `tools/say.ts(3,5): error TS2322: Type ...` */
 const ERROR = /^(.+)\((\d+),(\d+)\): error (TS\d+): (.*)$/
 
-/** What is shown of the compiler's output; nothing where it found no error. */
 export function shortTypeErrors(output: string): string[] {
   const errors = output.split(/\r?\n/).flatMap(line => {
     const [, file, row, column, code, text] = ERROR.exec(line) ?? []
@@ -35,13 +33,12 @@ function findCompiler(folder: string): string | undefined {
   }
 }
 
-export interface TypeCheck {
+interface TypeCheck {
   /** Checks again, instead of a check that still runs. */
   run(): void
   end(): void
 }
 
-/** Of the project around `folder`, whose files are `files`. */
 export function createTypeCheck(
   folder: string,
   files: () => readonly string[],

@@ -14,21 +14,18 @@ export interface Watch {
   close(): Promise<void>
 }
 
-export interface WatchSettings {
+interface WatchSettings {
   readonly folder: string
-  /** Files that matter whether or not they are there. */
   readonly always: readonly string[]
   readonly changed: (files: readonly string[]) => void
 }
 
-/** Neither packages, nor what tools keep in hidden folders. */
 function isPassedOver(folder: string, path: string): boolean {
   const within = relative(folder, path)
   if (within === '' || within.startsWith('..')) return false
   return within.split(sep).some(part => part === 'node_modules' || (part.startsWith('.') && !part.startsWith('.env')))
 }
 
-/** Whether a path is one of these, or below one. */
 function isAmong(known: ReadonlySet<string>, path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
     if (known.has(at)) return true
@@ -36,7 +33,6 @@ function isAmong(known: ReadonlySet<string>, path: string): boolean {
   }
 }
 
-/** Resolves once it watches. */
 export async function watchProject({ folder, always, changed }: WatchSettings): Promise<Watch> {
   const { watch } = await import('chokidar')
   const known = new Set<string>(always)

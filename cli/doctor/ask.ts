@@ -6,15 +6,38 @@ import { receiveResponse } from '../../client/node/guarded-fetch.ts'
 import { isObject } from '../../core/index.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 
+export interface Finding {
+  readonly check: string
+  /** `wrong` makes the doctor exit 1; a `note` may be as its operator wants it. */
+  readonly level: 'ok' | 'note' | 'wrong'
+  readonly text: string
+  readonly fix?: string
+}
+
+export const ok = (check: string, text: string): Finding => ({ check, level: 'ok', text })
+export const note = (check: string, text: string, fix?: string): Finding => ({
+  check,
+  level: 'note',
+  text,
+  ...(fix !== undefined && { fix }),
+})
+export const wrong = (check: string, text: string, fix: string): Finding => ({ check, level: 'wrong', text, fix })
+
+export interface Patient {
+  readonly url: string
+  readonly token: string | undefined
+  readonly origin: string | undefined
+  readonly first: Answer
+}
+
 /** Milliseconds. */
 const PATIENCE = 10_000
 const MAX_BODY = 1_000_000
 
-export interface Question {
+interface Question {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Ends the request before its time. */
   readonly signal?: AbortSignal
 }
 
@@ -22,7 +45,6 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The body where it is a JSON object. */
   readonly json: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -82,7 +104,6 @@ export async function ask(url: string, question: Question = {}): Promise<Answer>
   return { status: statusCode, headers, text, json: parseObject(text) }
 }
 
-/** A request of MCP 2026-07-28. */
 export function message(method: string, params: object = {}, headers: Readonly<Record<string, string>> = {}): Question {
   const _meta = {
     [META.protocolVersion]: MODERN_REVISION,
@@ -105,8 +126,46 @@ export function message(method: string, params: object = {}, headers: Readonly<R
 export const bearer = (token: string | undefined): Record<string, string> =>
   token === undefined ? {} : { Authorization: `Bearer ${token}` }
 
-/** Why a request failed, in a few words. */
 export function failure(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   return code === 'ABORT_ERR' ? `no answer within ${PATIENCE / 1_000} seconds` : message || String(code)
+}
+
+export interface OlderServer {
+  readonly transport: 'Streamable HTTP' | 'HTTP+SSE'
+  readonly revision: string | undefined
+}
+
+type Headers = Readonly<Record<string, string>>
+
+const REVISION = '2025-11-25'
+
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: 'mcp-host doctor', version: '1' } },
+})
+
+/** Undefined where the address answers to none of them. */
+export async function askForOlder(url: string, headers: Headers = {}): Promise<OlderServer | undefined> {
+  const accept = { Accept: 'application/json, text/event-stream' }
+  const answer = await ask(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...accept, ...headers },
+    body: INITIALIZE,
+  })
+  const session = answer.headers['mcp-session-id']
+  if (typeof session === 'string')
+    await ask(url, { method: 'DELETE', headers: { 'Mcp-Session-Id': session, ...headers } })
+  const type = answer.headers['content-type'] ?? ''
+  if (answer.status === 200 && /^(?:application\/json|text\/event-stream)/.test(type)) {
+    const { protocolVersion } = (answer.json?.['result'] ?? {}) as { protocolVersion?: unknown }
+    const revision = typeof protocolVersion === 'string' ? protocolVersion : undefined
+    return { transport: 'Streamable HTTP', revision }
+  }
+  const stream = await open(url, { headers: { Accept: 'text/event-stream', ...headers } })
+  stream.destroy()
+  const isStream = stream.statusCode === 200 && stream.headers['content-type']?.startsWith('text/event-stream')
+  return isStream ? { transport: 'HTTP+SSE', revision: '2024-11-05' } : undefined
 }

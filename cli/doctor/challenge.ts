@@ -1,8 +1,7 @@
 // What the server tells a client that has no token, or a bad one (RFC 6750 section 3, RFC 9728 section 5.1).
 import type { IncomingHttpHeaders } from 'node:http'
-import { ask, bearer, message } from './ask.ts'
-import { type Finding, note, ok, wrong } from './finding.ts'
-import type { Patient } from './patient.ts'
+import type { Patient } from './ask.ts'
+import { ask, bearer, type Finding, message, note, ok, wrong } from './ask.ts'
 
 const CHECK = 'challenge'
 
@@ -73,7 +72,6 @@ function checkHeader({ headers }: Patient['first']): Finding[] {
   return findings.length > 0 ? findings : [ok(CHECK, '401 says where to sign in and with which scope')]
 }
 
-/** Of a guarded server its refusals; of another one that it is open. */
 export async function checkChallenge(patient: Patient): Promise<Finding[]> {
   if (patient.first.status === 401) return [...checkHeader(patient.first), await checkBadToken(patient)]
   if (patient.first.status !== 200) return []

@@ -1,41 +1,192 @@
 // The doctor's round: one look after the other, each from outside, as a client would.
+
 import { certificateFix } from '../../client/http.ts'
 import { isLoopback } from '../../core/auth.ts'
-import { ask, bearer, failure, message } from './ask.ts'
+import {
+  ask,
+  askForOlder,
+  bearer,
+  type Finding,
+  failure,
+  firstPiece,
+  message,
+  note,
+  type OlderServer,
+  ok,
+  open,
+  type Patient,
+  wrong,
+} from './ask.ts'
 import { checkChallenge, readChallenge } from './challenge.ts'
-import { checkCors, checkGuard } from './edges.ts'
-import { type Finding, note, ok, wrong } from './finding.ts'
 import { checkMetadata } from './metadata.ts'
-import { askForOlder, type OlderServer } from './older.ts'
-import type { Patient } from './patient.ts'
-import { checkStream } from './stream.ts'
 
-const CHECK = 'address'
+const UNBUFFER =
+  'let the proxy pass text/event-stream on at once (nginx: proxy_buffering off; no compression of event streams)'
+const ROUND_TRIPS = 20
 
-/** What the first answer says; `undefined` where the others make sense. */
+type Headers = Readonly<Record<string, string>>
+
+/** `subscriptions/listen` acknowledges at once and then stays open: what is held back until its end never comes. */
+async function firstEvent(url: string, headers: Headers, signal: AbortSignal): Promise<Finding> {
+  const response = await open(url, { ...message('subscriptions/listen', { notifications: {} }, headers), signal })
+  const { statusCode, headers: sent } = response
+  if (!sent['content-type']?.startsWith('text/event-stream')) {
+    response.destroy()
+    return note('stream', `not looked at: the server opens no stream here (${statusCode})`)
+  }
+  if ((await firstPiece(response)) === undefined)
+    return wrong('stream', 'a stream opens and nothing arrives on it', UNBUFFER)
+  return ok('stream', 'the first event arrives while its stream is open')
+}
+
+async function manyRoundTrips(url: string, headers: Headers, signal: AbortSignal): Promise<Finding> {
+  for (let trip = 0; trip < ROUND_TRIPS; trip++) {
+    await ask(url, { ...message('tools/list', {}, headers), signal })
+  }
+  return wrong(
+    'stream',
+    `${ROUND_TRIPS} later requests were answered before the first event of a stream came`,
+    UNBUFFER,
+  )
+}
+
+async function checkStream({ url, token, first }: Patient): Promise<Finding[]> {
+  if (token === undefined && first.status === 401)
+    return [note('stream', 'not looked at: streams need a token; pass --token')]
+  const headers = bearer(token)
+  const over = new AbortController()
+  try {
+    return [await Promise.race([firstEvent(url, headers, over.signal), manyRoundTrips(url, headers, over.signal)])]
+  } catch (error) {
+    return [wrong('stream', `a stream does not open: ${failure(error)}`, UNBUFFER)]
+  } finally {
+    over.abort()
+  }
+}
+
+const FOREIGN = 'doctor.invalid'
+
+/** Behind a proxy a foreign name may never reach the host; then any refusal will do. */
+async function checkGuard({ url, first }: Patient): Promise<Finding[]> {
+  const local = isLoopback(new URL(url).hostname)
+  const [host, origin] = await Promise.all([
+    ask(url, message('tools/list', {}, { Host: FOREIGN })),
+    ask(url, message('tools/list', {}, { Origin: `https://${FOREIGN}` })),
+  ])
+  const lets = (status: number) => status === first.status
+  const rebound = 'set http.publicUrl or http.allowedHosts: then no other name is served'
+  const findings = [
+    !lets(host.status)
+      ? ok('host guard', `a foreign Host is answered ${host.status}`)
+      : local
+        ? wrong('host guard', 'a foreign Host is served: a page can reach this server under its own name', rebound)
+        : note('host guard', 'a foreign Host is served', rebound),
+    lets(origin.status)
+      ? wrong(
+          'host guard',
+          'a page of any origin is served',
+          'list origins in http.allowedOrigins or in a policy of cors',
+        )
+      : ok('host guard', `a foreign Origin is answered ${origin.status}`),
+  ]
+  return findings
+}
+
+const SENT = [
+  'Authorization',
+  'Content-Type',
+  'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
+  'Mcp-Session-Id',
+  'Last-Event-ID',
+]
+const READ = ['WWW-Authenticate', 'Mcp-Session-Id']
+
+const words = (header: string | undefined) => new Set((header ?? '').toLowerCase().split(/\s*,\s*/))
+const lacking = (wanted: readonly string[], header: string | undefined) => {
+  const has = words(header)
+  // A wildcard never covers Authorization (Fetch, "CORS-unsafe request-header names").
+  return wanted.filter(name => !has.has(name.toLowerCase()) && !(has.has('*') && name !== 'Authorization'))
+}
+
+/** Whether a page of `origin` can call. Where none was named it may well be that none should. */
+async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
+  const origin = named ?? new URL(url).origin
+  const preflight = await ask(url, {
+    method: 'OPTIONS',
+    headers: {
+      Origin: origin,
+      'Access-Control-Request-Method': 'POST',
+      'Access-Control-Request-Headers': SENT.join(',').toLowerCase(),
+    },
+  })
+  const allowed = preflight.headers['access-control-allow-origin']
+  if (allowed !== '*' && allowed !== origin) {
+    const text = `no page of ${origin} may call: its preflight is answered ${preflight.status}`
+    const fix = 'give the route a `cors` policy that lists the origin'
+    return [
+      named === undefined ? note('cors', `${text}; --origin asks for another page`, fix) : wrong('cors', text, fix),
+    ]
+  }
+  const findings: Finding[] = []
+  const headers = lacking(SENT, preflight.headers['access-control-allow-headers'])
+  if (headers.length > 0)
+    findings.push(
+      wrong(
+        'cors',
+        `the preflight does not allow ${headers.join(', ')}`,
+        'let the plugin cors answer it: it knows what MCP needs',
+      ),
+    )
+  if (lacking(['POST'], preflight.headers['access-control-allow-methods']).length > 0)
+    findings.push(
+      wrong('cors', 'the preflight does not allow POST', 'let the plugin cors answer it: it knows what MCP needs'),
+    )
+  const answer = await ask(url, message('tools/list', {}, { Origin: origin }))
+  if (answer.headers['access-control-allow-origin'] === undefined)
+    findings.push(
+      wrong(
+        'cors',
+        `the answer itself (${answer.status}) has no CORS header: the page cannot read it`,
+        'let the proxy pass it on, on errors too',
+      ),
+    )
+  const hidden = lacking(READ, answer.headers['access-control-expose-headers'])
+  if (hidden.length > 0)
+    findings.push(
+      wrong(
+        'cors',
+        `the page cannot read ${hidden.join(', ')}`,
+        'let Access-Control-Expose-Headers name them; the plugin cors does',
+      ),
+    )
+  return findings.length > 0 ? findings : [ok('cors', `a page of ${origin} may call`)]
+}
+
 function checkFirst({ url, first: { status, headers, text } }: Patient): Finding | undefined {
   const { location } = headers
   if (status >= 300 && status < 400)
     return wrong(
-      CHECK,
+      'address',
       `${url} leads on to ${location}; clients do not follow with a token`,
       `give clients the address ${location}`,
     )
   if (status === 403)
     return wrong(
-      CHECK,
+      'address',
       `403 without a token shown: ${text.slice(0, 200)}`,
       'add the name in the URL to http.allowedHosts, or set http.publicUrl; the log says what was refused',
     )
   if (status === 404)
     return wrong(
-      CHECK,
+      'address',
       `nothing is served at ${url}`,
       'see `routes` in the config, and the path that a proxy adds or takes away',
     )
   if (status !== 200 && status !== 401)
     return wrong(
-      CHECK,
+      'address',
       `tools/list is answered ${status}: ${text.slice(0, 200)}`,
       'switch on transport-streamable; the log says more',
     )
@@ -47,7 +198,7 @@ function checkScheme({ url }: Patient): Finding[] {
   if (protocol === 'https:' || isLoopback(hostname)) return []
   return [
     wrong(
-      CHECK,
+      'address',
       `${url} is not https: tokens can be read on the way`,
       'terminate TLS in front of the host and set http.publicUrl',
     ),
@@ -65,9 +216,8 @@ async function checkToken({ url, token }: Patient): Promise<Finding[]> {
   return [wrong('token', `the token is answered ${status}: ${why}`, 'mcp-host explain --token says what it lacks')]
 }
 
-/** Each check with its name in findings. */
 const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | Promise<Finding[]>]> = [
-  [CHECK, checkScheme],
+  ['address', checkScheme],
   ['challenge', checkChallenge],
   ['metadata', checkMetadata],
   ['token', checkToken],
@@ -76,16 +226,14 @@ const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | 
   ['stream', checkStream],
 ]
 
-/** A server that does not know a request of 2026-07-28 may know the handshake of its predecessors. */
 async function olderServer({ url, first: { status } }: Patient): Promise<OlderServer | undefined> {
   if (![400, 404, 405, 406, 415].includes(status)) return undefined
   return askForOlder(url).catch(() => undefined)
 }
 
 const describeOlder = (url: string, { revision, transport }: OlderServer): Finding =>
-  note(CHECK, `${url} speaks ${transport} of ${revision ?? 'an older revision'}, not 2026-07-28`)
+  note('address', `${url} speaks ${transport} of ${revision ?? 'an older revision'}, not 2026-07-28`)
 
-/** What to do where no answer came. */
 function fixUnreached(url: string, error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   // As a port with `http.tls` answers plain HTTP.
@@ -95,19 +243,18 @@ function fixUnreached(url: string, error: unknown): string {
   return certificateFix(error) ?? 'start the host, and look at http.host and http.port'
 }
 
-/** Looks at a running server. A check that cannot be made is a finding too. */
 export async function examine(url: string, options: { token?: string; origin?: string } = {}): Promise<Finding[]> {
   let patient: Patient
   try {
     const first = await ask(url, message('tools/list'))
     patient = { url, token: options.token, origin: options.origin, first }
   } catch (error) {
-    return [wrong(CHECK, `${url} cannot be reached: ${failure(error)}`, fixUnreached(url, error))]
+    return [wrong('address', `${url} cannot be reached: ${failure(error)}`, fixUnreached(url, error))]
   }
   const older = await olderServer(patient)
   const broken = older ? undefined : checkFirst(patient)
   if (broken) return [broken]
-  const findings = [older ? describeOlder(url, older) : ok(CHECK, `${url} answers ${patient.first.status}`)]
+  const findings = [older ? describeOlder(url, older) : ok('address', `${url} answers ${patient.first.status}`)]
   for (const [name, check] of CHECKS) {
     try {
       findings.push(...(await check(patient)))

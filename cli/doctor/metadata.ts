@@ -1,10 +1,9 @@
 // Whether a client finds its way from the address to a token: the metadata documents of the resource (RFC 9728) and of
 // its authorization servers (RFC 8414, OpenID Connect Discovery), and their keys.
 import { isLoopback } from '../../core/auth.ts'
-import { type Answer, ask, failure } from './ask.ts'
+import type { Patient } from './ask.ts'
+import { type Answer, ask, type Finding, failure, note, ok, wrong } from './ask.ts'
 import { readChallenge } from './challenge.ts'
-import { type Finding, note, ok, wrong } from './finding.ts'
-import type { Patient } from './patient.ts'
 
 const CHECK = 'metadata'
 const ISSUER = 'identity provider'
@@ -16,7 +15,6 @@ const ROOT_WELL_KNOWN =
 
 const withoutSlash = (path: string) => (path === '/' ? '' : path.replace(/\/$/, ''))
 
-/** `/.well-known/<name>` in front of the path of a URL. */
 function wellKnown(name: string, of: string): string {
   const { origin, pathname } = new URL(of)
   return `${origin}/.well-known/${name}${withoutSlash(pathname)}`
@@ -55,7 +53,6 @@ async function tryAsk(url: string): Promise<Answer | string> {
 
 type FoundDocument = Answer & { readonly json: Readonly<Record<string, unknown>> }
 
-/** A document, or why there is none. */
 async function readDocument(url: string): Promise<FoundDocument | string> {
   const answer = await tryAsk(url)
   if (typeof answer === 'string') return answer
@@ -102,7 +99,6 @@ function checkClocks(server: Answer, issuer: Answer, name: string): Finding[] {
   return [ok('clock', `the clocks of the server and ${name} agree`)]
 }
 
-/** Faults for which clients refuse the document. */
 function findRefusals(metadata: FoundDocument['json'], issuer: string, url: string): Finding[] {
   const findings: Finding[] = []
   if (metadata['issuer'] !== issuer)

@@ -8,13 +8,13 @@ import {
   type ConfigFormat,
   DEFAULT_NAME,
   DEFAULT_PLUGIN_NAME,
+  defaultStore,
   type Given,
+  hasSqlite,
   type Store,
-} from './choices.ts'
-import { toPackageName } from './package-name.ts'
-import { defaultStore, hasSqlite } from './stores.ts'
+  toPackageName,
+} from './project-files.ts'
 
-/** What shells expect of a program that was interrupted. */
 const INTERRUPTED = 130
 
 /** The answer; Ctrl-C ends the process, and nothing was written by then. */
@@ -53,7 +53,6 @@ async function askStore(): Promise<Store> {
   return answerTo(select<Store>({ message: 'Where are sessions kept?', options, initialValue: defaultStore() }))
 }
 
-/** Asks nothing that `given` says. */
 export async function askChoices(given: Given): Promise<Choices> {
   const { isPlugin = false } = given
   intro(isPlugin ? 'A plugin for mcp-host' : 'An MCP server')

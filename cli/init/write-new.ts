@@ -1,8 +1,10 @@
 // Writes files that are all new, or none: nothing is ever written over, and a failure or Ctrl-C midway leaves nothing behind.
+
 import { lstatSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
+import { usage } from '../context.ts'
 
 /** Text by path, relative to the folder and with `/`. */
 export type NewFiles = ReadonlyMap<string, string>
@@ -14,7 +16,7 @@ const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.is
 const wayTo = (path: string): string[] => path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
 
 /** What is there already where one of these paths leads: the path itself, or a file where a folder is needed. */
-export function inTheWay(folder: string, paths: Iterable<string>): string[] {
+function inTheWay(folder: string, paths: Iterable<string>): string[] {
   const found = [...paths].flatMap(path => {
     const blocked = wayTo(path).find(
       part => exists(join(folder, part)) && (part === path || !isFolder(join(folder, part))),
@@ -26,7 +28,6 @@ export function inTheWay(folder: string, paths: Iterable<string>): string[] {
 
 const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
 
-/** Where a link leads, as far as it leads anywhere. */
 function endOf(path: string): string {
   try {
     return realpathSync(path)
@@ -41,29 +42,25 @@ function assertWithin(folder: string, paths: Iterable<string>): void {
   const [link] = links
   if (link === undefined) return
   const way = `${printable(link)} in ${printable(folder)} is a link to ${printable(endOf(join(folder, link)))}`
-  throw new StartError(`nothing was written: ${way}; put a folder in its place, or run this in that one`, {
-    exitCode: 2,
-  })
+  throw usage(`nothing was written: ${way}; put a folder in its place, or run this in that one`)
 }
 
 /** Throws a StartError (exit code 2) that lists what is in the way; `fix` says what to do. */
 export function assertFree(folder: string, paths: Iterable<string>, fix: string): void {
   if (exists(folder) && !isFolder(folder)) {
-    throw new StartError(`${printable(folder)} is a file, not a folder; name another one`, { exitCode: 2 })
+    throw usage(`${printable(folder)} is a file, not a folder; name another one`)
   }
   const all = [...paths]
   assertWithin(folder, all)
   const found = inTheWay(folder, all)
   if (found.length === 0) return
   const list = found.map(path => `  ${path}`).join('\n')
-  throw new StartError(`nothing was written: in ${printable(folder)} there is already\n${list}\n${fix}`, {
-    exitCode: 2,
-  })
+  throw usage(`nothing was written: in ${printable(folder)} there is already\n${list}\n${fix}`)
 }
 
 /**
- * Writes them all; folders are made as needed, and links to folders are not followed. What fails is undone, and thrown as a StartError. It never waits, so no
- * signal that has a listener, and `hold` gives it one, acts before it is over.
+ * Writes all files or none; does not follow links to folders. Throws a StartError. Synchronous, so that Ctrl-C takes effect
+ * only afterwards.
  */
 export function writeNew(folder: string, files: NewFiles): void {
   assertWithin(folder, files.keys())
@@ -87,7 +84,6 @@ export function writeNew(folder: string, files: NewFiles): void {
   }
 }
 
-/** Notes each folder that was not there. */
 function makeFolders(folder: string, made: string[]): void {
   const first = mkdirSync(folder, { recursive: true })
   if (first === undefined) return

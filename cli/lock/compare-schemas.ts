@@ -1,72 +1,127 @@
-// Two versions of a JSON Schema: whether the newer accepts less, more or both, keyword by keyword. What cannot be judged so is
-// said to be unknown, never the same.
+// Compares two versions of a JSON Schema keyword by keyword: whether the newer accepts less, more or both.
+import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
-import { createNameMarks } from './look-alike.ts'
-import { cut, isSame, shown, sidesOf, type Verdict } from './verdict.ts'
 
-/** One difference of two schemas. */
-export interface SchemaChange {
-  /** Such as `.address.lines[]`; empty at the top. */
+/**
+ * What the newer schema accepts: `less`, `more`, or of both (`other`); `unknown`: not judged. `words`: only text for models and
+ * people differs. `same`: a property got a name.
+ */
+export type Verdict = 'less' | 'more' | 'other' | 'unknown' | 'words' | 'same'
+
+interface SchemaChange {
+  /** Such as `.address.lines[]`; empty at the root. */
   readonly path: string
   readonly what: string
   readonly verdict: Verdict
-  /** Of what `what` cannot show whole. */
   readonly before?: unknown
   readonly after?: unknown
 }
 
+/** Maximum characters of a value in a line. */
+const MAX_SHOWN = 160
+
+export const isSame = (one: unknown, other: unknown): boolean => Object.is(one, other) || isDeepStrictEqual(one, other)
+
+export const cut = (text: string, most = MAX_SHOWN): string =>
+  text.length > most ? `${text.slice(0, most)}… (and ${text.length - most} more characters)` : text
+
+const isLong = (value: unknown): boolean => (JSON.stringify(value) ?? '').length > MAX_SHOWN
+
+/** Both values, if a line cannot show them whole. */
+export const sidesOf = (before: unknown, after: unknown): { before?: unknown; after?: unknown } =>
+  isLong(before) || isLong(after) ? { before, after } : {}
+
+/** A value in a line: JSON, cut. */
+export const shown = (value: unknown): string => cut(JSON.stringify(value) ?? 'none')
+
+export const keysOf = (one: object, other: object): string[] => [
+  ...new Set([...Object.keys(one), ...Object.keys(other)]),
+]
+
+/** The entries that only one of two lists has. */
+export function listDifference(was: readonly string[], now: readonly string[]): { gone: string[]; added: string[] } {
+  const [known, left] = [new Set(was), new Set(now)]
+  return { gone: was.filter(one => !left.has(one)), added: now.filter(one => !known.has(one)) }
+}
+
 type Compare = (before: JsonObject, after: JsonObject, path: string) => SchemaChange[]
 
-const is = (path: string, what: string, verdict: Verdict, sides: object = {}): SchemaChange => ({
+const change = (path: string, what: string, verdict: Verdict, sides: object = {}): SchemaChange => ({
   path,
   what,
   verdict,
   ...sides,
 })
 
-/** One verdict of two that hold at once. */
-const both = (less: boolean, more: boolean): Verdict =>
+const verdictOf = (less: boolean, more: boolean): Verdict =>
   less && more ? 'other' : less ? 'less' : more ? 'more' : 'same'
 
-const isStructural = ({ verdict }: SchemaChange) => verdict !== 'words' && verdict !== 'same'
+/** The path of a property. */
+const step = (name: string) => (/^[A-Za-z_$][\w$-]*$/.test(name) ? `.${name}` : `[${shown(name)}]`)
 
-/** A step to a property, as one would write it. */
-export const step = (name: string) => (/^[A-Za-z_$][\w$-]*$/.test(name) ? `.${name}` : `[${shown(name)}]`)
+const became = (path: string, keyword: string, before: unknown, after: unknown, verdict: Verdict) =>
+  change(path, `${keyword}: ${shown(before)} became ${shown(after)}`, verdict, sidesOf(before, after))
 
-/** What for programs changes nothing. */
-export const WORDS = ['title', 'description', 'examples', 'default', 'deprecated', '$comment', 'readOnly', 'writeOnly']
+/** Removes strings, which validate nothing, except from values. */
+function withoutWords(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutWords)
+  if (!isObject(schema)) return schema
+  const entries = Object.entries(schema).filter(([name, value]) => !(WORDS.includes(name) && typeof value === 'string'))
+  const isValue = (name: string) => name === 'enum' || name === 'const' || name === 'default'
+  return Object.fromEntries(entries.map(([name, value]) => [name, isValue(name) ? value : withoutWords(value)]))
+}
 
-const compareWords =
+const notJudged =
   (keyword: string): Compare =>
-  (before, after, path) =>
-    isSame(before[keyword], after[keyword])
-      ? []
-      : [is(path, `${keyword} changed`, 'words', { before: before[keyword], after: after[keyword] })]
+  ({ [keyword]: before }, { [keyword]: after }, path) => {
+    if (isSame(before, after)) return []
+    if (isSame(withoutWords(before), withoutWords(after)))
+      return [change(path, `${keyword} changed`, 'words', { before, after })]
+    return [change(path, `${keyword} changed, which is not judged`, 'unknown', { before, after })]
+  }
 
-const unknown =
+/** Keywords that validate nothing. */
+const WORDS = ['title', 'description', 'examples', 'default', 'deprecated', '$comment', 'readOnly', 'writeOnly']
+
+const words =
   (keyword: string): Compare =>
-  (before, after, path) =>
-    isSame(before[keyword], after[keyword])
-      ? []
-      : [
-          is(path, `${keyword} changed, which is not judged`, 'unknown', {
-            before: before[keyword],
-            after: after[keyword],
-          }),
-        ]
+  ({ [keyword]: before }, { [keyword]: after }, path) =>
+    isSame(before, after) ? [] : [change(path, `${keyword} changed`, 'words', { before, after })]
 
-/** `sign` 1: a higher bound accepts less. `none`: what stands for no bound. */
-function compareBound(keyword: string, sign: 1 | -1, none: number): Compare {
-  const read = (value: unknown) => (value === undefined ? none : value)
+/** `sign` 1: a higher value accepts less. `absent`: the value that accepts everything. */
+function bound(keyword: string, sign: 1 | -1, absent: number | boolean): Compare {
   return (before, after, path) => {
-    const [was, now] = [read(before[keyword]), read(after[keyword])]
+    const [was, now] = [before[keyword] ?? absent, after[keyword] ?? absent]
     if (isSame(was, now)) return []
-    if (typeof was !== 'number' || typeof now !== 'number') return unknown(keyword)(before, after, path)
-    const what = `${keyword}: ${shown(before[keyword])} became ${shown(after[keyword])}`
-    return [is(path, what, (now - was) * sign > 0 ? 'less' : 'more')]
+    if (typeof was !== typeof absent || typeof now !== typeof absent) return notJudged(keyword)(before, after, path)
+    const verdict = (Number(now) - Number(was)) * sign > 0 ? 'less' : 'more'
+    return [became(path, keyword, before[keyword], after[keyword], verdict)]
   }
 }
+
+/** A keyword that only restricts; two different values are not compared. */
+const restriction =
+  (keyword: string): Compare =>
+  ({ [keyword]: was }, { [keyword]: now }, path) => {
+    if (isSame(was, now)) return []
+    return [became(path, keyword, was, now, was === undefined ? 'less' : now === undefined ? 'more' : 'unknown')]
+  }
+
+/** Schemas of which some were only added, and none changed. */
+const grown =
+  (keyword: string, verdict: Verdict): Compare =>
+  (before, after, path) => {
+    const [was = {}, now = {}]: unknown[] = [before[keyword], after[keyword]]
+    if (isSame(was, now)) return []
+    const isList = Array.isArray(was) && Array.isArray(now)
+    const isGrown =
+      (isList || (verdict === 'same' && isObject(was) && isObject(now))) &&
+      Object.entries(was).every(([name, schema]) => isSame(schema, Reflect.get(now, name)))
+    return isGrown
+      ? [change(path, `${keyword} has more members`, verdict, { before: was, after: now })]
+      : notJudged(keyword)(before, after, path)
+  }
 
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'string']
 
@@ -75,221 +130,173 @@ const compareTypes: Compare = (before, after, path) => {
   const [was, now] = [read(before), read(after)]
   const has = (types: unknown[], type: unknown) =>
     types.includes(type) || (type === 'integer' && types.includes('number'))
-  const less = was.some(type => !has(now, type))
-  const more = now.some(type => !has(was, type))
-  if (!less && !more) return []
-  const say = ({ type }: JsonObject) => (type === undefined ? 'any type' : [type].flat().join(' or '))
-  return [is(path, `type: ${say(before)} became ${say(after)}`, both(less, more))]
+  const verdict = verdictOf(!was.every(type => has(now, type)), !now.every(type => has(was, type)))
+  const text = ({ type }: JsonObject) => (type === undefined ? 'any type' : [type].flat().join(' or '))
+  return verdict === 'same' ? [] : [change(path, `type: ${text(before)} became ${text(after)}`, verdict)]
 }
 
-/** The only values that there are, as text; undefined: all others, too. */
-function valuesOf(schema: JsonObject): string[] | undefined {
-  if (schema['const'] !== undefined) return [JSON.stringify(schema['const'])]
-  return Array.isArray(schema['enum']) ? schema['enum'].map(value => JSON.stringify(value)) : undefined
+/** The permitted values as JSON; undefined: any. */
+function valuesOf({ const: value, enum: values }: JsonObject): string[] | undefined {
+  if (value !== undefined) return [JSON.stringify(value)]
+  return Array.isArray(values) ? values.map(one => JSON.stringify(one)) : undefined
 }
 
 const compareValues: Compare = (before, after, path) => {
   if (isSame([before['enum'], before['const']], [after['enum'], after['const']])) return []
-  const hasBoth = [before, after].some(schema => schema['enum'] !== undefined && schema['const'] !== undefined)
+  if ([before, after].some(schema => schema['enum'] !== undefined && schema['const'] !== undefined))
+    return [change(path, 'enum and const changed, which is not judged', 'unknown')]
   const [was, now] = [valuesOf(before), valuesOf(after)]
-  if (hasBoth) return [is(path, 'enum and const changed, which is not judged', 'unknown')]
   if (!was || !now) {
-    const what = now ? `only these values now: ${cut(now.join(', '))}` : 'any value now, not only those of a list'
-    return [is(path, what, now ? 'less' : 'more', sidesOf(was, now))]
+    const what = now ? `only these values now: ${cut(now.join(', '))}` : 'any value now'
+    return [change(path, what, now ? 'less' : 'more', sidesOf(was, now))]
   }
-  const [known, left] = [new Set(was), new Set(now)]
-  const gone = was.filter(value => !left.has(value))
-  const added = now.filter(value => !known.has(value))
-  if (gone.length + added.length === 0) return [is(path, 'values: in another order', 'words')]
-  const list = (said: string, values: string[]) => (values.length === 0 ? [] : [`${said} ${cut(values.join(', '))}`])
-  const what = [...list('no longer', gone), ...list('new', added)].join('; ')
-  const sides = sidesOf(gone, added)
-  return [is(path, `values: ${what}`, both(gone.length > 0, added.length > 0), sides)]
-}
-
-/** A keyword that only restricts: to have it is less than not to have it; one in the place of another is not judged. */
-const compareRestriction =
-  (keyword: string): Compare =>
-  (before, after, path) => {
-    const [was, now] = [before[keyword], after[keyword]]
-    if (isSame(was, now)) return []
-    const sides = sidesOf(was, now)
-    if (was === undefined) return [is(path, `${keyword} ${shown(now)} is asked now`, 'less', sides)]
-    if (now === undefined) return [is(path, `${keyword} ${shown(was)} is no longer asked`, 'more', sides)]
-    return [is(path, `${keyword}: ${shown(was)} became ${shown(now)}, which is not judged`, 'unknown', sides)]
-  }
-
-const compareUnique: Compare = (before, after, path) => {
-  const [was, now] = [before['uniqueItems'] === true, after['uniqueItems'] === true]
-  if (was === now) return []
-  return [is(path, now ? 'entries must differ now' : 'entries may be the same now', now ? 'less' : 'more')]
+  const { gone, added } = listDifference(was, now)
+  if (gone.length + added.length === 0) return [change(path, 'values: in another order', 'words')]
+  const list = (label: string, values: string[]) => (values.length === 0 ? [] : [`${label} ${cut(values.join(', '))}`])
+  const what = `values: ${[...list('no longer', gone), ...list('new', added)].join('; ')}`
+  // Values that may be text for models are repeated as a whole.
+  const isPlain = added.every(value => /^"?[\w.-]{0,64}"?$/.test(value))
+  const sides = isPlain ? sidesOf(gone, added) : { before: gone, after: added }
+  return [change(path, what, verdictOf(gone.length > 0, added.length > 0), sides)]
 }
 
 const compareRequired: Compare = (before, after, path) => {
   const read = ({ required }: JsonObject) => (Array.isArray(required) ? required.map(String) : [])
-  const [was, now] = [new Set(read(before)), new Set(read(after))]
+  const { gone, added } = listDifference(read(before), read(after))
   return [
-    ...[...now].filter(name => !was.has(name)).map(name => is(path + step(name), 'is required now', 'less')),
-    ...[...was].filter(name => !now.has(name)).map(name => is(path + step(name), 'is optional now', 'more')),
+    ...added.map(name => change(path + step(name), 'is required now', 'less')),
+    ...gone.map(name => change(path + step(name), 'is optional now', 'more')),
   ]
 }
 
-const schemasIn = (value: unknown): Readonly<JsonObject> => (isObject(value) ? value : {})
-const isOpen = (rest: unknown) => rest === true || (isObject(rest) && Object.keys(rest).length === 0)
+const isAny = (schema: unknown) => schema === true || (isObject(schema) && Object.keys(schema).length === 0)
 
-/** A property that only one of the two names: what the other does with it is in its rest. */
-function compareNamed(kind: 'added' | 'removed', schema: unknown, rest: unknown, path: string): SchemaChange[] {
-  if (rest === false) {
-    return [is(path, kind, kind === 'added' ? 'more' : 'less')]
-  }
-  if (isOpen(rest)) {
-    // Nobody gives what nobody told them of: where anything was let in, a new name takes nothing away.
-    if (kind === 'added') return [is(path, kind, 'same')]
-    return [is(path, 'removed: whoever still has it is not refused, and not heard', 'unknown')]
-  }
-  return [is(path, kind, 'same'), ...(kind === 'added' ? walk(rest, schema, path) : walk(schema, rest, path))]
+/** A property that only one schema names; `rest`: what the other one accepts there. */
+function compareNamed(
+  kind: 'added' | 'removed',
+  name: string,
+  schema: unknown,
+  rest: unknown,
+  path: string,
+): SchemaChange[] {
+  const after = kind === 'added' ? { after: { [name]: schema } } : {}
+  if (rest === false) return [change(path, kind, kind === 'added' ? 'more' : 'less', after)]
+  // Clients send no property that they were not told of.
+  if (isAny(rest) && kind === 'added') return [change(path, kind, 'same', after)]
+  if (isAny(rest)) return [change(path, 'removed: a client that still sends it is not refused, and ignored', 'unknown')]
+  return [
+    change(path, kind, 'same', after),
+    ...(kind === 'added' ? walk(rest, schema, path) : walk(schema, rest, path)),
+  ]
 }
 
 const compareProperties: Compare = (before, after, path) => {
+  const schemasIn = (value: unknown): JsonObject => (isObject(value) ? (value as JsonObject) : {})
   const [was, now] = [schemasIn(before['properties']), schemasIn(after['properties'])]
-  const rest = ({ additionalProperties = true }: JsonObject) => additionalProperties
-  const found: SchemaChange[] = []
-  const names = new Set([...Object.keys(was), ...Object.keys(now)])
+  const { additionalProperties: restBefore = true } = before
+  const { additionalProperties: restAfter = true } = after
+  const names = keysOf(was, now)
   const markOf = createNameMarks(names)
-  for (const name of names) {
+  const found = names.flatMap(name => {
     const at = path + step(name)
-    const mark = Object.hasOwn(was, name) ? '' : markOf(name)
-    if (mark !== '') found.push(is(at, mark, 'words'))
-    if (Object.hasOwn(was, name) && Object.hasOwn(now, name)) found.push(...walk(was[name], now[name], at))
-    else if (Object.hasOwn(now, name)) found.push(...compareNamed('added', now[name], rest(before), at))
-    else found.push(...compareNamed('removed', was[name], rest(after), at))
-  }
-  const named = found.length > 0 && [before, after].some(schema => schema['patternProperties'] !== undefined)
-  return [
-    ...found,
-    ...(named ? [is(path, 'patternProperties speak of the same names, which is not judged', 'unknown')] : []),
-    ...compareRest(rest(before), rest(after), path),
-  ]
-}
-
-function compareRest(was: unknown, now: unknown, path: string): SchemaChange[] {
-  if (was !== false && now === false) return [is(path, 'other properties are refused now', 'less')]
-  if (was === false && now !== false) return [is(path, 'other properties are let in now', 'more')]
-  return walk(was, now, `${path}.*`)
+    const isOld = Object.hasOwn(was, name)
+    if (isOld && Object.hasOwn(now, name)) return walk(was[name], now[name], at)
+    if (isOld) return compareNamed('removed', name, was[name], restAfter, at)
+    const mark = markOf(name)
+    const marked = mark === '' ? [] : [change(at, mark, 'words')]
+    return [...marked, ...compareNamed('added', name, now[name], restBefore, at)]
+  })
+  if ((restBefore === false) === (restAfter === false)) return [...found, ...walk(restBefore, restAfter, `${path}.*`)]
+  const rest = restAfter === false ? 'other properties are refused now' : 'other properties are accepted now'
+  return [...found, change(path, rest, restAfter === false ? 'less' : 'more')]
 }
 
 const compareItems: Compare = (before, after, path) => {
-  const [was = true, now = true] = [before['items'], after['items']]
-  if (Array.isArray(was) || Array.isArray(now)) return unknown('items')(before, after, path)
-  return walk(was, now, `${path}[]`)
+  const { items: was = true } = before
+  const { items: now = true } = after
+  return Array.isArray(was) || Array.isArray(now)
+    ? notJudged('items')(before, after, path)
+    : walk(was, now, `${path}[]`)
 }
 
-/** Members of one place each: where every one accepts as much as before or more, so do all of them together. */
-const compareMembers =
-  (keyword: 'anyOf' | 'allOf' | 'oneOf'): Compare =>
-  (before, after, path) => {
-    const [was, now] = [before[keyword], after[keyword]]
-    if (isSame(was, now)) return []
-    const notJudged = is(path, `${keyword} changed, which is not judged`, 'unknown')
-    if (!Array.isArray(was) || !Array.isArray(now)) return [notJudged]
-    if (now.length < was.length || (keyword !== 'anyOf' && now.length > was.length)) return [notJudged]
-    const found = was.flatMap((member, index) => walk(member, now[index], `${path}|${index + 1}`))
-    const more = now.length > was.length ? [is(path, `${now.length - was.length} more of ${keyword}`, 'more')] : []
-    const isSafe = ({ verdict }: SchemaChange) => verdict === 'words' || (keyword !== 'oneOf' && verdict === 'more')
-    return found.every(isSafe) ? [...found, ...more] : [notJudged]
-  }
+const table = (keywords: readonly string[], compare: (keyword: string) => Compare) =>
+  Object.fromEntries(keywords.map(keyword => [keyword, compare(keyword)]))
 
-/** Schemas that stand elsewhere, or that must not fit: what is less there may be more here. */
-const compareApart =
-  (keyword: string): Compare =>
-  (before, after, path) => {
-    const [was, now] = [schemasIn(before[keyword]), schemasIn(after[keyword])]
-    const found = Object.keys(was).flatMap(name => walk(was[name], now[name], `${path}/${keyword}${step(name)}`))
-    return found.every(change => !isStructural(change)) ? found : unknown(keyword)(before, after, path)
-  }
-
-const KEYWORDS: Readonly<Record<string, Compare>> = {
-  ...Object.fromEntries(WORDS.map(keyword => [keyword, compareWords(keyword)])),
-  ...Object.fromEntries(['minLength', 'minItems', 'minProperties'].map(one => [one, compareBound(one, 1, 0)])),
-  ...Object.fromEntries(['minimum', 'exclusiveMinimum'].map(one => [one, compareBound(one, 1, -Infinity)])),
-  ...Object.fromEntries(
-    ['maxLength', 'maxItems', 'maxProperties', 'maximum', 'exclusiveMaximum'].map(one => [
-      one,
-      compareBound(one, -1, Infinity),
-    ]),
+const RULES: Readonly<Record<string, Compare>> = {
+  ...table(WORDS, words),
+  ...table(['minLength', 'minItems', 'minProperties'], keyword => bound(keyword, 1, 0)),
+  ...table(['minimum', 'exclusiveMinimum'], keyword => bound(keyword, 1, -Infinity)),
+  ...table(['maxLength', 'maxItems', 'maxProperties', 'maximum', 'exclusiveMaximum'], keyword =>
+    bound(keyword, -1, Infinity),
   ),
-  ...Object.fromEntries(
-    ['pattern', 'format', 'multipleOf', 'propertyNames'].map(one => [one, compareRestriction(one)]),
-  ),
+  ...table(['pattern', 'format', 'multipleOf', 'propertyNames'], restriction),
+  ...table(['$defs', 'definitions'], keyword => grown(keyword, 'same')),
+  uniqueItems: bound('uniqueItems', 1, false),
+  anyOf: grown('anyOf', 'more'),
   type: compareTypes,
   enum: compareValues,
-  uniqueItems: compareUnique,
   required: compareRequired,
   properties: compareProperties,
   items: compareItems,
-  anyOf: compareMembers('anyOf'),
-  allOf: compareMembers('allOf'),
-  oneOf: compareMembers('oneOf'),
-  $defs: compareApart('$defs'),
-  definitions: compareApart('definitions'),
 }
 
-/** Keywords that are looked at with another one. */
-const TOGETHER = new Map([
-  ['const', 'enum'],
-  ['additionalProperties', 'properties'],
-])
-
-const comparisonOf = (keyword: string): Compare =>
-  (Object.hasOwn(KEYWORDS, keyword) ? KEYWORDS[keyword] : undefined) ?? unknown(keyword)
-
-/** A schema as an object; undefined: nothing fits it. */
-const asObject = (schema: unknown): JsonObject | false | undefined => {
-  if (schema === true) return {}
-  return schema === false || isObject(schema) ? schema : undefined
-}
-
-/** Keywords whose values are schemas by names that are no keywords. */
-export const MAPS = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']
-
-/** What else than words there is, here and below. */
-function withoutWords(schema: unknown, isMap = false): unknown {
-  if (Array.isArray(schema)) return schema.map(entry => withoutWords(entry))
-  if (!isObject(schema)) return schema
-  const entries = Object.entries(schema).filter(([keyword]) => isMap || !WORDS.includes(keyword))
-  const inner = ([name, value]: [string, unknown]) =>
-    [name, withoutWords(value, !isMap && MAPS.includes(name))] as const
-  return Object.fromEntries(entries.map(inner))
-}
+/** Keywords that another rule reads. */
+const READ_WITH: Readonly<Record<string, string>> = { const: 'enum', additionalProperties: 'properties' }
 
 function walk(before: unknown, after: unknown, path: string): SchemaChange[] {
   if (isSame(before, after)) return []
-  const [was, now] = [asObject(before), asObject(after)]
-  if (was === undefined || now === undefined) return [is(path, 'changed, which is not judged', 'unknown')]
-  if (was === false || now === false) {
-    return [is(path, was === false ? 'is let in now' : 'is refused now', was === false ? 'more' : 'less')]
-  }
-  const keywords = new Set([...Object.keys(was), ...Object.keys(now)].map(keyword => TOGETHER.get(keyword) ?? keyword))
-  const found = [...keywords].flatMap(keyword => comparisonOf(keyword)(was, now, path))
-  const isUneven = [was, now].some(schema => 'unevaluatedProperties' in schema || 'unevaluatedItems' in schema)
-  const uneven = is(path, 'what is unevaluated depends on it, which is not judged', 'unknown')
-  return isUneven && !isSame(withoutWords(was), withoutWords(now)) ? [...found, uneven] : found
+  const [was, now] = [before, after].map(schema => (schema === true ? {} : schema))
+  if (was === false || now === false)
+    return [change(path, was === false ? 'is accepted now' : 'is refused now', was === false ? 'more' : 'less')]
+  if (!isObject(was) || !isObject(now)) return [change(path, 'changed, which is not judged', 'unknown')]
+  const keywords = keysOf(was, now).map(name => (Object.hasOwn(READ_WITH, name) ? String(READ_WITH[name]) : name))
+  return [...new Set(keywords)].flatMap(keyword => {
+    const rule = Object.hasOwn(RULES, keyword) ? RULES[keyword] : undefined
+    return (rule ?? notJudged(keyword))(was as JsonObject, now as JsonObject, path)
+  })
 }
 
-/** Whether a schema has a reference to a place that is no definition: what changes there, changes here. */
-function refersInside(schema: unknown): boolean {
-  if (Array.isArray(schema)) return schema.some(refersInside)
+/** Whether the effect of one place of a schema depends on another place: references, patterns, what is unevaluated. */
+function isEntangled(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.some(isEntangled)
   if (!isObject(schema)) return false
   return Object.entries(schema).some(([keyword, value]) =>
     keyword === '$ref' && typeof value === 'string'
       ? !/^#\/(?:\$defs|definitions)\/[^/]*$/.test(value)
-      : /^\$(?:dynamic|recursive)Ref$/.test(keyword) || refersInside(value),
+      : /^(?:unevaluated\w+|patternProperties|\$(?:dynamic|recursive)Ref)$/.test(keyword) || isEntangled(value),
   )
 }
 
-/** How the schemas differ; empty: in nothing that is said here. */
+/** How the schemas differ; empty if no difference is known. */
 export function compareSchemas(before: JsonObject, after: JsonObject): SchemaChange[] {
   const found = walk(before, after, '')
-  if (!found.some(isStructural) || !(refersInside(before) || refersInside(after))) return found
-  return [...found, is('', 'a $ref leads to what changed, which is not judged', 'unknown')]
+  const isJudged =
+    found.every(({ verdict }) => verdict !== 'unknown') && found.some(({ verdict }) => verdict !== 'words')
+  if (!isJudged || !(isEntangled(before) || isEntangled(after))) return found
+  return [...found, change('', 'other parts of the schema depend on what changed, which is not judged', 'unknown')]
+}
+
+/** One text for names that look alike in most fonts. */
+const lookOf = (name: string): string =>
+  name
+    .normalize('NFKD')
+    .replace(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .replace(/[1I|]/g, 'l')
+    .replaceAll('0', 'o')
+    .replaceAll('rn', 'm')
+
+/** A warning about a new name; empty for most. `others`: the names beside it. */
+export function createNameMarks(others: Iterable<string>): (name: string) => string {
+  const byLook = new Map<string, string[]>()
+  for (const other of others) {
+    const look = lookOf(other)
+    byLook.set(look, [...(byLook.get(look) ?? []).slice(0, 1), other])
+  }
+  return name => {
+    const twin = byLook.get(lookOf(name))?.find(other => other !== name)
+    return [
+      ...(/[^ -~]/.test(name) ? ['its name has characters outside of ASCII'] : []),
+      ...(twin === undefined ? [] : [`its name looks like ${JSON.stringify(twin)}`]),
+    ].join(', and ')
+  }
 }

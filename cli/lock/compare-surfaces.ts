@@ -1,29 +1,265 @@
-// Two surfaces, held against each other: what changed for clients and models, and whether it breaks them.
+// Compares two surfaces: each difference, with its effect on clients and models. A field without a rule "may break".
 import { isObject } from '../../core/mcp/is-object.ts'
+import type { JsonObject } from '../../core/mcp/protocol.ts'
 import {
-  became,
-  comesIn,
-  compareIcons,
-  compareItems,
-  compareNeeds,
-  type Difference,
-  differs,
-  IMPACTS,
-  withNewTexts,
-  words,
-} from './compare-items.ts'
-import { createNameMarks } from './look-alike.ts'
-import { textsOf } from './new-texts.ts'
+  compareSchemas,
+  createNameMarks,
+  isSame,
+  keysOf,
+  listDifference,
+  shown,
+  sidesOf,
+  type Verdict,
+} from './compare-schemas.ts'
 import { SURFACE_LISTS, type Surface, type SurfaceItem, type SurfaceList, type SurfaceRoute } from './surface.ts'
-import { isSame } from './verdict.ts'
 
-/** One difference, and where it is. */
+/**
+ * `breaking`: what worked for a client fails. `may-break`: not judged. `opens`: fewer callers are refused or asked. `read`: models
+ * and people read other text. `harmless`: the rest.
+ */
+export const IMPACTS = ['breaking', 'may-break', 'opens', 'read', 'harmless'] as const
+export type Impact = (typeof IMPACTS)[number]
+
+interface Difference {
+  readonly impact: Impact
+  readonly what: string
+  /** Values that `what` does not show as a whole. */
+  readonly before?: unknown
+  readonly after?: unknown
+}
+
 export interface Change extends Difference {
-  /** The addresses where it is so; empty: everywhere. */
+  /** The addresses with this difference; empty: all. */
   readonly at: readonly string[]
-  /** Of what there; absent: of the address itself. */
+  /** Absent: the address itself. */
   readonly of?: { readonly kind: string; readonly name: string }
 }
+
+const differs = (impact: Impact, what: string, sides: object = {}): Difference => ({ impact, what, ...sides })
+
+const NO_WORDS = /^[\w$#/.:+-]{0,64}$/
+
+/** Whether a value has text that a model could take for instructions, and that `before` does not have. */
+function hasNewWords(after: unknown, before: string): boolean {
+  if (typeof after === 'string') return !NO_WORDS.test(after) && !before.includes(JSON.stringify(after))
+  if (typeof after !== 'object' || after === null) return false
+  return Object.entries(after).some(([name, value]) => hasNewWords(name, before) || hasNewWords(value, before))
+}
+
+/** With the impact `read` if something harmless brings text. */
+const withWords = (difference: Difference): Difference =>
+  difference.impact === 'harmless' && hasNewWords(difference.after, JSON.stringify(difference.before) ?? '')
+    ? { ...difference, impact: 'read' }
+    : difference
+
+type Compare = (before: unknown, after: unknown, name: string) => Difference[]
+
+/** Fields that models and people read. */
+const compareWords: Compare = (before, after, name) => [differs('read', `${name} changed`, { before, after })]
+
+const compareUnknown: Compare = (before, after, name) =>
+  before === undefined
+    ? [differs('harmless', `${name} is new`, { after })]
+    : [differs('may-break', `${name}: ${shown(before)} became ${shown(after)}`, sidesOf(before, after))]
+
+const compareIcons: Compare = (before, after, name) => [
+  differs(Array.isArray(after) && after.length > 0 ? 'read' : 'harmless', `${name} changed`, { before, after }),
+]
+
+/** Whether an old requirement is one of the alternatives of a new one, such as `(scope "a" or scope "b")`. */
+const isAmong = (old: string, need: string) =>
+  need.startsWith('(') && ` ${need.slice(1, -1)} `.replaceAll(' or ', '  or  ').includes(` ${old} `)
+
+function compareNeeds(was: readonly string[], now: readonly string[]): Difference[] {
+  const { gone, added } = listDifference(was, now)
+  if (added.length + gone.length === 0) return []
+  const list = (label: string, needs: readonly string[]) =>
+    needs.length === 0 ? [] : [`${label} ${needs.join(' and ')}`]
+  const what = `access: ${[...list('needs', added), ...list('no longer needs', gone)].join('; ')}`
+  if (added.every(need => gone.some(old => isAmong(old, need)))) return [differs('opens', what)]
+  // New alternatives may admit more or fewer callers than the old ones.
+  return [differs(added.every(need => need.startsWith('(')) && gone.length > 0 ? 'may-break' : 'breaking', what)]
+}
+
+const OF_INPUT: Readonly<Record<Verdict, Impact>> = {
+  less: 'breaking',
+  more: 'harmless',
+  other: 'breaking',
+  unknown: 'may-break',
+  words: 'read',
+  same: 'harmless',
+}
+const OF_OUTPUT: Readonly<Record<Verdict, Impact>> = { ...OF_INPUT, less: 'harmless', more: 'breaking' }
+
+const compareSchema =
+  (role: 'input' | 'output'): Compare =>
+  (before, after) => {
+    if (role === 'output' && before === undefined) return [differs('harmless', 'output: has a schema now', { after })]
+    if (role === 'output' && after === undefined) return [differs('breaking', 'output: has no schema any more')]
+    if (!isObject(before) || !isObject(after)) return [differs('may-break', `${role}: changed, which is not judged`)]
+    const found = compareSchemas(before as JsonObject, after as JsonObject)
+    if (found.length === 0) return [differs('harmless', `${role}: an equivalent schema`)]
+    const impacts = role === 'input' ? OF_INPUT : OF_OUTPUT
+    return found.map(({ path, what, verdict, ...sides }) => differs(impacts[verdict], `${role}${path}: ${what}`, sides))
+  }
+
+/** The hints of a tool: the default, and the value with which clients ask their users less. */
+const HINTS: Readonly<Record<string, readonly [standard: boolean, trusted: boolean]>> = {
+  readOnlyHint: [false, true],
+  destructiveHint: [true, false],
+  idempotentHint: [false, true],
+  openWorldHint: [true, false],
+}
+
+const record = (value: unknown): JsonObject => (isObject(value) ? (value as JsonObject) : {})
+
+/** Compares two objects by key. `rule`: undefined for a key whose value is not compared. */
+function compareEach(was: object, now: object, rule: (key: string) => Compare, nameOf = (key: string) => key) {
+  return keysOf(was, now).flatMap(key => {
+    const [before, after]: unknown[] = [was, now].map(one =>
+      Object.hasOwn(one, key) ? Reflect.get(one, key) : undefined,
+    )
+    return isSame(before, after) ? [] : rule(key)(before, after, nameOf(key))
+  })
+}
+
+const compareHint: Compare = (before, after, label) => {
+  const [standard, trusted] = HINTS[label.slice(label.indexOf('.') + 1)] ?? [false, true]
+  const [was, now] = [before ?? standard, after ?? standard]
+  if (was === now) return [differs('harmless', `${label}: states the default`)]
+  return [differs(now === trusted ? 'opens' : 'breaking', `${label}: ${shown(was)} became ${shown(now)}`)]
+}
+
+const compareAnnotations: Compare = (before, after) =>
+  compareEach(
+    record(before),
+    record(after),
+    name => (Object.hasOwn(HINTS, name) ? compareHint : compareWords),
+    name => `annotations.${name}`,
+  )
+
+/** Names and values that a page may reach (SEP-1865). */
+const compareAllowed: Compare = (before, after, name) => {
+  const listOf = (value: unknown) => (Array.isArray(value) ? value.map(String) : Object.keys(record(value)))
+  const { gone, added } = listDifference(listOf(before), listOf(after))
+  return [
+    ...added.map(one => differs('opens', `${name}: ${JSON.stringify(one)} is allowed now`)),
+    ...gone.map(one => differs('may-break', `${name}: ${JSON.stringify(one)} is no longer allowed`)),
+  ]
+}
+
+const compareUi: Compare = (before, after) =>
+  compareEach(
+    record(before),
+    record(after),
+    key => {
+      if (key === 'permissions') return compareAllowed
+      if (key !== 'csp') return compareUnknown
+      return (was, now, name) =>
+        compareEach(
+          record(was),
+          record(now),
+          () => compareAllowed,
+          list => `${name}.${list}`,
+        )
+    },
+    key => `_meta.ui.${key}`,
+  )
+
+const compareMeta: Compare = (before, after) =>
+  compareEach(
+    record(before),
+    record(after),
+    key => (key === 'ui' ? compareUi : compareUnknown),
+    key => `_meta[${shown(key)}]`,
+  )
+
+/** The arguments of a prompt, by name. */
+const compareArguments: Compare = (before, after) => {
+  const read = (list: unknown) =>
+    Object.fromEntries((Array.isArray(list) ? list : []).filter(isObject).map(one => [`${one['name']}`, one]))
+  const [was, now] = [read(before), read(after)]
+  const markOf = createNameMarks(keysOf(was, now))
+  const compareOne: Compare = (old, other, name) => {
+    const label = `argument ${shown(name)}`
+    if (other === undefined) return [differs('breaking', `${label}: removed`)]
+    const [needed, needs] = [record(old)['required'] === true, record(other)['required'] === true]
+    if (old === undefined) return [addition(label, needs ? 'breaking' : 'harmless', markOf(name), other)]
+    const required = { ...record(old), required: needed }
+    return compareEach(
+      required,
+      { ...record(other), required: needs },
+      key =>
+        key === 'required'
+          ? () => [differs(needs ? 'breaking' : 'harmless', `${label}: ${needs ? 'required' : 'optional'} now`)]
+          : compareWords,
+      key => `${label}: ${key}`,
+    )
+  }
+  return compareEach(was, now, () => compareOne)
+}
+
+/** Something new; with what it says, if it says more than its name. */
+function addition(label: string, impact: Impact, mark: string, value: unknown): Difference {
+  const { name: _, ...after } = record(value)
+  const what = [label === '' ? 'added' : `${label}: added`, ...(mark === '' ? [] : [mark])].join(': ')
+  const sides = hasNewWords(after, '') ? { after } : {}
+  return differs(mark !== '' && impact === 'harmless' ? 'read' : impact, what, sides)
+}
+
+const FIELDS: Readonly<Record<string, Compare>> = {
+  title: compareWords,
+  description: compareWords,
+  inputSchema: compareSchema('input'),
+  outputSchema: compareSchema('output'),
+  annotations: compareAnnotations,
+  arguments: compareArguments,
+  icons: compareIcons,
+  size: () => [differs('harmless', 'size changed')],
+  _meta: compareMeta,
+}
+
+const CHANGED = differs('may-break', 'changed, which is not judged')
+
+const ruleOf = (list: SurfaceList) => (name: string) =>
+  // A resource is identified by its URI.
+  name === 'name' && list.startsWith('resource')
+    ? compareWords
+    : ((Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined) ?? compareUnknown)
+
+function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem): Difference[] {
+  if (before.hash === after.hash) return []
+  const { task: wasTask, digests: wasDigests = {} } = before
+  const { task, digests = {} } = after
+  const found = [
+    ...compareNeeds(before.needs, after.needs),
+    ...compareFlag(before.visibility === 'listed', after.visibility === 'listed', [
+      differs('harmless', 'listed for callers who may not use it, too'),
+      differs('may-break', 'no longer listed for callers who may not use it'),
+    ]),
+    ...(wasTask === task
+      ? []
+      : [
+          differs(
+            task === 'required' || task === undefined ? 'breaking' : 'harmless',
+            `task: ${wasTask ?? 'none'} became ${task ?? 'none'}`,
+          ),
+        ]),
+    ...compareFlag(before.unlisted === true, after.unlisted === true, [
+      differs('may-break', 'left out of lists: clients find it by a search'),
+      differs('read', 'lists have it now: every model reads it'),
+    ]),
+    ...compareEach(wasDigests, digests, key => () => [
+      differs('read', `the page of its \`${key}\` changed: look at it`),
+    ]),
+    ...compareEach(before.shown, after.shown, ruleOf(list)),
+  ]
+  return (found.length > 0 ? found : [CHANGED]).map(withWords)
+}
+
+/** One of two differences, if a flag changed. */
+const compareFlag = (was: boolean, now: boolean, [on, off]: readonly [Difference, Difference]): Difference[] =>
+  was === now ? [] : [now ? on : off]
 
 const KINDS: Readonly<Record<SurfaceList, string>> = {
   tools: 'tool',
@@ -32,95 +268,83 @@ const KINDS: Readonly<Record<SurfaceList, string>> = {
   prompts: 'prompt',
 }
 
-const keysOf = (one: object, other: object) => [...new Set([...Object.keys(one), ...Object.keys(other)])].sort()
-
-const own = <Value>(record: Readonly<Record<string, Value>>, key: string): Value | undefined =>
-  Object.hasOwn(record, key) ? record[key] : undefined
-
-/** What is gone from a list breaks whoever uses it; `of` says what it is a list of. */
-function compareNames(of: string, was: readonly string[], now: readonly string[]): Difference[] {
-  const [known, left] = [new Set(was), new Set(now)]
+/** Names, of which clients may use each. */
+function compareNames(label: string, was: readonly string[], now: readonly string[]): Difference[] {
+  const { gone, added } = listDifference(was, now)
   return [
-    ...was.filter(name => !left.has(name)).map(name => differs('breaking', `${of} ${name} is gone`)),
-    ...now.filter(name => !known.has(name)).map(name => differs('harmless', `${of} ${name} is new`)),
+    ...gone.map(name => differs('breaking', `${label} ${name} is gone`)),
+    ...added.map(name => differs('harmless', `${label} ${name} is new`)),
   ]
 }
 
-/** Capabilities, and extensions: what a server declares no more, clients must not use. */
-function compareDeclared(path: string, was: object, now: object): Difference[] {
-  return keysOf(was, now).flatMap(name => {
-    const [one, other]: [unknown, unknown] = [Reflect.get(was, name), Reflect.get(now, name)]
-    const label = `${path} ${name}`
-    if (isSame(one, other)) return []
-    if (one === undefined) return [differs('harmless', `${label} is new`)]
-    if (other === undefined) return [differs('breaking', `${label} is gone`)]
-    if (name === 'extensions' && isObject(one) && isObject(other)) return compareDeclared('extension', one, other)
-    return [became('may-break', label, one, other)]
-  })
+/** Capabilities or extensions. */
+const compareDeclared: Compare = (before, after, label) => {
+  if (before === undefined) return [differs('harmless', `${label} is new`, hasNewWords(after, '') ? { after } : {})]
+  if (after === undefined) return [differs('breaking', `${label} is gone`)]
+  if (label !== 'capability extensions' || !isObject(before) || !isObject(after))
+    return compareUnknown(before, after, label)
+  return compareEach(
+    before,
+    after,
+    () => compareDeclared,
+    name => `extension ${name}`,
+  )
 }
 
-function compareFacts(before: SurfaceRoute, after: SurfaceRoute): Difference[] {
-  const { stateless, listen } = after
-  return [
-    ...compareNeeds(before.needs, after.needs),
-    ...compareNames('revision', before.revisions, after.revisions),
-    ...compareNames('transport', before.transports, after.transports),
-    ...(before.stateless === stateless
-      ? []
-      : [
-          differs(
-            stateless ? 'breaking' : 'may-break',
-            stateless ? 'it has no sessions any more' : 'it has sessions now',
-          ),
-        ]),
-    ...(before.listen === listen
-      ? []
-      : [differs(listen ? 'harmless' : 'breaking', `subscriptions/listen is ${listen ? 'served now' : 'gone'}`)]),
-    ...withNewTexts(
-      compareDeclared('capability', before.capabilities, after.capabilities),
-      before.capabilities,
-      after.capabilities,
-    ),
-  ]
-}
+const compareFacts = (before: SurfaceRoute, after: SurfaceRoute): Difference[] => [
+  ...compareNeeds(before.needs, after.needs),
+  ...compareNames('revision', before.revisions, after.revisions),
+  ...compareNames('transport', before.transports, after.transports),
+  ...compareFlag(before.stateless, after.stateless, [
+    differs('breaking', 'it has no sessions any more'),
+    differs('may-break', 'it has sessions now'),
+  ]),
+  ...compareFlag(before.listen, after.listen, [
+    differs('harmless', 'subscriptions/listen is served now'),
+    differs('breaking', 'subscriptions/listen is gone'),
+  ]),
+  ...compareEach(
+    before.capabilities,
+    after.capabilities,
+    () => compareDeclared,
+    name => `capability ${name}`,
+  ).map(withWords),
+]
 
-const added = (item: SurfaceItem, mark: string): Difference => comesIn('added', mark, textsOf(item.shown))
-
-function compareLists(at: string, before: SurfaceRoute, after: SurfaceRoute): Change[] {
+/** Changes of the items of one address. `known`: hashes of items that count as old. */
+function compareLists(
+  at: string,
+  before: Partial<SurfaceRoute>,
+  after: SurfaceRoute,
+  known: ReadonlySet<string> = new Set(),
+): Change[] {
   return SURFACE_LISTS.flatMap(list => {
-    const names = keysOf(before[list], after[list])
-    const markOf = createNameMarks(names)
-    return names.flatMap(name => {
-      const of = { kind: KINDS[list], name }
-      const [one, other] = [own(before[list], name), own(after[list], name)]
-      if (!other) return [{ at: [at], of, ...differs('breaking', 'removed') }]
-      if (!one) return [{ at: [at], of, ...added(other, markOf(name)) }]
-      return compareItems(list, one, other).map(difference => ({ at: [at], of, ...difference }))
-    })
+    const { [list]: was = {} } = before
+    const markOf = createNameMarks(keysOf(was, after[list]))
+    const compareOne = (one: SurfaceItem | undefined, other: SurfaceItem | undefined, name: string) => {
+      if (!other) return [differs('breaking', 'removed')]
+      if (one) return compareItems(list, one, other)
+      return known.has(other.hash) ? [] : [addition('', 'harmless', markOf(name), other.shown)]
+    }
+    return keysOf(was, after[list])
+      .sort()
+      .flatMap(name => {
+        const [one, other] = [was, after[list]].map(items => (Object.hasOwn(items, name) ? items[name] : undefined))
+        return compareOne(one, other, name).map(found => ({ at: [at], of: { kind: KINDS[list], name }, ...found }))
+      })
   })
 }
 
-/** A new address, and what there was served nowhere before. */
+/** An address that is new: only items that no other address had are listed. */
 function newRoute(at: string, route: SurfaceRoute, known: ReadonlySet<string>): Change[] {
   const needs = route.needs.length === 0 ? '' : `, and needs ${route.needs.join(' and ')}`
-  const found = withNewTexts([differs('harmless', `the address is new${needs}`)], {}, route.capabilities)
+  const { capabilities: after } = route
+  const words = hasNewWords(after, '') ? { after } : {}
   return [
-    ...found.map(difference => ({ at: [at], ...difference })),
-    ...SURFACE_LISTS.flatMap(list => {
-      const markOf = createNameMarks(Object.keys(route[list]))
-      return Object.entries(route[list])
-        .filter(([, { hash }]) => !known.has(hash))
-        .map(([name, item]) => ({ at: [at], of: { kind: KINDS[list], name }, ...added(item, markOf(name)) }))
-    }),
+    { at: [at], ...withWords(differs('harmless', `the address is new${needs}`, words)) },
+    ...compareLists(at, {}, route, known),
   ]
 }
-
-const hashesOf = ({ routes }: Surface): ReadonlySet<string> =>
-  new Set(
-    Object.values(routes).flatMap(route =>
-      SURFACE_LISTS.flatMap(list => Object.values(route[list]).map(({ hash }) => hash)),
-    ),
-  )
 
 function compareRoutes(at: string, before: SurfaceRoute, after: SurfaceRoute): Change[] {
   if (before.hash === after.hash) return []
@@ -128,28 +352,22 @@ function compareRoutes(at: string, before: SurfaceRoute, after: SurfaceRoute): C
     ...compareFacts(before, after).map(difference => ({ at: [at], ...difference })),
     ...compareLists(at, before, after),
   ]
-  // Such as the pattern that serves an address.
   return found.length > 0 ? found : [{ at: [at], ...differs('harmless', `it is served by ${after.route} now`) }]
 }
 
-function compareServers(before: Surface, after: Surface): Difference[] {
-  return keysOf(before.server, after.server).flatMap(name => {
-    const [was, now] = [before.server[name], after.server[name]]
-    if (name === 'icons') return compareIcons('server.icons', was, now)
-    return words(`server.${name}`, was, now)
-  })
-}
-
-const AT_RUN_TIME = (name: string) => `${name} decides at run time what each caller is offered: no lock has that`
+const compareServer = (name: string) => (name === 'icons' ? compareIcons : compareWords)
 
 function compareRunTime({ atRunTime: was }: Surface, { atRunTime: now }: Surface): Difference[] {
+  const { gone, added } = listDifference(was, now)
   return [
-    ...now.filter(name => !was.includes(name)).map(name => differs('may-break', AT_RUN_TIME(name))),
-    ...was.filter(name => !now.includes(name)).map(name => differs('may-break', `there is no ${name} any more`)),
+    ...added.map(name =>
+      differs('may-break', `${name} decides at run time what each caller is offered: no lock has that`),
+    ),
+    ...gone.map(name => differs('may-break', `there is no ${name} any more`)),
   ]
 }
 
-/** Those that are the same but for their address, as one. */
+/** Joins changes that differ only in their address; the worst first. */
 function gather(changes: readonly Change[]): Change[] {
   const found = new Map<string, Change & { readonly at: string[] }>()
   for (const { at, ...change } of changes) {
@@ -161,18 +379,24 @@ function gather(changes: readonly Change[]): Change[] {
   return [...found.values()].sort((one, other) => IMPACTS.indexOf(one.impact) - IMPACTS.indexOf(other.impact))
 }
 
-/** What differs, the worst first. Empty where the hashes are the same, and nowhere else. */
+/** All differences, the worst first. Empty only if the hashes are equal. */
 export function compareSurfaces(before: Surface, after: Surface): Change[] {
   if (before.hash === after.hash) return []
-  const ofServer = [...compareServers(before, after), ...compareRunTime(before, after)]
-  const known = hashesOf(before)
+  const known = new Set(
+    Object.values(before.routes).flatMap(route =>
+      SURFACE_LISTS.flatMap(list => Object.values(route[list]).map(({ hash }) => hash)),
+    ),
+  )
+  const server = compareEach(before.server, after.server, compareServer, name => `server.${name}`)
   const found: Change[] = [
-    ...ofServer.map(difference => ({ at: [], ...difference })),
-    ...keysOf(before.routes, after.routes).flatMap(at => {
-      const [was, now] = [own(before.routes, at), own(after.routes, at)]
-      if (!now) return [{ at: [at], ...differs('breaking', 'the address is gone') }]
-      return was ? compareRoutes(at, was, now) : newRoute(at, now, known)
-    }),
+    ...[...server, ...compareRunTime(before, after)].map(difference => ({ at: [], ...difference })),
+    ...keysOf(before.routes, after.routes)
+      .sort()
+      .flatMap(at => {
+        const [was, now] = [before, after].map(({ routes }) => (Object.hasOwn(routes, at) ? routes[at] : undefined))
+        if (!now) return [{ at: [at], ...differs('breaking', 'the address is gone') }]
+        return was ? compareRoutes(at, was, now) : newRoute(at, now, known)
+      }),
   ]
-  return found.length > 0 ? gather(found) : [{ at: [], ...differs('may-break', 'changed, which is not judged') }]
+  return found.length > 0 ? gather(found) : [{ at: [], ...CHANGED }]
 }

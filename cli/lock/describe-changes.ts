@@ -1,85 +1,66 @@
-// What differs, as text for a person. Names and descriptions are of whoever wrote the tools: none of it steers a terminal.
+// The differences of two surfaces as text. Names and descriptions are printed with control characters escaped.
 import { printable } from '../../client/text.ts'
-import { IMPACTS, type Impact } from './compare-items.ts'
-import type { Change } from './compare-surfaces.ts'
-import { cut, shown } from './verdict.ts'
+import { cut, shown } from './compare-schemas.ts'
+import { type Change, IMPACTS, type Impact } from './compare-surfaces.ts'
 
-const TITLES: Readonly<Record<Impact, string>> = {
-  breaking: 'Breaks clients',
-  'may-break': 'May break clients: this cannot be judged',
-  opens: 'Lets more through: fewer callers are refused or asked',
-  read: 'Models and people read it',
-  harmless: 'Harmless',
+const TITLES: Readonly<Record<Impact, readonly [title: string, counted: string]>> = {
+  breaking: ['Breaks clients', 'breaking'],
+  'may-break': ['May break clients: this cannot be judged', 'may break'],
+  opens: ['Lets more through: fewer callers are refused or asked', 'let more through'],
+  read: ['Models and people read it', 'read by models'],
+  harmless: ['Harmless', 'harmless'],
 }
 
-const COUNTED: Readonly<Record<Impact, string>> = {
-  breaking: 'breaking',
-  'may-break': 'may break',
-  opens: 'let more through',
-  read: 'read by models',
-  harmless: 'harmless',
-}
-
-/** How many addresses a line names. */
-const MOST_ADDRESSES = 3
-
-function placeOf({ at, of }: Change): string {
-  const more = at.length > MOST_ADDRESSES ? ` and ${at.length - MOST_ADDRESSES} more` : ''
-  const where = at.length === 0 ? [] : [`${at.slice(0, MOST_ADDRESSES).join(', ')}${more}`]
-  return [...where, ...(of ? [`${of.kind} ${shown(of.name)}`] : [])].join('  ')
-}
-
-/** One line: where it is, and what. */
-export function changeLine(change: Change): string {
-  const place = placeOf(change)
-  return visible(place === '' ? change.what : `${place}: ${change.what}`)
-}
-
-/** Characters around what differs. */
+/** Maximum addresses in a line. */
+const MAX_ADDRESSES = 3
+/** Characters around a difference. */
 const AROUND = 40
-/** Characters of one text that are shown. */
-const MOST = 4_000
+/** Maximum characters of a value. */
+const MAX_VALUE = 4_000
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
-
-/** Spaces that are not the one of the space bar look like it. */
+/** Also escapes spaces other than the ordinary one, which look like it. */
 const visible = (text: string): string =>
   printable(text).replace(/[^\S ]/gu, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** A text, in quotes, whole or cut; how much is not shown is said. */
-const quoted = (text: string): string => visible(cut(JSON.stringify(text), MOST))
-
-function isSameAt(one: string, other: string, fromEnd: number): boolean {
-  return one[one.length - fromEnd] === other[other.length - fromEnd]
+/** The place and the difference, on one line. */
+export function changeLine({ at, of, what }: Change): string {
+  const more = at.length > MAX_ADDRESSES ? ` and ${at.length - MAX_ADDRESSES} more` : ''
+  const where = at.length === 0 ? [] : [`${at.slice(0, MAX_ADDRESSES).join(', ')}${more}`]
+  const place = [...where, ...(of ? [`${of.kind} ${shown(of.name)}`] : [])].join('  ')
+  return visible(place === '' ? what : `${place}: ${what}`)
 }
 
-/** Both from where they begin to differ to where they end to, with a little around it. */
-function excerpts(before: unknown, after: unknown): [string, string] {
-  const [was, now] = [textOf(before), textOf(after)]
+/** How many characters two texts share at the start and at the end. */
+function sharedEnds(was: string, now: string): [start: number, end: number] {
   const least = Math.min(was.length, now.length)
-  let same = 0
-  while (same < least && was[same] === now[same]) same++
-  let tail = 0
-  while (tail < least - same && isSameAt(was, now, tail + 1)) tail++
-  const [skipped, left] = [Math.max(0, same - AROUND), Math.max(0, tail - AROUND)]
+  let start = 0
+  while (start < least && was[start] === now[start]) start++
+  let end = 0
+  while (end < least - start && was.at(-1 - end) === now.at(-1 - end)) end++
+  return [start, end]
+}
+
+/** Both values, from where they begin to differ to where they end to, with a little around it. */
+function excerpts(before: unknown, after: unknown): string[] {
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+  const [was, now] = [textOf(before), textOf(after)]
+  const [start, end] = sharedEnds(was, now)
+  const [skipped, left] = [Math.max(0, start - AROUND), Math.max(0, end - AROUND)]
   const side = (value: unknown, text: string) => {
     if (value === undefined) return 'none'
     const excerpt = text.slice(skipped, text.length - left)
     const front = skipped === 0 ? '' : `(${skipped} characters that are the same)…`
-    return `${front}${quoted(excerpt)}${left === 0 ? '' : `…(${left} that are the same)`}`
+    const quoted = typeof value === 'string' ? JSON.stringify(excerpt) : excerpt
+    return `${front}${visible(cut(quoted, MAX_VALUE))}${left === 0 ? '' : `…(${left} that are the same)`}`
   }
-  return [side(before, was), side(after, now)]
+  return [`      was  ${side(before, was)}`, `      now  ${side(after, now)}`]
 }
 
 function linesOf(change: Change): string[] {
-  const { before, after, texts = [] } = change
-  const hasSides = 'before' in change || 'after' in change
-  const [was, now] = hasSides ? excerpts(before, after) : []
-  return [
-    `  ${changeLine(change)}`,
-    ...(hasSides ? [`      was  ${was}`, `      now  ${now}`] : []),
-    ...texts.map(({ at, text }) => `      ${visible(at)}${text === undefined ? '' : `  ${quoted(text)}`}`),
-  ]
+  const { before, after } = change
+  const sides = 'before' in change || 'after' in change ? excerpts(before, after) : []
+  // Something new was nothing before.
+  return [`  ${changeLine(change)}`, ...('before' in change ? sides : sides.slice(1))]
 }
 
 export const countsOf = (changes: readonly Change[]): Readonly<Record<Impact, number>> =>
@@ -91,14 +72,14 @@ export const countsOf = (changes: readonly Change[]): Readonly<Record<Impact, nu
 export function countsText(changes: readonly Change[]): string {
   const counts = countsOf(changes)
   return IMPACTS.filter(impact => counts[impact] > 0)
-    .map(impact => `${counts[impact]} ${COUNTED[impact]}`)
+    .map(impact => `${counts[impact]} ${TITLES[impact][1]}`)
     .join(', ')
 }
 
-/** All of it, the worst first. */
+/** All differences, the worst first. */
 export function changesText(changes: readonly Change[]): string {
   return IMPACTS.flatMap(impact => {
     const own = changes.filter(change => change.impact === impact)
-    return own.length === 0 ? [] : [[TITLES[impact], ...own.flatMap(linesOf)].join('\n')]
+    return own.length === 0 ? [] : [[TITLES[impact][0], ...own.flatMap(linesOf)].join('\n')]
   }).join('\n\n')
 }

@@ -6,8 +6,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import type { CommandContext } from '../context.ts'
-import { jsonText } from '../json-text.ts'
+import { type CommandContext, usage } from '../context.ts'
+import { jsonText } from '../text.ts'
 import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from './surface.ts'
 
 export type LockContext = Pick<CommandContext, 'stdin' | 'cwd'>
@@ -18,18 +18,14 @@ const MOST_BYTES = 64 * 2 ** 20
 /** Levels of JSON. A definition's schema has at most 64. */
 const MOST_LEVELS = 200
 
-/** Where the lock of a config is: beside it, or where the command line says. */
 export const lockFileOf = (config: string, given: string | undefined, cwd: string): string =>
   given === undefined ? join(dirname(config), LOCK_NAME) : resolve(cwd, given)
 
-/** A file's name for messages. */
 export const nameOf = (file: string, cwd: string): string => {
   if (file === '-') return 'stdin'
   const near = relative(cwd, file)
   return near.startsWith('..') ? file : near
 }
-
-const stop = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
 
 export const isDeeper = (value: unknown, most: number): boolean =>
   typeof value === 'object' &&
@@ -49,14 +45,12 @@ const isRoute = (route: unknown) =>
   isObject(route['capabilities']) &&
   SURFACE_LISTS.every(list => areAll(route[list], isItem))
 
-/** All that `atRunTime` may have. */
 const RUN_TIME: ReadonlySet<unknown> = new Set(['configureSession'])
 const isRunTime = (value: unknown) => Array.isArray(value) && value.every(name => RUN_TIME.has(name))
 
 const isSurface = (value: unknown): value is Surface =>
   isObject(value) && isObject(value['server']) && isRunTime(value['atRunTime']) && areAll(value['routes'], isRoute)
 
-/** Whether the hash of a part is that of the rest of it. */
 function isWhole({ hash, ...rest }: { readonly hash: string }): boolean {
   return hash === hashOf(canonicalJson(rest))
 }
@@ -78,27 +72,27 @@ function parse(text: string, name: string): unknown {
     return JSON.parse(utf8Text(text))
   } catch (cause) {
     const why = /^<{7} /m.test(text) ? 'two branches were merged in it' : errorText(cause)
-    throw stop(`${name} is no JSON: ${why}; write it anew with \`mcp-host lock\``, cause)
+    throw usage(`${name} is no JSON: ${why}; write it anew with \`mcp-host lock\``, cause)
   }
 }
 
-/** The surface that a lock says. Throws a StartError for what is none, and for one that was changed by hand. */
+/** Parses a lock. Throws a StartError for an invalid lock, and for one that was edited by hand. */
 export function readLock(text: string, name: string): Surface {
   const value = parse(text, name)
   if (!isObject(value) || typeof value['format'] !== 'number') {
-    throw stop(`${name} is no lock: it has no "format"; \`mcp-host lock\` writes one`)
+    throw usage(`${name} is no lock: it has no "format"; \`mcp-host lock\` writes one`)
   }
   if (value['format'] !== SURFACE_FORMAT) {
     const what = `${name} has the format ${value['format']}, and this version reads ${SURFACE_FORMAT}`
-    throw stop(`${what}; write it anew with \`mcp-host lock\`, or use the version that wrote it`)
+    throw usage(`${what}; write it anew with \`mcp-host lock\`, or use the version that wrote it`)
   }
   if (isDeeper(value, MOST_LEVELS) || !isSurface(value)) {
-    throw stop(`${name} is no lock, or one of which something is gone; write it anew with \`mcp-host lock\``)
+    throw usage(`${name} is no lock, or one of which something is gone; write it anew with \`mcp-host lock\``)
   }
   const changed = findChanged(value)
   if (changed !== undefined) {
     const what = `${name} was changed by hand: the hash of ${changed} is not that of what stands there`
-    throw stop(`${what}; write it anew with \`mcp-host lock\`, and look at what that changes`)
+    throw usage(`${what}; write it anew with \`mcp-host lock\`, and look at what that changes`)
   }
   return value
 }
@@ -106,18 +100,17 @@ export function readLock(text: string, name: string): Surface {
 /** The text of a file, or of stdin; no more is read than a lock may have. A device or a pipe might never end. */
 async function readBounded(file: string, name: string, { stdin, cwd }: LockContext): Promise<string> {
   const path = resolve(cwd, file)
-  if (file !== '-' && !(await stat(path)).isFile()) throw stop(`${name} is no file; - reads the lock from stdin`)
+  if (file !== '-' && !(await stat(path)).isFile()) throw usage(`${name} is no file; - reads the lock from stdin`)
   const pieces: Buffer[] = []
   let size = 0
   for await (const piece of file === '-' ? stdin : createReadStream(path)) {
     pieces.push(Buffer.from(piece))
     size += piece.length
-    if (size > MOST_BYTES) throw stop(`${name} is too long for a lock`)
+    if (size > MOST_BYTES) throw usage(`${name} is too long for a lock`)
   }
   return Buffer.concat(pieces).toString()
 }
 
-/** The surface that the lock in a file says; `-` is stdin. Throws a StartError. */
 export async function readLockFile(file: string, context: LockContext): Promise<Surface> {
   const name = nameOf(file, context.cwd)
   try {
@@ -126,15 +119,13 @@ export async function readLockFile(file: string, context: LockContext): Promise<
     if (cause instanceof StartError) throw cause
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
     const why = isMissing ? 'there is none' : errorText(cause)
-    throw stop(`${name}: ${why}; \`mcp-host lock\` writes the lock of a config: keep it with the config`, cause)
+    throw usage(`${name}: ${why}; \`mcp-host lock\` writes the lock of a config: keep it with the config`, cause)
   }
 }
 
-/** As it is written. */
 export const lockText = ({ format, hash, server, atRunTime, routes }: Surface): string =>
   `${jsonText({ format, hash, server, atRunTime, routes })}\n`
 
-/** Writes it whole, or not at all. */
 export async function writeLockFile(file: string, surface: Surface, cwd: string): Promise<void> {
   const part = `${file}.${randomBytes(6).toString('hex')}.part`
   try {

@@ -12,7 +12,6 @@ export interface StreamEvent {
 /** Milliseconds that a server can have its client wait: an hour. */
 const MAX_RETRY = 3_600_000
 
-/** An event has more characters than its reader takes. */
 export class EventTooLarge extends Error {
   constructor(most: number) {
     super(`an event of the server is larger than ${most} characters`)

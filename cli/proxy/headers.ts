@@ -2,8 +2,7 @@
 // (2026-07-28 basic/transports/streamable-http, "Request Metadata").
 import { isObject } from '../../core/mcp/is-object.ts'
 import { collectHeaderParams, type HeaderParam } from '../../core/mcp/schema/header-params.ts'
-import type { Exchange } from './exchange.ts'
-import type { Fields, Request } from './messages.ts'
+import type { Exchange, Fields, Request } from './messages.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method; those of tasks are of an extension. */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([
@@ -16,12 +15,11 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
 ])
 
 /** As a header can carry it ("Value Encoding"). */
-export function encodeHeaderValue(text: string): string {
+function encodeHeaderValue(text: string): string {
   const plain = /^[\t -~]*$/.test(text) && text === text.trim() && !/^=\?base64\?.*\?=$/.test(text)
   return plain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 }
 
-/** Tools whose parameters are remembered. */
 const MAX_TOOLS = 5_000
 
 export interface ToolHeaders {
@@ -78,7 +76,6 @@ export const SSE_TYPE = 'text/event-stream'
 const ACCEPT = `${JSON_TYPE}, ${SSE_TYPE}`
 export const POST_HEADERS: Readonly<Record<string, string>> = { 'content-type': JSON_TYPE, accept: ACCEPT }
 
-/** What a request repeats of its body. */
 function mirrored(request: Request, tools: ToolHeaders): Record<string, string> {
   const { method, params }: { method: string; params: Fields } = request
   const name = params[NAMED_BY.get(method) ?? '']
@@ -89,7 +86,6 @@ function mirrored(request: Request, tools: ToolHeaders): Record<string, string> 
   }
 }
 
-/** Of a POST whose requests name their own revision. */
 export function ownHeaders(
   { out, version = '' }: Pick<Exchange, 'out' | 'version'>,
   tools: ToolHeaders,

@@ -13,13 +13,10 @@ export interface Request {
   readonly params: Fields
 }
 
-/** What names a method, whether it is to be answered or not. */
 export type Call = Omit<Request, 'id'>
 
-/** What the client said in one line. */
 export interface Outgoing {
   readonly text: string
-  /** Everything in it that names a method. */
   readonly calls: readonly Call[]
   /** Those that are to be answered; several where it is a batch. */
   readonly requests: readonly Request[]
@@ -75,13 +72,11 @@ export function readOutgoing(text: string): Outgoing {
   return { text, calls, requests, notification }
 }
 
-/** The messages of a server's text; empty for what is none. */
 export function readMessages(text: string): readonly Fields[] {
   const parsed = parse(text)
   return (Array.isArray(parsed) ? parsed : [parsed]).filter(isObject).filter(({ jsonrpc }) => jsonrpc === '2.0')
 }
 
-/** The id that a message answers. */
 export const answeredId = ({ id, method, result, error }: Fields): Id | undefined =>
   isId(id) && method === undefined && (result !== undefined || error !== undefined) ? id : undefined
 
@@ -97,3 +92,33 @@ export const onOneLine = (text: string): string => text.replace(/[\r\n]+/g, ' ')
 
 export const errorLine = (id: Id | undefined, { code, message, data }: Failure): string =>
   JSON.stringify({ jsonrpc: '2.0', ...(id !== undefined && { id }), error: { code, message, data } })
+
+export interface Exchange {
+  readonly out: Outgoing
+  readonly open: Map<Id, Request>
+  /** The revision that its requests name for themselves; undefined: one with a handshake. */
+  readonly version: string | undefined
+  readonly signal: AbortSignal
+  drop(id: Id, reason: string): void
+}
+
+export function createExchange(out: Outgoing, version: string | undefined): Exchange {
+  const open = new Map(out.requests.map(request => [request.id, request]))
+  const end = new AbortController()
+  return {
+    out,
+    open,
+    version,
+    signal: end.signal,
+    drop(id, reason) {
+      if (open.delete(id) && open.size === 0) end.abort(new Error(reason))
+    },
+  }
+}
+
+/** Methods that change nothing: sent again where nobody knows whether they arrived. */
+const HARMLESS =
+  /^(?:initialize|ping|server\/discover|completion\/complete|prompts\/(?:list|get)|tools\/list|resources\/(?:read|list|templates\/list|subscribe|unsubscribe)|logging\/setLevel)$/
+
+export const isHarmless = ({ out }: Exchange): boolean =>
+  out.requests.length === 0 ? out.notification !== undefined : out.requests.every(({ method }) => HARMLESS.test(method))

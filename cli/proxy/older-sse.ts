@@ -1,13 +1,23 @@
 // A server over HTTP+SSE, the transport of 2024-11-05: one stream, on which all answers come, and an address for messages
 // that its first event names. The session is the stream: when it breaks, another is opened in its place.
-import { explainRefusal, isStream, readJson } from './answers.ts'
+
 import { readEvents } from './event-stream.ts'
-import type { Exchange } from './exchange.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
-import { broken, createBackOff, type Link, MAX_MESSAGE, sleep } from './link.ts'
+import {
+  broken,
+  createBackOff,
+  createSend,
+  explainRefusal,
+  isStream,
+  type Link,
+  MAX_MESSAGE,
+  type Remote,
+  readJson,
+  type Send,
+  sleep,
+} from './link.ts'
+import type { Exchange } from './messages.ts'
 import { answeredId, Failure, readMessages } from './messages.ts'
-import { createSend, type Send } from './send.ts'
-import type { Remote } from './streamable.ts'
 
 /** Of the relay's own `initialize`, in a session that it opens again. */
 const OWN_ID = 'mcp-host-proxy-initialize'
@@ -32,7 +42,6 @@ export function createOlderSse(link: Link): Remote {
   let initialize: string | undefined
   let initialized: string | undefined
   let reinitialized: (() => void) | undefined
-  /** Of one stream and the next. */
   const backOff = createBackOff(timing)
 
   async function hear(text: string) {
@@ -43,7 +52,6 @@ export function createOlderSse(link: Link): Remote {
     for (const waiting of exchanges) if (waiting.exchange.open.size === 0) waiting.done()
   }
 
-  /** Opens the stream, and resolves once it has said where messages go. */
   async function connect(patience: number = timing.patience): Promise<Line> {
     const response = await get({ method: 'GET', headers: { accept: SSE_TYPE }, harmless: true, signal: over, patience })
     if (!isStream(response) || !response.body) throw explainRefusal(url, response, await readJson(response))
@@ -73,7 +81,6 @@ export function createOlderSse(link: Link): Remote {
   const post = ({ send }: Line, body: string, signal: AbortSignal) =>
     send({ method: 'POST', headers: { ...POST_HEADERS }, body, harmless: false, signal })
 
-  /** The session that the client knows, on another stream. */
   async function reopen(): Promise<Line> {
     const opened = await connect(0)
     if (initialize === undefined) return opened

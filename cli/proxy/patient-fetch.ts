@@ -40,7 +40,6 @@ const OwnAgent = (() => {
 async function connect(proxy: string): Promise<{ fetch: typeof fetch; dispatcher: Dispatcher }> {
   const options: AgentOf.Options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT } }
   const isDirect = !usesProxy(proxy)
-  // Whoever has no proxy needs no undici.
   if (isDirect && OwnAgent) return { fetch, dispatcher: new OwnAgent(options) }
   const undici = await loadUndici()
   const dispatcher = isDirect ? new undici.Agent(options) : createProxyDispatcher(undici, proxy, options)

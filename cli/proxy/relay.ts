@@ -1,15 +1,18 @@
 // Lines of a client to a remote server and back, until the client's input ends: what is on its way, what is refused here,
 // and in which order things go. It changes no message but lists of tools.
+
 import type { Readable, Writable } from 'node:stream'
+import { matchesGlob } from '../../core/mcp/glob.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { createOutput, type Line, readLines } from '../../plugins/transport-stdio/lines.ts'
 import { protectNumbers, restoreNumbers } from '../exact-numbers.ts'
-import { createExchange, type Exchange } from './exchange.ts'
 import { createToolHeaders } from './headers.ts'
-import type { IgnoredTools } from './ignored-tools.ts'
 import { type Link, sleep, type Timing } from './link.ts'
 import {
   answeredId,
+  type Call,
+  createExchange,
+  type Exchange,
   errorLine,
   Failure,
   type Fields,
@@ -17,10 +20,40 @@ import {
   type Outgoing,
   onOneLine,
   ownVersion,
+  parse,
   readMessages,
   readOutgoing,
 } from './messages.ts'
-import { createRemote, type TransportName } from './remote.ts'
+import { createRemote, type TransportName } from './streamable.ts'
+
+interface IgnoredTools {
+  isIgnored(tool: unknown): boolean
+  /** What is to be sent in its place. Throws a Failure for a call of such a tool. */
+  screen(out: Outgoing): Outgoing
+}
+
+export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
+  // Names of a server can be long: a glob takes linear time, and a regular expression does not.
+  const isNamed = (name: unknown) => typeof name === 'string' && globs.some(glob => matchesGlob(glob, name))
+
+  function check({ method, params: { name } }: Call) {
+    if (method !== 'tools/call') return
+    if (typeof name !== 'string')
+      throw new Failure('ignored', 'beside --ignore-tool, a call names its tool with a string', { code: -32_602 })
+    if (isNamed(name))
+      throw new Failure('ignored', `the tool ${JSON.stringify(name)} is left out by --ignore-tool`, { code: -32_602 })
+  }
+
+  return {
+    isIgnored: tool => isNamed((tool as Fields | null)?.['name']),
+    screen(out) {
+      if (globs.length === 0 || out.calls.length === 0) return out
+      out.calls.forEach(check)
+      // As it was read here: of a name that is given twice, its server may take the other one.
+      return { ...out, text: restoreNumbers(JSON.stringify(parse(protectNumbers(out.text)))) }
+    },
+  }
+}
 
 /** Bytes of a line of the client. */
 const MAX_LINE = 16 * 1024 * 1024
@@ -32,23 +65,19 @@ const UNSUPPORTED_VERSION = -32_022
 const DRAIN = 10_000
 const FAREWELL = 2_000
 
-export interface RelaySettings {
+interface RelaySettings {
   readonly url: string
   readonly fetch: typeof fetch
   readonly transport: TransportName
   readonly timing: Timing
   readonly ignored: IgnoredTools
-  /** What the client is told of something that was thrown. */
   explain(thrown: unknown): Failure
   note(what: string): void
-  /** The server speaks no revision that has `initialize`. */
   refusedInitialize(): void
 }
 
 export interface Relay {
-  /** Resolves when the input has ended and all is done. */
   readonly ended: Promise<void>
-  /** Ends what runs, and the session. */
   end(): void
 }
 
@@ -64,7 +93,6 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   const over = new AbortController()
   const hurry = new AbortController()
   const pending = new Map<Id, Exchange>()
-  /** Lines without a request on their way. */
   let untaken = 0
   const tools = createToolHeaders(note)
   const output = createOutput(ends.output, { gone: () => end() })

@@ -1,31 +1,33 @@
 // A session of a revision with a handshake: what the client said to open it, so that it can be opened again where the server
 // has lost it, and what has to be said again then.
 import { isObject } from '../../core/mcp/is-object.ts'
-import { isSessionLost, isStream, readJson, refusal } from './answers.ts'
 import { readEvents } from './event-stream.ts'
-import type { Exchange } from './exchange.ts'
-import { POST_HEADERS } from './headers.ts'
-import { type Link, MAX_MESSAGE } from './link.ts'
-import { answeredId, Failure, type Fields, parse, readMessages } from './messages.ts'
-import type { Send } from './send.ts'
+import { POST_HEADERS, SSE_TYPE } from './headers.ts'
+import {
+  broken,
+  createBackOff,
+  isSessionLost,
+  isStream,
+  type Link,
+  MAX_MESSAGE,
+  readJson,
+  refusal,
+  type Send,
+  sleep,
+} from './link.ts'
+import { answeredId, type Exchange, Failure, type Fields, parse, readMessages } from './messages.ts'
 
-/** Nobody waits for the answer. */
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-proxy-ping', method: 'ping' })
-/** Subscriptions that are made again. */
 const MAX_KEPT = 1_000
 
-export interface KeptSession {
+interface KeptSession {
   /** Of the server; undefined: it has none, or is not initialized. */
   readonly id: string | undefined
-  /** Counts how often it was opened. */
   readonly epoch: number
-  /** Of a request in it. */
   headers(): Record<string, string>
   /** Resolves when it is open, where it is being opened again. Rejects where that failed. */
   ready(): Promise<void>
-  /** What the server answered the client's `initialize` with. */
   opened(exchange: Exchange, response: Response, result: Fields): void
-  /** Keeps what has to be said again. */
   remember(exchange: Exchange): void
   /** Asks the server with a ping whether it does not know the session any more. Rejects where it cannot be asked. */
   isLost(): Promise<boolean>
@@ -35,7 +37,6 @@ export interface KeptSession {
 
 const LISTS = ['tools', 'prompts', 'resources'] as const
 
-/** The lists may be others now. */
 function changesOf(result: Fields): string[] {
   const capabilities = isObject(result['capabilities']) ? result['capabilities'] : {}
   return LISTS.filter(list => {
@@ -44,7 +45,6 @@ function changesOf(result: Fields): string[] {
   }).map(list => JSON.stringify({ jsonrpc: '2.0', method: `notifications/${list}/list_changed` }))
 }
 
-/** The first answer in a response. */
 async function readAnswer(response: Response): Promise<Fields | undefined> {
   const isAnswer = (message: Fields) => answeredId(message) !== undefined
   if (!isStream(response)) return readMessages((await readJson(response)) ?? '').find(isAnswer)
@@ -59,7 +59,6 @@ async function readAnswer(response: Response): Promise<Fields | undefined> {
 const failed = (url: string, why: string) =>
   new Failure('session lost', `${url} has lost the session, and no other could be opened: ${why}; restart the client`)
 
-/** `reopened`: the session is another one. */
 export function createKeptSession(link: Link, send: Send, reopened: () => void): KeptSession {
   const { url, signal } = link
   let id: string | undefined
@@ -78,7 +77,6 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
   })
   const post = (body: string) => send({ method: 'POST', headers: headers(), body, harmless: true, signal })
 
-  /** Nobody waits for the answer. */
   async function say(body: string | undefined) {
     if (body === undefined) return
     const response = await post(body)
@@ -156,13 +154,168 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
   }
 }
 
-/** What the server says of the session that a request named: that it does not know it. */
 export const hasLost = (named: string | undefined, status: number, text: string | undefined): boolean =>
   named !== undefined && isSessionLost(status, text)
 
-/** The result of an `initialize` in a server's text. */
 export function resultIn(text: string): Fields | undefined {
   const parsed = parse(text)
   const result = isObject(parsed) ? parsed['result'] : undefined
   return isObject(result) ? result : undefined
+}
+
+interface Place {
+  id: string | undefined
+  retry: number | undefined
+  wasOpen: boolean
+}
+
+const start = (): Place => ({ id: undefined, retry: undefined, wasOpen: false })
+
+type BackOff = ReturnType<typeof createBackOff>
+
+/** The bytes of an event's id, each one character, as headers are made of them (HTML, "Last-Event-ID"). */
+const toHeader = (id: string): string | undefined =>
+  /^[\t -~\u0080-\uffff]+$/.test(id) ? Buffer.from(id).toString('latin1') : undefined
+
+/** A stream that its server does not end after the answer is closed so much later, milliseconds. */
+const FAREWELL = 500
+const lostInCall = (url: string): Failure =>
+  new Failure(
+    'session lost',
+    `${url} has lost the session while it ran this, and whether it was carried out is not known; a new session is open: look before it is sent again`,
+    { retryable: false },
+  )
+
+/** Hands every message of a response on; gives where it came to. Rejects where the connection breaks. */
+async function hearAll(link: Link, response: Response, place: Place, heard: (text: string) => void): Promise<void> {
+  if (!response.body) return
+  for await (const { event, data, id, retry } of readEvents(response.body, MAX_MESSAGE)) {
+    if (id !== undefined) place.id = toHeader(id)
+    if (retry !== undefined) place.retry = retry
+    if (event !== 'message' || data === '') continue
+    heard(data)
+    await link.hear(data)
+  }
+}
+
+export interface SessionStreams {
+  /** The answer to a POST that is a stream, to its end. Rejects with a Failure where not all is answered. */
+  follow(response: Response, exchange: Exchange, end: AbortController, heard?: (text: string) => void): Promise<void>
+  /** Hears what belongs to no request, for as long as the session is this one. */
+  listen(): Promise<void>
+}
+
+export function createSessionStreams(link: Link, send: Send, session: KeptSession): SessionStreams {
+  const { url, timing, signal: over, note } = link
+  /** Of one session and the next: a server that loses each is not asked for them ever again without a pause. */
+  const standing = createBackOff(timing)
+
+  const get = (place: Place, signal: AbortSignal) =>
+    send({
+      method: 'GET',
+      headers: { ...session.headers(), accept: SSE_TYPE, ...(place.id !== undefined && { 'Last-Event-ID': place.id }) },
+      harmless: true,
+      signal,
+      patience: 0,
+    })
+
+  const isLost = () => session.isLost().catch(error => void note(`the session: ${error}`))
+
+  /** Undefined: later. Throws a Failure where the stream is not to be had any more. */
+  async function resume(place: Place, epoch: number, signal: AbortSignal): Promise<Response | undefined> {
+    const { id } = session
+    const response = await get(place, signal).catch(error => {
+      if (signal.aborted || over.aborted) throw error
+      note(String(error))
+      return undefined
+    })
+    if (!response || isStream(response)) return response
+    const text = await readJson(response)
+    // Servers without such streams may say 404, too.
+    const lost = hasLost(id, response.status, text) && (await isLost())
+    if (lost === undefined) return undefined
+    if (lost || session.epoch !== epoch) {
+      session.reopen(epoch).catch(error => note(String(error)))
+      throw lostInCall(url)
+    }
+    if (response.status >= 500 || response.status === 429 || response.status === 409) return undefined
+    throw broken(url)
+  }
+
+  async function resumed(place: Place, epoch: number, signal: AbortSignal, backOff: BackOff): Promise<Response> {
+    const until = performance.now() + timing.resumption
+    for (;;) {
+      await sleep(Math.max(place.retry ?? 0, backOff.pause), signal, over)
+      const response = await resume(place, epoch, signal)
+      if (response) return response
+      if (performance.now() > until) throw broken(url)
+    }
+  }
+
+  /** One connection of the standing stream. False: there is none to be had. */
+  async function listenOnce(place: Place, epoch: number): Promise<boolean> {
+    const { id } = session
+    const response = await get(place, over).catch(error => {
+      note(`the stream of the session: ${error}`)
+      return undefined
+    })
+    if (!response) return true
+    if (isStream(response)) {
+      place.wasOpen = true
+      await hearAll(link, response, place, () => undefined).catch(error => note(`the stream of the session: ${error}`))
+      return true
+    }
+    const text = await readJson(response).catch(() => undefined)
+    // Of a server that never had this stream, 404 says no more than that.
+    const lost = place.wasOpen && hasLost(id, response.status, text) && (await isLost())
+    if (lost === undefined) return true
+    if (lost) {
+      await session.reopen(epoch).catch(error => note(String(error)))
+      return false
+    }
+    if ([400, 404].includes(response.status) && place.id !== undefined) {
+      place.id = undefined
+      return true
+    }
+    return response.status >= 500 || [401, 403, 409, 429].includes(response.status)
+  }
+
+  return {
+    async follow(first, exchange, end, heard = () => undefined) {
+      const { epoch } = session
+      const place = start()
+      const backOff = createBackOff(timing)
+      let timer: NodeJS.Timeout | undefined
+      const answered = (text: string) => {
+        heard(text)
+        backOff.reset()
+        // `hear` takes it off the list next.
+        setImmediate(() => {
+          if (exchange.open.size === 0) timer ??= setTimeout(() => end.abort(), FAREWELL)
+        })
+      }
+      try {
+        for (let response = first; ; response = await resumed(place, epoch, exchange.signal, backOff)) {
+          const begun = performance.now()
+          await hearAll(link, response, place, answered).catch(error => note(`a stream broke: ${error}`))
+          if (exchange.open.size === 0) return
+          backOff.ended(begun)
+          if (place.id === undefined) throw broken(url)
+        }
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+
+    async listen() {
+      const { epoch } = session
+      const place = start()
+      while (session.epoch === epoch && !over.aborted) {
+        const begun = performance.now()
+        if (!(await listenOnce(place, epoch))) return
+        standing.ended(begun)
+        await sleep(Math.max(place.retry ?? 0, standing.pause), over).catch(() => undefined)
+      }
+    },
+  }
 }

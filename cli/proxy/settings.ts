@@ -2,13 +2,11 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isLoopback } from '../../client/resolve-options.ts'
-import { StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { LOGIN_OPTIONS } from '../client/login.ts'
 import { checkServerUrl } from '../client/logins.ts'
-import type { CommandContext } from '../context.ts'
+import { type CommandContext, usage } from '../context.ts'
 import type { VerbValues } from '../verb.ts'
-import type { TransportName } from './remote.ts'
 
 export const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
@@ -31,8 +29,8 @@ export const PROXY_OPTIONS = {
   },
   transport: {
     type: 'string',
-    value: '<name>',
-    help: 'http, sse (of 2024-11-05), or auto (default): as the server answers',
+    choices: ['auto', 'http', 'sse'],
+    help: 'sse is that of 2024-11-05; default: auto, as the server answers',
   },
   'allow-http': {
     type: 'boolean',
@@ -48,8 +46,6 @@ export const PROXY_OPTIONS = {
 
 export type ProxyValues = VerbValues<typeof PROXY_OPTIONS>
 
-const usage = (what: string, cause?: unknown) => new StartError(what, { exitCode: 2, cause })
-
 /** The address, which nobody but the server may listen to. */
 export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyValues): string {
   const url = checkServerUrl(given)
@@ -61,7 +57,7 @@ export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyV
 }
 
 /** Values of the environment in the places of their names. Throws a StartError for a name that it does not have. */
-export function substitute(text: string, { env, secrets }: Pick<CommandContext, 'env' | 'secrets'>): string {
+function substitute(text: string, { env, secrets }: Pick<CommandContext, 'env' | 'secrets'>): string {
   return text.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
     const value = env[name]
     if (value === undefined) throw usage(`--header: \${${name}} is not in the environment; set ${name}`)
@@ -80,7 +76,6 @@ function warnOfArgv(header: string, { say }: CommandContext) {
   )
 }
 
-/** Lines of a header file, as `--header` would have them. */
 function readHeaderFile(file: string, { say, cwd }: CommandContext): string[] {
   const path = resolve(cwd, file)
   try {
@@ -97,7 +92,6 @@ function readHeaderFile(file: string, { say, cwd }: CommandContext): string[] {
   }
 }
 
-/** All that are to be sent; those of `@file` are read where they are used. */
 export function readHeaders(
   context: CommandContext,
   { header = [], 'header-file': files = [] }: ProxyValues,
@@ -106,11 +100,4 @@ export function readHeaders(
   return [...files.flatMap(file => readHeaderFile(file, context)), ...header].map(text =>
     text.startsWith('@') ? text : substitute(text, context),
   )
-}
-
-export function readTransport({ transport = 'auto' }: ProxyValues): TransportName {
-  const names: readonly TransportName[] = ['auto', 'http', 'sse']
-  const name = names.find(one => one === transport)
-  if (name === undefined) throw usage(`--transport is ${JSON.stringify(transport)}; give one of ${names.join(', ')}`)
-  return name
 }

@@ -9,13 +9,12 @@ import { printable } from '../../client/text.ts'
 import { type Accounts, openAuthFetch } from '../client/account.ts'
 import type { Credentials } from '../client/credentials.ts'
 import type { Login } from '../client/logins.ts'
-import { createNarrator } from '../client/narrate.ts'
-import { loginCommand } from '../client/profile.ts'
+import { loginCommand } from '../client/logins.ts'
+import { createNarrator } from '../client/terminal.ts'
 import type { CommandContext } from '../context.ts'
 
-export interface SignInOptions {
+interface SignInOptions {
   readonly credentials: Credentials
-  /** False: nobody is asked. */
   readonly browser: boolean
   /** Milliseconds. */
   readonly timeout: number | undefined
@@ -66,7 +65,6 @@ async function redirectOf(login: Login, context: CommandContext) {
   return { options: { redirectUri: `http://${authority}:0${path}` }, platform: { openRedirect } }
 }
 
-/** A `fetch` that logs in by itself, where it may ask somebody. */
 export async function signInFetch(
   accounts: Accounts,
   login: Login,

@@ -1,20 +1,167 @@
 // Who still uses what of the old protocol: kept for each client name and version with each revision, and for each feature.
-
-import { isoTime } from '../iso-time.ts'
-import { adviseOn, type Span } from './advice.ts'
-import { createDistinct, type Distinct } from './distinct.ts'
-import { DCR, FEATURES } from './features.ts'
-import type { LoggedRequest } from './logged-request.ts'
-import { createRanking } from './ranking.ts'
+import { MODERN_REVISION, REVISIONS, rulesOf } from '../../core/mcp/revisions.ts'
+import { isoTime } from '../text.ts'
+import { createDistinct, createRanking, type Distinct } from './counts.ts'
+import type { LoggedRequest } from './log-lines.ts'
 import type { ClientRow, FeatureRow, Legacy, Use, Verdict } from './report.ts'
 
-/** Clients that are kept with their revisions; the rest is counted together. */
+type Asked = Pick<LoggedRequest, 'method' | 'revision' | 'transport' | 'session' | 'asked' | 'audited'>
+
+interface Feature {
+  readonly name: string
+  /** True: used. Undefined: the line does not say whether. */
+  isUsed(request: Asked): boolean | undefined
+  /** In a sentence after "nobody used" and "still use". */
+  readonly words: string
+  /** What an operator may do once nobody uses it. */
+  readonly allows?: string
+}
+
+/** By their dates, so that a revision that is newer than this program is none of the old ones. */
+const isOldRevision = (revision: string | undefined): revision is string =>
+  revision !== undefined && /^\d{4}-\d\d-\d\d$/.test(revision) && revision < MODERN_REVISION
+
+const BATCHING = new Set<string>(REVISIONS.filter(revision => rulesOf(revision).batches))
+
+/** What a handler asks of a client in a session is a request of the server, on a stream. */
+const asked =
+  (method: string): Feature['isUsed'] =>
+  ({ asked: methods, revision }) =>
+    methods.includes(method) && isOldRevision(revision)
+
+const called =
+  (...methods: readonly string[]): Feature['isUsed'] =>
+  ({ method, revision }) =>
+    isOldRevision(revision) && method !== undefined && methods.includes(method)
+
+const SESSIONS = 'sessions'
+const HTTP_SSE = 'HTTP+SSE'
+
+const FEATURES: readonly Feature[] = [
+  {
+    name: 'old revision',
+    words: `a revision before ${MODERN_REVISION}`,
+    isUsed: ({ revision }) => isOldRevision(revision),
+  },
+  {
+    name: SESSIONS,
+    words: 'sessions',
+    allows: 'routes may be `stateless: true`',
+    isUsed: ({ revision, session, transport }) =>
+      isOldRevision(revision) && (session !== undefined || transport !== undefined),
+  },
+  {
+    name: HTTP_SSE,
+    words: HTTP_SSE,
+    allows: 'transport-sse may go',
+    isUsed: ({ transport }) => transport === 'transport-sse',
+  },
+  {
+    name: 'batches',
+    words: 'batches',
+    // A line is one message, and does not say in which body it came.
+    isUsed: ({ revision }) => (revision !== undefined && BATCHING.has(revision) ? undefined : false),
+  },
+  { name: 'sampling', words: 'sampling in a session', isUsed: asked('sampling/createMessage') },
+  { name: 'elicitation', words: 'elicitation in a session', isUsed: asked('elicitation/create') },
+  { name: 'roots', words: 'roots in a session', isUsed: asked('roots/list') },
+  {
+    name: 'logging/setLevel',
+    words: 'logging/setLevel',
+    // An audit leaves it out, by default.
+    isUsed: request =>
+      called('logging/setLevel')(request) || (request.audited && isOldRevision(request.revision) ? undefined : false),
+  },
+  {
+    name: 'resources/subscribe',
+    words: 'resources/subscribe',
+    isUsed: called('resources/subscribe', 'resources/unsubscribe'),
+  },
+]
+
+/** Dynamic client registration: clients register with the authorization server, which neither log is of. */
+const DCR = 'DCR'
+
+/** Milliseconds. Clients are not there each day: what was not used for less says little. */
+const LONG_ENOUGH = 7 * 24 * 3_600_000
+const MOST_NAMES = 3
+
+interface Span {
+  /** Milliseconds since the epoch; not finite where nothing was counted, or no times are known. */
+  readonly from: number
+  readonly until: number
+  /** Not every call was counted: nobody can tell that something was not used. */
+  readonly sampled: boolean
+}
+
+/** `2026-11-22 18:20`, in UTC. */
+export const minuteOf = (at: string | number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
+
+function durationText(milliseconds: number): string {
+  const units = [
+    ['day', 86_400_000],
+    ['hour', 3_600_000],
+    ['minute', 60_000],
+  ] as const
+  for (const [unit, size] of units) {
+    if (milliseconds >= 2 * size) return `${Math.floor(milliseconds / size)} ${unit}s`
+  }
+  return `${Math.max(0, Math.round(milliseconds / 1_000))} seconds`
+}
+
+const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+function namesOf(feature: string, clients: readonly ClientRow[], span: Span): string[] {
+  const users = clients.filter(({ features }) =>
+    features.some(used => used.feature === feature && !isQuiet(used, span)),
+  )
+  return [...new Set(users.map(({ client }) => client))]
+}
+
+function stillUsed({ name, words }: Feature, row: FeatureRow, clients: readonly ClientRow[], span: Span): string {
+  const names = namesOf(name, clients, span)
+  const last = row.last === undefined ? '' : `, last at ${minuteOf(row.last)}`
+  // Some figures are not told by client.
+  if (names.length === 0)
+    return `Somebody still uses ${words}${last}: ${span.sampled ? 'about ' : ''}${row.calls} calls.`
+  const told = names.slice(0, MOST_NAMES).join(', ')
+  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
+  const who = names.length === 1 ? '1 client still uses' : `${names.length} clients still use`
+  return `${span.sampled ? 'At least ' : ''}${who} ${words}${last}: ${told}${more}.`
+}
+
+function unused({ words, allows }: Feature, row: FeatureRow, { from, until }: Span): string {
+  const since = row.last === undefined ? from : Date.parse(row.last)
+  if (!Number.isFinite(since)) return `Nobody used ${words} in what was counted.`
+  const long = until - since
+  if (row.last === undefined && long < LONG_ENOUGH) {
+    return `Nobody used ${words}, but that is of ${durationText(long)} only: look at a week or more${allows === undefined ? '' : ` before ${allows}`}.`
+  }
+  return `Nobody used ${words} since ${minuteOf(since)}${allows === undefined ? '' : `: ${allows}`}.`
+}
+
+const isQuiet = ({ last }: Use, { until, sampled }: Span): boolean =>
+  !sampled && last !== undefined && until - Date.parse(last) >= LONG_ENOUGH
+
+function adviseOn(rows: readonly FeatureRow[], clients: readonly ClientRow[], span: Span): string[] {
+  const sentences = FEATURES.flatMap(feature => {
+    const row = rows.find(one => one.feature === feature.name)
+    if (!row || row.verdict === 'untold') return []
+    if (row.verdict === 'used' && !isQuiet(row, span)) return [stillUsed(feature, row, clients, span)]
+    return feature.allows === undefined && row.verdict === 'unused' ? [] : [unused(feature, row, span)]
+  })
+  const untold = rows.filter(({ verdict }) => verdict === 'untold').map(({ feature }) => feature)
+  return untold.length === 0 ? sentences : [...sentences, `${capital(untoldText(untold))}.`]
+}
+
+const untoldText = (features: readonly string[]): string =>
+  `what was read does not tell who uses ${features.join(', ')}`
+
 const MOST_CLIENTS = 1_000
 
-export const NAMELESS = '(no name)'
+const NAMELESS = '(no name)'
 
-/** How often, and between when and when, in milliseconds since the epoch. */
-export interface Seen {
+interface Seen {
   calls: number
   first: number
   last: number
@@ -44,16 +191,14 @@ interface Kept {
 interface FeatureCount {
   readonly seen: Seen
   readonly clients: Distinct
-  /** Requests that do not say it. */
   untold: number
 }
 
 const verdictOf = ({ seen, untold }: FeatureCount, sampled: boolean): Verdict =>
   seen.calls > 0 ? 'used' : untold > 0 || sampled ? 'untold' : 'unused'
 
-export interface LegacyTally {
+interface LegacyTally {
   add(call: LoggedRequest): void
-  /** `from`, `until`: the span of what was read; `most`: rows. */
   tell(span: Span, most: number): Legacy
 }
 

@@ -1,5 +1,5 @@
 // The result of `mcp-host report`, as `--json` prints it. Texts are safe for a terminal.
-import type { Count } from './distinct.ts'
+import type { Count } from './counts.ts'
 
 /** Of one tool. Times in milliseconds; undefined where nothing says how long it took. */
 export interface ToolRow {
@@ -12,7 +12,6 @@ export interface ToolRow {
   readonly p99: number | undefined
 }
 
-/** What callers were told, and who told it. */
 export interface CauseRow {
   readonly by: string | undefined
   readonly error: string
@@ -33,32 +32,25 @@ export type Verdict = 'used' | 'unused' | 'untold'
 export interface FeatureRow extends Use {
   readonly feature: string
   readonly verdict: Verdict
-  /** How many client names and versions. */
   readonly clients: number
 }
 
-/** A client name and version with one revision. */
 export interface ClientRow extends Use {
   readonly client: string
   readonly revision: string
-  /** The old features that it used. */
   readonly features: ReadonlyArray<Use & { readonly feature: string }>
 }
 
 export interface Legacy {
   readonly features: readonly FeatureRow[]
-  /** Those that used something old, most calls first. */
   readonly clients: readonly ClientRow[]
-  /** Calls of clients that are not listed. */
   readonly notListed: number
-  /** What it comes to, in sentences. */
   readonly advice: readonly string[]
 }
 
 export interface Report {
   /** The access log was sampled: counts of what went well, and percentiles, are estimates, and who is rare may be missing. */
   readonly estimated: boolean
-  /** Times of the first and the last counted request. */
   readonly from: string | undefined
   readonly until: string | undefined
   readonly calls: number
@@ -72,24 +64,19 @@ export interface Report {
   readonly busiest: readonly ToolRow[]
   readonly slowest: readonly ToolRow[]
   readonly causes: readonly CauseRow[]
-  /** Of causes that are not listed. */
   readonly causesNotListed: number
   /** Undefined if the log was sampled, like `clients` and `sessions`. */
   readonly users: Count | undefined
   readonly clients: Count | undefined
   readonly sessions: Count | undefined
   readonly legacy: Legacy
-  /** What was read and not counted. */
   readonly lines: LineCounts
-  /** What else a reader must know, such as a file that ends too early. */
   readonly notes: readonly string[]
 }
 
 export interface LineCounts {
   readonly counted: number
-  /** Before --since or after --until. */
   readonly outside: number
-  /** With a time that is not yet. */
   readonly future: number
   /** Torn, or of another program. */
   readonly skipped: number

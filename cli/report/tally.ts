@@ -1,10 +1,8 @@
 // Counts the lines of logs, in a room that does not grow with them, and makes the report of them.
-import { isoTime } from '../iso-time.ts'
-import { createDigest, type Digest } from './digest.ts'
-import { createDistinct } from './distinct.ts'
+import { isoTime } from '../text.ts'
+import { createDigest, createDistinct, createRanking, type Digest, type Ranked } from './counts.ts'
 import { createLegacyTally } from './legacy.ts'
-import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './logged-request.ts'
-import { createRanking, type Ranked } from './ranking.ts'
+import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './log-lines.ts'
 import type { CauseRow, Report, ToolRow } from './report.ts'
 
 const MOST_TOOLS = 500
@@ -21,9 +19,7 @@ export interface Window {
 export interface Tally {
   /** Undefined: a line that was too long to be read. */
   line(text: string | undefined): void
-  /** `most`: rows of a table. */
   report(most: number, notes: readonly string[]): Report
-  /** Lines of ours, whether they were counted or not. */
   readonly read: number
 }
 
@@ -34,7 +30,6 @@ interface ToolEntry {
 
 const isError = ({ outcome }: LoggedRequest) => outcome === 'error' || outcome === 'tool_error'
 
-/** A part of a key that may be missing. */
 const known = (text: string | undefined) => (text === '' ? undefined : text)
 
 function toolRow({ key, count, entry }: Ranked<ToolEntry>): ToolRow {
@@ -51,7 +46,6 @@ function causeRow({ key, count }: Ranked<unknown>): CauseRow {
 
 const slowestFirst = (a: ToolRow, b: ToolRow): number => (b.p95 ?? -1) - (a.p95 ?? -1)
 
-/** Who was left out nobody knows. */
 const UNTOLD = { users: undefined, clients: undefined, sessions: undefined }
 const SAMPLED =
   'the access log was sampled: a line of a call that went well stands for several, so that its counts and percentiles are about right; how many clients, users and sessions there were is not told, and who is rare may be missing'
@@ -69,7 +63,6 @@ class LineTally implements Tally {
   readonly #clients = createDistinct()
   readonly #sessions = createDistinct()
   readonly #legacy = createLegacyTally()
-  /** The kinds of files with counted lines. */
   readonly #sources = new Set<'access log' | 'audit'>()
   #read = 0
   #estimated = false

@@ -1,16 +1,14 @@
 // The report for people: tables as wide as the terminal, most important first, and in the end what may be switched off.
-import { type Cell, tableLines } from '../text-table.ts'
-import { minuteOf } from './advice.ts'
-import type { Count } from './distinct.ts'
+import { type Cell, tableLines } from '../text.ts'
+import type { Count } from './counts.ts'
+import { minuteOf } from './legacy.ts'
 import type { ClientRow, LineCounts, Report, ToolRow, Use } from './report.ts'
 
 const indent = (lines: readonly string[]) => lines.map(line => `  ${line}`)
 
-/** Two columns fewer than the width: tables stand in from the edge. */
 const section = (title: string, head: readonly string[], rows: ReadonlyArray<readonly Cell[]>, width: number) =>
   rows.length === 0 ? [] : ['', title, ...indent(tableLines(head, rows, width - 2))]
 
-/** Milliseconds with three digits, as far as that says something. */
 const timeText = (milliseconds: number | undefined): string =>
   milliseconds === undefined ? '-' : milliseconds >= 100 ? milliseconds.toFixed(0) : milliseconds.toPrecision(2)
 
@@ -89,7 +87,6 @@ function legacyLines({ legacy: { features, clients, notListed, advice } }: Repor
   ]
 }
 
-/** `width`: characters of a line. */
 export function reportText(report: Report, width: number): string {
   const about = report.estimated ? ' (about)' : ''
   const { outcomes, busiest, slowest, causes, causesNotListed } = report

@@ -4,8 +4,15 @@ import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
 import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'
-import { onCrash, type Served, type ServeSettings, serve, surviveRejections, surviveStdout } from '../serve.ts'
-import { tellParent } from '../tell-parent.ts'
+import {
+  onCrash,
+  type Served,
+  type ServeSettings,
+  serve,
+  surviveRejections,
+  surviveStdout,
+  tellParent,
+} from '../serve.ts'
 import type { StartOptions } from '../verb.ts'
 import { createInEveryProcess } from './every-process.ts'
 import { FIRST_WORKER, isFromPrimary, type Order, type StopOrder, type WorkerMessage } from './message.ts'

@@ -2,11 +2,11 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { readArguments } from '../../cli/arguments.ts'
 import { CLIENTS, type Machine } from '../../cli/connect/clients.ts'
 import { endpointAt, throughProxy } from '../../cli/connect/endpoint.ts'
 import { writeConfig } from '../../cli/connect/write-config.ts'
 import { connectVerb } from '../../cli/connect.ts'
+import { readArguments } from '../../cli/verb.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { configText, runCli, stopAll } from './in-process.ts'
@@ -136,7 +136,7 @@ describe('mcp-host connect', () => {
     await chmod(file, 0o640)
     const args = ['connect', 'cursor', URL_GIVEN, '--write', '--yes']
     const first = await runCli(args, folder, { HOME: folder })
-    expect(first.stdout).to.contain('+     "mcp-example-com": {\n').and.to.include(`${file}.bak`)
+    expect(first.stdout).to.contain('+   "mcp-example-com": {\n').and.to.include(`${file}.bak`)
     expect(first.stdout).not.to.contain('hidden')
     const text = await readFile(file, 'utf8')
     expect(text).to.contain('// mine').and.to.contain('hidden').and.to.contain(URL_GIVEN)
@@ -153,7 +153,7 @@ describe('mcp-host connect', () => {
     const args = ['connect', 'cursor', URL_GIVEN, '--name', 'srv', '--write', '--yes']
     const { stdout } = await runCli(args, folder, { HOME: folder })
     expect(stdout.replaceAll('\n', '')).not.to.match(/[\p{Cc}\u202e]/u)
-    expect(stdout).to.contain('-   "url": "\\u009b31m\\u202e"')
+    expect(stdout).to.contain('- the entry "srv" that is there\n')
   })
 
   it('says where a link leads, and which part of a URL looks like a secret', async () => {

@@ -1,8 +1,8 @@
 // The client's half of `mcp-host doctor`: what is wrong with a server is told by the client's own code, with its fix.
 import { expect } from 'chai'
+import type { Finding } from '../../cli/doctor/ask.ts'
 import { examineAsClient } from '../../cli/doctor/client-view.ts'
 import { examine } from '../../cli/doctor/examine.ts'
-import type { Finding } from '../../cli/doctor/finding.ts'
 import { type FakeServers, startFakeServers, stopServers } from '../client/support/fake-servers.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'

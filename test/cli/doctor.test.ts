@@ -1,7 +1,7 @@
 // `mcp-host doctor`, from outside: real hosts, behind a proxy that spoils one thing at a time.
 import { expect } from 'chai'
+import type { Finding } from '../../cli/doctor/ask.ts'
 import { examine } from '../../cli/doctor/examine.ts'
-import type { Finding } from '../../cli/doctor/finding.ts'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { HandClient } from '../support/form-browser.ts'

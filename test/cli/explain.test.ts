@@ -193,6 +193,17 @@ describe('mcp-host explain', () => {
     )
   })
 
+  it('does not refuse a token of the running host, whose keys it cannot have without `secrets`', async () => {
+    const text = CONFIG.replace(/ {2}secrets: .*\n/, '').replace(
+      "'transport-streamable': {},",
+      "'transport-streamable': {}, 'dev-auth-server': {},",
+    )
+    const folder = await makeFolder({ 'mcp.config.mjs': text })
+    const token = `${sign({ scope: 'mcp.tools' })}x`
+    const ended = await runCli(['explain', '--token', token, '--route', '/admin', '--tool', 'purge'], folder)
+    expectTold(ended, /^token {5}NOT VERIFIED: without `secrets`/m, 'scopes    mcp.tools')
+  })
+
   it('says that a token is ignored where no plugin reads it', async () => {
     const ended = await explain('--token', 'anything', '--tool', 'echo')
     expectTold(ended, /^token {5}ignored: /m, 'caller    anonymous', 'result    allowed, listed')

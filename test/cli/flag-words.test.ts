@@ -1,7 +1,7 @@
 // What the client says to programs, said to people at a terminal: flags where it names options.
 import { expect } from 'chai'
 import { flagOf, inFlags } from '../../cli/client/flag-words.ts'
-import { shellWord } from '../../cli/shell-word.ts'
+import { shellWord } from '../../cli/text.ts'
 import { OPTIONS } from '../../client/check-options.ts'
 import { AuthError } from '../../client/errors.ts'
 import { documents, registration, responses, tokens } from '../client/support/bad-cases.ts'
@@ -10,8 +10,7 @@ import { stopServers } from '../client/support/fake-servers.ts'
 
 /** Options whose names are no words of English, and what stands for those that no flag sets. */
 const NAMES = Object.keys(OPTIONS).filter(name => /[A-Z]/.test(name))
-const left = (text: string) =>
-  NAMES.filter(name => new RegExp(`(?<!in a program, )\\b${name}\\b(?! of createAuthFetch)`).test(text))
+const left = (text: string) => NAMES.filter(name => new RegExp(`\\b${name}\\b(?! of createAuthFetch)`).test(text))
 
 describe('errors of the client on the command line', () => {
   afterEach(stopServers)
@@ -40,10 +39,7 @@ describe('errors of the client on the command line', () => {
       'if that is meant, log in with --allow-host 10.0.0.7',
     ],
     ['set resourceIndicator to "omit" or to what it wants', 'log in with --no-resource, or --resource <what it wants>'],
-    [
-      'choose another one (authServerSelector)',
-      'choose another one (in a program, authServerSelector of createAuthFetch)',
-    ],
+    ['choose another one (authServerSelector)', 'choose another one (authServerSelector of createAuthFetch)'],
     ['the grant needs clientId', 'the grant needs --client-id'],
     ['nothing of the kind', 'nothing of the kind'],
   ] as const) {

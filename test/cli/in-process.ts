@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events'
 import { extname } from 'node:path'
 import { PassThrough } from 'node:stream'
 import type { CommandEnvironment } from '../../cli/context.ts'
-import { type ConfigParts, configWith, type Ended, follow, type Running } from './running.ts'
+import { type ConfigParts, configWith, type Ended, follow, plainEnvironment, type Running } from './running.ts'
 
 export type { ConfigParts, Ended, Running } from './running.ts'
 
@@ -42,7 +42,7 @@ export function startCli(
   const stream = () => Object.assign(new PassThrough(), terminal && { isTTY: true, columns: 100 })
   const [stdin, stdout, stderr] = [stream(), stream(), stream()]
   const events = new EventEmitter()
-  const environment = { stdin, stdout, stderr, env: { ...process.env, ...env }, cwd, process: events }
+  const environment = { stdin, stdout, stderr, env: { ...plainEnvironment(), ...env }, cwd, process: events }
   const code = runMain(args, { ...environment, ...options }).then(async code => {
     stdin.destroy()
     for (const output of [stdout, stderr]) {

@@ -1,7 +1,6 @@
 // The log for people: readable at a terminal, and nothing in it that steers one.
 import { expect } from 'chai'
-import { createPretty, openLog } from '../../cli/log.ts'
-import { testContext } from './printed-by.ts'
+import { createPretty } from '../../cli/log.ts'
 
 const ESC = '\u001b'
 
@@ -49,16 +48,5 @@ describe('a readable log line', () => {
   it('has colours only where they are asked for', () => {
     expect(pretty(line({ msg: 'a' }))).not.to.contain(ESC)
     expect(createPretty(true)(line({ msg: 'a' }))).to.contain(`${ESC}[`)
-  })
-})
-
-describe('the options of the log', () => {
-  it('name what there is, and what was probably meant', () => {
-    expect(() => openLog({ 'log-format': 'pritty' }, testContext())).to.throw(
-      '--log-format is "pritty"; give one of json, pretty; did you mean "pretty"?',
-    )
-    expect(() => openLog({ 'log-level': 'loud' }, testContext())).to.throw(
-      'give one of debug, info, warn, error, fatal',
-    )
   })
 })

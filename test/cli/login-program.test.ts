@@ -107,7 +107,10 @@ describe('mcp-host login as a program, with client_credentials', function () {
       [['--client-issuer', 'https://as.example'], /^mcp-host: --client-issuer needs --client-id/],
       [[...PROGRAM, '--client-issuer', 'as'], /^mcp-host: --client-issuer is "as"; give the issuer's whole URL/],
       [['--client-secret-file', 'none'], /^mcp-host: --client-secret-file needs --client-id/],
-      [['--grant', 'password'], /^mcp-host: --grant is one of authorization_code, device, client_credentials/],
+      [
+        ['--grant', 'password'],
+        /^mcp-host: --grant is "password"; give one of authorization_code, device, client_credentials/,
+      ],
       [['--device', '--grant', 'client_credentials'], /^mcp-host: --device and --grant client_credentials exclude/],
       [['--redirect-port', '0'], /^mcp-host: --redirect-port.*1 to 65535/],
       [['--callback-path', 'cb'], /^mcp-host: --callback-path is "cb"/],
@@ -116,7 +119,7 @@ describe('mcp-host login as a program, with client_credentials', function () {
       [['--callback-path', '//a.example'], /^mcp-host: --callback-path is "\/\/a.example"; give a plain path/],
       [['--token-endpoint', 'http://as.example/token'], /^mcp-host: --token-endpoint/],
       [['--token-endpoint', '/token'], /^mcp-host: --token-endpoint/],
-      [['--redirect-host', 'example.com'], /^mcp-host: a loopback redirect cannot have the host "example.com"; /],
+      [['--redirect-host', 'example.com'], /^mcp-host: --redirect-host is "example.com"; give one of/],
       [['--client-metadata', 'http://a.example/c'], /^mcp-host: --client-metadata is not https; /],
     ] as const
     const ends = await Promise.all(cases.map(([args]) => desk.run(['login', desk.url, ...args])))

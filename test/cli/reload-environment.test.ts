@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createEnvFiles } from '../../cli/env-file.ts'
+import { createEnvFiles } from '../../cli/config.ts'
 import { readAnew } from '../../cli/reload.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startReloading, stopReloading } from '../support/reloading-host.ts'

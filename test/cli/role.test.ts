@@ -63,7 +63,7 @@ describe('mcp-host start --role', () => {
       expect(none.stderr).to.match(/--role front.*"tasks".*plugins: \{ tasks: \{\} \}/)
       const wrong = await runCli(['start', '--role', 'boss'], cwd)
       expect(wrong.code).to.equal(2)
-      expect(wrong.stderr).to.match(/--role boss.*worker, front, both/)
+      expect(wrong.stderr).to.match(/--role is "boss".*worker, front, both/)
     }
     expect((await runCli(['start', '--role', 'both'], off)).code).to.equal(2)
   })

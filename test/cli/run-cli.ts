@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { bundledFile } from '../support/compiled.ts'
-import { type ConfigParts, configWith, type Ended, follow, type Running } from './running.ts'
+import { type ConfigParts, configWith, type Ended, follow, plainEnvironment, type Running } from './running.ts'
 
 export { type ConfigParts, type Ended, ROOT } from './running.ts'
 
@@ -31,7 +31,7 @@ export function startCli(args: readonly string[], cwd: string, env: NodeJS.Proce
 
 /** Runs any program in the same way. */
 export function startProgram([file = '', ...argv]: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
-  const child = spawn(file, argv, { cwd, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(file, argv, { cwd, env: { ...plainEnvironment(), ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   running.add(child)
   const closed = once(child, 'close').then(([code, signal]): Ended['code'] => {
     running.delete(child)

@@ -105,3 +105,9 @@ export default {
   plugins: { 'transport-streamable': {}, ${parts.plugins ?? ''} },
 }
 `
+
+/** The environment of this process without the variables of npm, which change the commands that are printed. */
+export const plainEnvironment = (): NodeJS.ProcessEnv => {
+  const { npm_execpath: _, npm_command: __, ...env } = process.env
+  return env
+}

@@ -1,6 +1,7 @@
 // What `start` prints: routes, commands and the address. start-page.system.ts runs the commands.
 import { expect } from 'chai'
-import { selfCommand, startPage } from '../../cli/start-page.ts'
+import { selfCommand } from '../../cli/context.ts'
+import { startPage } from '../../cli/start-page.ts'
 import { defineTool } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -102,7 +103,8 @@ describe('the page of mcp-host start', () => {
     const of = (script: string, env: NodeJS.ProcessEnv = {}, program = '/usr/bin/node') =>
       selfCommand({ script, env, cwd: '/p' }, program)
     expect(of('/usr/local/bin/mcp-host')).to.equal('mcp-host')
-    expect(of('/p/node_modules/.bin/mcp-host', { npm_command: 'exec' })).to.equal('npx mcp-host')
+    expect(of('/p/node_modules/.bin/mcp-host')).to.equal('npx mcp-host')
+    expect(of('/usr/local/bin/mcp-host', { npm_command: 'exec' })).to.equal('npx mcp-host')
     expect(of('/a b/dist/cli/bin.js')).to.equal("node '/a b/dist/cli/bin.js'")
     expect(of('/p/cli/bin.ts')).to.equal('npx tsx cli/bin.ts')
   })

@@ -3,11 +3,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { openTasks } from '../../cli/tasks/ask-tasks.ts'
-import { tableLines } from '../../cli/text-table.ts'
+import { tableLines } from '../../cli/text.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { type Ended, runCli, stopAll } from './in-process.ts'
-import { testContext } from './printed-by.ts'
 
 const TASK = { taskId: 'tsk_1', tool: 'backup', status: 'completed', createdAt: '2026-11-23T00:00:00Z' }
 const LIES = 'ok\u001b[2J\u202e\ntsk_2  refund_all  completed'
@@ -20,10 +18,19 @@ describe('mcp-host tasks at a server that lies', function () {
   let url: string
   let body = ''
   let ends = true
-  const server = createServer((request, response) => {
-    request.resume()
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    if (request.method !== 'POST') return void response.writeHead(405).end()
+    const { id, method } = JSON.parse(text) as { id?: number; method: string }
+    if (id === undefined) return void response.writeHead(202).end()
     response.setHeader('Content-Type', 'application/json')
-    if (ends) response.end(body)
+    const answer = (more: object) => void response.end(JSON.stringify({ jsonrpc: '2.0', id, ...more }))
+    const serverInfo = { name: 'hostile', version: '1' }
+    if (method === 'server/discover') answer({ error: { code: -32_601, message: 'Method not found' } })
+    else if (method === 'initialize')
+      answer({ result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo } })
+    else if (ends) response.end(body.replace('"id":1', `"id":${id}`))
     else response.write(' ')
   })
   before(async () => {
@@ -66,10 +73,10 @@ describe('mcp-host tasks at a server that lies', function () {
   it('says what is wrong with tasks that are none, JSON that is deep and an answer that is long; of many it lists 1,000', async () => {
     const answers = [
       result({ tasks: [null] }),
-      `{"result":{"result":${deep(50_000)}}}`,
-      `"${'a'.repeat(17 * 2 ** 20)}"`,
+      `{"jsonrpc":"2.0","id":1,"result":{"result":${deep(50_000)}}}`,
+      `{"jsonrpc":"2.0","id":1,"result":{"tasks":["${'a'.repeat(65 * 2 ** 20)}"]}}`,
     ]
-    const says = [/a task that is no object/, /too deep to be shown/, /more than 16 MB/]
+    const says = [/a task that is no object/, /too deep to be shown/, /more than 64 MB/]
     for (const [index, answer] of answers.entries()) {
       const { code, stderr } = await run(answer)
       expect([code, stderr]).to.satisfy(([, text]: [number, string]) => says[index]?.test(text), stderr)
@@ -110,9 +117,9 @@ describe('mcp-host tasks at a server that lies', function () {
 
   it('waits no longer than its patience for an answer that never ends', async () => {
     ends = false
-    const ask = await openTasks(testContext(), url, { header: ['X-User: ann'] }, new AbortController().signal, 50)
-    const error = await ask('tasks/get', { taskId: 'a' }).catch(thrown => thrown)
-    expect(String(error)).to.match(/did not answer within 0\.05 s$/)
+    const args = ['tasks', url, '--header', 'X-User: ann', '--follow', 'a', '--timeout', '0.5']
+    const { code, stderr } = await runCli(args, folder, { MCP_HOST_HOME: folder })
+    expect([code, stderr]).to.satisfy(([, text]: [number, string]) => /no answer within 0\.5 s/.test(text), stderr)
   })
 
   it('cuts a cell of millions of characters in no time that counts', () => {

@@ -161,6 +161,12 @@ describe('mcp-host', () => {
     ["another verb's option", ['start', '--interval', '1'], "Unknown option '--interval' of start", USAGE_OF_START],
     ['an option without its value', ['start', '--config'], "Option '--config <file>' needs a value", USAGE_OF_START],
     ['an option for a value', ['start', '-c', '--verbose'], "Option '-c <file>' needs a value", USAGE_OF_START],
+    [
+      'a value that is none of the choices',
+      ['start', '--log-format=pritty'],
+      '--log-format is "pritty"; give one of json, pretty; did you mean "pretty"?',
+      USAGE_OF_START,
+    ],
     ['a value of a switch', ['start', '--verbose=1'], "Option '--verbose' takes no value", USAGE_OF_START],
     ['a second verb', ['start', 'check'], 'unexpected "check"', USAGE_OF_START],
     ['a missing argument', ['login'], 'URL is missing', /^Usage: mcp-host login URL \[options\]$/m],

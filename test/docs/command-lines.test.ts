@@ -1,8 +1,8 @@
 // Commands in the docs name existing commands and options, as the CLI itself reads them.
 import { expect } from 'chai'
-import { readArguments } from '../../cli/arguments.ts'
 import { VERBS } from '../../cli/main.ts'
 import type { Verb } from '../../cli/verb.ts'
+import { readArguments } from '../../cli/verb.ts'
 import { blocksOf, PAGES, readPage } from '../support/doc-blocks.ts'
 
 /** A command as it stands in a page: `whole` where it is to be typed as it is, else it is spoken of. */

@@ -1,8 +1,8 @@
 // Tests the comparison of two schemas by keyword, and checks its verdicts against ajv.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
+import type { Verdict } from '../../cli/lock/compare-schemas.ts'
 import { compareSchemas } from '../../cli/lock/compare-schemas.ts'
-import type { Verdict } from '../../cli/lock/verdict.ts'
 import type { JsonObject } from '../../core/index.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 import { caseCount } from '../support/thorough.ts'
@@ -53,7 +53,7 @@ const TABLE: ReadonlyArray<readonly [string, JsonObject, JsonObject, readonly Ve
   ['one more of anyOf', { anyOf: [text] }, { anyOf: [text, { type: 'null' }] }, ['more']],
   ['anyOf in another order', { anyOf: [text, { type: 'null' }] }, { anyOf: [{ type: 'null' }, text] }, ['unknown']],
   ['words within anyOf', { anyOf: [text] }, { anyOf: [{ ...text, title: 'x' }] }, ['words']],
-  ['a wider member of anyOf', { anyOf: [{ maxLength: 1 }] }, { anyOf: [{ maxLength: 2 }] }, ['more']],
+  ['a wider member of anyOf', { anyOf: [{ maxLength: 1 }] }, { anyOf: [{ maxLength: 2 }] }, ['unknown']],
   ['a wider member of oneOf', { oneOf: [{ maxLength: 1 }] }, { oneOf: [{ maxLength: 2 }] }, ['unknown']],
   ['a definition', { $defs: { a: text }, $ref: '#/$defs/a' }, { $defs: { a: {} }, $ref: '#/$defs/a' }, ['unknown']],
   [
@@ -81,7 +81,7 @@ const TABLE: ReadonlyArray<readonly [string, JsonObject, JsonObject, readonly Ve
     'properties by pattern',
     open({ a: {} }, { patternProperties: { a: text } }),
     open({}, { patternProperties: { a: text } }),
-    ['unknown', 'unknown'],
+    ['unknown'],
   ],
   ['a schema that nothing matches', open({ a: true }), open({ a: false }), ['less']],
 ]

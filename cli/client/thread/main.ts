@@ -1,7 +1,7 @@
 // A thread that validates a result against the output schema of a server: its patterns can run without end.
 import { parentPort, workerData } from 'node:worker_threads'
 import type { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
-import type { SchemaCheck } from '../check-result.ts'
+import type { SchemaCheck } from '../call.ts'
 
 type Schema = Parameters<AjvJsonSchemaValidator['getValidator']>[0]
 

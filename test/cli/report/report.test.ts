@@ -3,13 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import type { CommandOutput } from '../../../cli/context.ts'
 import type { Report } from '../../../cli/report/report.ts'
 import { createTally } from '../../../cli/report/tally.ts'
 import { reportText } from '../../../cli/report/text.ts'
-import { reportVerb, showReading } from '../../../cli/report.ts'
+import { reportVerb } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
-import { eventually } from '../../support/eventually.ts'
 import { startCli, stopAll } from '../in-process.ts'
 import { printedBy, testContext } from '../printed-by.ts'
 import { keepsItsRoom } from './keeps-its-room.ts'
@@ -335,19 +333,6 @@ describe('mcp-host report', () => {
     })
     const text = await printedBy(context => reportVerb.run({}, [join(cwd, 'logs')], context))
     expect(text).to.contain('ada').and.contain('bob').and.contain('cy').and.not.contain('zoe')
-  })
-
-  it('shows at a terminal how far it is, and takes it away', async () => {
-    const written: string[] = []
-    const stderr = { isTTY: true, columns: 40, write: (text: string) => written.push(text) }
-    const folder = await makeFolder({ log: 'x'.repeat(100) })
-    const source = { path: join(folder, 'log'), bytesRead: 45 }
-    const { end } = showReading('log', source, () => 7, stderr as unknown as CommandOutput)
-    await eventually('the line', async () => written.length > 0)
-    end()
-    expect(written).to.include('\r\u001b[K7  lines of log, 45 %')
-    expect(written.at(-1)).to.equal('\r\u001b[K')
-    showReading('log', source, () => 7, { ...stderr, isTTY: false } as unknown as CommandOutput).end()
   })
 
   for (const [what, values, sources, message] of [

@@ -1,17 +1,19 @@
-// Files of environment variables, `.env` and the like: read whole, checked, and put into the environment of this process. What
-// the environment had before wins. Never shows what stands in one: it is full of secrets.
+// The config of a command, and its files of environment variables. No message quotes a line of such a file: it can be a secret.
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { errorText, StartError } from '../core/http/errors.ts'
+import { type Host, hostOf, type LoadedConfig, loadConfig } from '../core/create-host.ts'
+import { errorText } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, usage } from './context.ts'
+import { openLog } from './log.ts'
+import type { LogValues } from './verb.ts'
 
 const NAMED = /^\s*(?:export\s+)?[A-Za-z_][\w.-]*\s*=\s*(.*)$/
 
-const stop = (file: string, line: number, why: string) => new StartError(`${file}:${line}: ${why}`, { exitCode: 2 })
+const stop = (file: string, line: number, why: string) => usage(`${file}:${line}: ${why}`)
 
-/** `parseEnv` passes over what it does not understand; whoever wrote that would look for it long. */
+/** Refuses lines that `parseEnv` would ignore. */
 function checkLines(file: string, text: string): void {
   const lines = text.split(/\r?\n/)
   for (let index = 0; index < lines.length; index++) {
@@ -33,7 +35,7 @@ function readEnvFile(file: string): Record<string, string> {
     text = utf8Text(readFileSync(file, 'utf8'))
   } catch (cause) {
     const why = (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : errorText(cause)
-    throw new StartError(`--env-file: ${file}: ${why}`, { exitCode: 2, cause })
+    throw usage(`--env-file: ${file}: ${why}`, cause)
   }
   checkLines(file, text)
   return parseEnv(text) as Record<string, string>
@@ -41,15 +43,14 @@ function readEnvFile(file: string): Record<string, string> {
 
 export interface EnvFiles {
   /**
-   * Puts what stands in them into the environment, and takes out what stood there before; of two files the later wins. True
-   * where that changed anything. Throws a StartError with file and line, and nothing has changed.
+   * Sets the variables and removes those of the last load; of two files the later wins. Returns whether anything changed.
+   * Throws a StartError with file and line, and changes nothing then.
    */
   load(): boolean
-  /** Takes back what the last `load` did, for what it was loaded for was refused; the next says that there is a change. */
+  /** Reverts the last `load`; the next one then reports a change. */
   undo(): void
 }
 
-/** `files`: asked for at each reading. */
 export function createEnvFiles(
   files: () => readonly string[],
   { env, cwd }: Pick<CommandContext, 'env' | 'cwd'>,
@@ -60,7 +61,6 @@ export function createEnvFiles(
   let isChanged = false
   let isUndone = false
 
-  /** The names whose values those were not. */
   function become(wanted: Record<string, string>): string[] {
     const names = [...new Set([...Object.keys(loaded), ...Object.keys(wanted)])]
     const changed = names.filter(name => loaded[name] !== wanted[name])
@@ -87,5 +87,47 @@ export function createEnvFiles(
       become(before)
       isUndone = isChanged
     },
+  }
+}
+
+/** Loads files of environment variables, if any are given. */
+export function loadEnvFiles(
+  files: readonly string[] | undefined,
+  context: Pick<CommandContext, 'env' | 'cwd'>,
+): EnvFiles | undefined {
+  if (files === undefined) return undefined
+  const env = createEnvFiles(() => files, context)
+  env.load()
+  return env
+}
+
+interface ConfigValues {
+  readonly config?: string | undefined
+  readonly 'env-file'?: readonly string[] | undefined
+}
+
+/** Loads the files of environment variables, then the config. */
+export async function readConfig(
+  { config, 'env-file': files }: ConfigValues,
+  context: Pick<CommandContext, 'env' | 'cwd'>,
+): Promise<LoadedConfig> {
+  loadEnvFiles(files, context)
+  return loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+}
+
+/** Calls `act` with a host that is not started: it opens no port, no Redis and no file of a plugin. */
+export async function inspectConfig<Result>(
+  values: ConfigValues & LogValues,
+  context: CommandContext,
+  act: (host: Host, loaded: LoadedConfig) => Promise<Result>,
+): Promise<Result> {
+  const loaded = await readConfig(values, context)
+  const log = openLog(values, context)
+  log.directory = dirname(loaded.file)
+  const host = await hostOf(loaded, log, { purpose: 'inspect' })
+  try {
+    return await act(host, loaded)
+  } finally {
+    await host.close({ grace: 0 })
   }
 }

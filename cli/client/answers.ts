@@ -1,14 +1,115 @@
-// Repairs invalid entries in the lists and results of a server, so that one invalid entry does not hide the others.
+// Limits what `call` and `list` read from a server (the size of a message and of all pages of a list), and fails at once if a
+// response ends without an answer.
+
 import type { CallToolResult, Client, Transport } from '@modelcontextprotocol/client'
 import { isObject, printable } from '../../client/text.ts'
+import { StartError } from '../../core/http/errors.ts'
+import { EventTooLarge, readEvents, type StreamEvent } from '../proxy/event-stream.ts'
+import { MAX_MESSAGE } from '../proxy/link.ts'
+
+const tooLarge = () => new StartError(`the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one answer`)
+
+/** An event as a server writes it; one that only has an id keeps its empty data, so that the id counts. */
+function encodeEvent({ event, data, id, retry }: StreamEvent): string {
+  const lines = [
+    ...(retry === undefined ? [] : [`retry: ${retry}`]),
+    ...(id === undefined ? [] : [`id: ${id}`]),
+    ...(data === '' && id === undefined ? [] : [`event: ${event}`, ...data.split('\n').map(line => `data: ${line}`)]),
+  ]
+  return `${lines.join('\n')}\n\n`
+}
+
+async function* eventsOf(
+  body: ReadableStream<Uint8Array>,
+  see: (event: StreamEvent) => void,
+): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder()
+  for await (const event of readEvents(body, MAX_MESSAGE)) {
+    see(event)
+    yield encoder.encode(encodeEvent(event))
+  }
+}
+
+async function* limited(chunks: AsyncIterable<Uint8Array>, take: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    take(chunk.byteLength)
+    yield chunk
+  }
+}
+
+function parseMessage(text: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (typeof text !== 'string') return undefined
+  try {
+    const message: unknown = JSON.parse(text)
+    return isObject(message) ? message : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const noAnswer = () => new StartError('the server ended its response without an answer')
+
+/**
+ * Bytes are counted after decompression. `fail` gets the reason: the official client tries a stream that broke again, and
+ * waits for an answer that cannot come. `answersElsewhere`: HTTP+SSE, where answers come by another stream.
+ */
+export function limitAnswers(
+  base: typeof fetch,
+  fail: (reason: StartError) => void,
+  { answersElsewhere = false } = {},
+): typeof fetch {
+  const lists = { left: MAX_MESSAGE }
+  const unanswered = new Set<unknown>()
+  return async (input, init) => {
+    const response = await base(input, init)
+    const { body, headers, status, statusText } = response
+    const request = answersElsewhere ? undefined : parseMessage(init?.body)
+    const isRequest = request !== undefined && 'method' in request && 'id' in request
+    const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false
+    const isResumed = new Headers(init?.headers).has('last-event-id')
+    if (isRequest && response.ok && isStream) unanswered.add(request['id'])
+    const isLost = isRequest ? response.ok && (body === null || status === 202) : isResumed && !response.ok
+    if (isLost && (isRequest || unanswered.size > 0)) fail(noAnswer())
+    if (body === null) return response
+    const isList = /\/list$/.test(String(request?.['method']))
+    const budget = isList ? lists : { left: isStream ? Number.POSITIVE_INFINITY : MAX_MESSAGE }
+    const take = (bytes: number) => {
+      budget.left -= bytes
+      if (budget.left < 0) throw tooLarge()
+    }
+    // The official client resumes a stream with event ids.
+    let isResumable = false
+    function see({ id, data }: StreamEvent): void {
+      isResumable ||= id !== undefined && id !== ''
+      const message = unanswered.size === 0 ? undefined : parseMessage(data)
+      if (message === undefined || 'method' in message) return
+      if (message['id'] === undefined || message['id'] === null) unanswered.clear()
+      else unanswered.delete(message['id'])
+    }
+    function checkAnswered(): void {
+      const isMissing = isRequest ? unanswered.has(request['id']) : isResumed && unanswered.size > 0
+      if (isStream && isMissing && !isResumable) fail(noAnswer())
+    }
+    async function* guarded(chunks: ReadableStream<Uint8Array>) {
+      try {
+        yield* limited(isStream ? eventsOf(chunks, see) : chunks, take)
+      } catch (error) {
+        const reason = error instanceof EventTooLarge ? tooLarge() : error
+        if (reason instanceof StartError) fail(reason)
+        else checkAnswered()
+        throw reason
+      }
+      checkAnswered()
+    }
+    return new Response(ReadableStream.from(guarded(body)), { status, statusText, headers })
+  }
+}
 
 type Members = Readonly<Record<string, unknown>>
 type SpecType = 'Tool' | 'Resource' | 'ResourceTemplate' | 'Prompt' | 'ContentBlock' | 'CallToolResult'
-/** The top-level members of a value that its schema rejects. */
 type FindFaults = (type: SpecType, value: unknown) => readonly string[]
 
 interface List {
-  /** The member of the result that has the entries. */
   readonly key: string
   readonly type: SpecType
   readonly noun: string
@@ -21,10 +122,8 @@ const LISTS = new Map<string, List>([
   ['prompts/list', { key: 'prompts', type: 'Prompt', noun: 'prompt' }],
 ])
 
-/** Characters of a name in a warning. */
 const MAX_NAME = 200
 const MAX_WARNINGS = 20
-/** The JSON-RPC error code. */
 const METHOD_NOT_FOUND = -32_601
 
 const isObjectSchema = (schema: unknown) => isObject(schema) && schema['type'] === 'object'
@@ -35,7 +134,6 @@ function nameOf(entry: unknown, index: number): string {
 }
 
 interface Checks {
-  /** Whether the connection has protocol version 2026-07-28 or later. */
   readonly modern: boolean
   readonly findFaults: FindFaults
   readonly warn: (text: string) => void
@@ -44,7 +142,6 @@ interface Checks {
 interface Repaired {
   /** Undefined: the entry is unusable. */
   readonly entry: Members | undefined
-  /** Invalid members. */
   readonly faults: readonly string[]
 }
 
@@ -104,13 +201,11 @@ function repairResult(result: Members, { findFaults, warn }: Checks): Members {
 /** The task that a call became, as a member of its result: the official client refuses results of other types. */
 const TASK = 'io.mcp-host/task'
 
-/** The task that a call became, if it did. */
 export function taskOf(result: Members): (Members & { readonly taskId: string }) | undefined {
   const task = result[TASK]
   return isObject(task) && typeof task['taskId'] === 'string' ? { ...task, taskId: task['taskId'] } : undefined
 }
 
-/** The response to a request with this method. */
 function repair(message: Members, method: string, checks: Checks): Members {
   const { modern, warn } = checks
   const list = LISTS.get(method)
@@ -131,7 +226,7 @@ function repair(message: Members, method: string, checks: Checks): Members {
   return { ...others, result: { [list.key]: [], ...modernMembers } }
 }
 
-export interface RepairOptions {
+interface RepairOptions {
   readonly client: Client
   readonly say: (line: string) => void
 }

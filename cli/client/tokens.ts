@@ -1,0 +1,217 @@
+// `mcp-host status`: the logins of this machine, without their tokens.
+import type { CachedLogin } from '../../client/node/index.ts'
+import { printable } from '../../client/text.ts'
+import { StartError } from '../../core/http/errors.ts'
+import { type CommandContext, usage } from '../context.ts'
+import { isoTime, jsonText, localTime, tableLines } from '../text.ts'
+import { defineVerb, type VerbValues } from '../verb.ts'
+import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
+import { checkServerUrl, type GrantName, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
+import { REACH_OPTIONS, readReach } from './reach.ts'
+import { interruptible } from './terminal.ts'
+import { SERVER_OPTIONS } from './with-server.ts'
+
+interface LoginStatus {
+  readonly server: string
+  readonly profile: string | null
+  /** Null: of another program. */
+  readonly grant: GrantName | null
+  readonly loggedIn: boolean
+  readonly issuer: string | null
+  readonly clientId: string | null
+  readonly scopes: readonly string[]
+  /** ISO 8601; null: it does not expire, or there is no token. */
+  readonly expiresAt: string | null
+  readonly expired: boolean
+  /** Nobody is needed for the next token. */
+  readonly refreshable: boolean
+  readonly tokenType: string | null
+  readonly error?: string
+}
+
+function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: string | undefined } {
+  try {
+    const { serverUrl, profile } = JSON.parse(label ?? '') as Record<string, unknown>
+    if (typeof serverUrl === 'string') {
+      return { serverUrl, profile: typeof profile === 'string' ? profile : undefined }
+    }
+  } catch {
+    // Another program's label.
+  }
+  return { serverUrl: label ?? file, profile: undefined }
+}
+
+/** `login`: what the tokens were got with; undefined: by another program. */
+function describe(cached: CachedLogin, login: Login | undefined, now: number): LoginStatus {
+  const { serverUrl, profile } = readLabel(cached)
+  const { obtainedAt, expiresIn, hasAccessToken, hasRefreshToken, error } = cached
+  const end = obtainedAt === undefined || expiresIn === undefined ? undefined : obtainedAt + expiresIn * 1000
+  const expired = hasAccessToken && end !== undefined && end <= now
+  // A program's own grant is simply asked again.
+  const refreshable = hasRefreshToken || (hasAccessToken && login?.grant === 'client_credentials')
+  return {
+    server: serverUrl,
+    profile: profile ?? null,
+    grant: login?.grant ?? null,
+    loggedIn: (hasAccessToken && !expired) || refreshable,
+    issuer: cached.authorizationServer ?? null,
+    clientId: cached.clientId ?? null,
+    scopes: cached.scope?.split(' ').filter(Boolean) ?? [],
+    expiresAt: end === undefined ? null : (isoTime(end) ?? null),
+    expired,
+    refreshable,
+    tokenType: cached.tokenType ?? null,
+    ...(error && { error: error.message }),
+  }
+}
+
+function until({ loggedIn, expiresAt, expired, error }: LoginStatus): string {
+  if (error !== undefined) return 'unreadable'
+  if (!loggedIn) return expired ? 'ended' : 'logged out'
+  if (expiresAt === null) return 'revoked'
+  return expired ? 'to be renewed' : localTime(Date.parse(expiresAt))
+}
+
+function table(logins: readonly LoginStatus[]): string {
+  const rows = logins.map(login => [
+    login.server,
+    login.profile ?? '-',
+    login.issuer ?? '-',
+    login.scopes.join(' ') || '-',
+    until(login),
+    login.refreshable ? 'yes' : 'no',
+  ])
+  const head = ['server', 'profile', 'issuer', 'scopes', 'until', 'renews itself']
+  return tableLines(head, rows, undefined, '   ').join('\n')
+}
+
+const sameUrl = (one: string, other: string): boolean =>
+  one === other || (URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href)
+
+async function status(
+  { profile, json }: { readonly profile?: string; readonly json?: boolean },
+  [given]: readonly string[],
+  context: CommandContext,
+): Promise<number> {
+  const url = given === undefined ? undefined : checkServerUrl(given)
+  const accounts = openAccounts(context)
+  const byKey = await loginsByKey(accounts)
+  const all = (await accounts.cache.list()).map(cached => describe(cached, byKey.get(cached.key), Date.now()))
+  const asked = all
+    .filter(({ server }) => url === undefined || sameUrl(server, url))
+    .filter(login => profile === undefined || login.profile === profile)
+  if (json) context.print(jsonText(asked))
+  else if (asked.length > 0) context.print(table(asked))
+  else context.print(url === undefined ? 'nobody is logged in anywhere' : `nobody is logged in at ${url}`)
+  for (const { error } of asked) if (error !== undefined) context.say(`mcp-host: ${error}`)
+  return url === undefined || asked.some(({ loggedIn }) => loggedIn) ? 0 : 1
+}
+
+export const statusVerb = defineVerb({
+  summary: 'show the logins of this machine; with a URL, exits 1 where nobody is logged in there',
+  positionals: ['[URL]'],
+  options: { ...PROFILE_OPTION, json: { type: 'boolean', help: 'print them as JSON' } },
+  run: status,
+})
+
+interface LogoutValues extends VerbValues<typeof REACH_OPTIONS> {
+  readonly profile?: string
+  readonly all?: boolean
+  readonly 'forget-client'?: boolean
+}
+
+async function logOut(accounts: Accounts, login: Login, forgetClient: boolean, signal: AbortSignal): Promise<string> {
+  const cached = await readTokens(accounts, login)
+  const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
+  const { revoked } = await session.logout({ signal, forgetClient })
+  if (forgetClient) await accounts.logins.forget(login)
+  const forgotten = forgetClient ? '; the client is forgotten' : ''
+  if (cached?.accessToken === undefined && cached?.refreshToken === undefined)
+    return `nobody was logged in at ${login.url}${forgotten}`
+  const how = revoked
+    ? 'the tokens are revoked'
+    : 'the tokens are deleted; the authorization server could not revoke them'
+  return `logged out of ${login.url}: ${how}${forgotten}`
+}
+
+async function findAll(accounts: Accounts): Promise<ReadonlyArray<{ cached: CachedLogin; login: Login | undefined }>> {
+  const byKey = await loginsByKey(accounts)
+  return (await accounts.cache.list()).map(cached => ({ cached, login: byKey.get(cached.key) }))
+}
+
+async function logOutEverywhere(accounts: Accounts, forgetClient: boolean, signal: AbortSignal): Promise<string[]> {
+  const done: string[] = []
+  for (const { cached, login } of await findAll(accounts)) {
+    if (login && !cached.error) done.push(await logOut(accounts, login, forgetClient, signal))
+    else {
+      await accounts.cache.deleteTokens({ key: cached.key })
+      done.push(`deleted the tokens of ${readLabel(cached).serverUrl}`)
+    }
+  }
+  if (forgetClient) for (const login of await accounts.logins.list()) await accounts.logins.forget(login)
+  return done.length > 0 ? done : ['nobody was logged in anywhere']
+}
+
+async function logout(values: LogoutValues, [given]: readonly string[], context: CommandContext): Promise<void> {
+  const { profile, all = false, 'forget-client': forgetClient = false } = values
+  if ((given === undefined) !== all) throw usage('logout needs one of: a URL, --all')
+  const accounts = openAccounts(context, readReach(context, values))
+  const lines = await interruptible(context, async signal => {
+    if (given === undefined) return logOutEverywhere(accounts, forgetClient, signal)
+    const login = await accounts.recall(checkServerUrl(given), profile)
+    return [await logOut(accounts, login, forgetClient, signal)]
+  })
+  context.print(lines.map(line => printable(line)).join('\n'))
+}
+
+export const logoutVerb = defineVerb({
+  summary: 'revoke and delete tokens',
+  positionals: ['[URL]'],
+  options: {
+    ...PROFILE_OPTION,
+    ...REACH_OPTIONS,
+    all: { type: 'boolean', help: 'every login of this machine' },
+    'forget-client': {
+      type: 'boolean',
+      help: 'drop the registration of the client, and what login was told, too',
+    },
+  },
+  run: logout,
+})
+
+/** Nobody can use it who has not the key, which stays where the login is kept. */
+const BOUND =
+  'this token is bound to a key of this login (DPoP): as a bearer token it is refused; use `mcp-host call`, `list` or `proxy`'
+
+async function token(
+  values: VerbValues<typeof SERVER_OPTIONS>,
+  [given = '']: readonly string[],
+  context: CommandContext,
+): Promise<void> {
+  const { profile } = values
+  const url = checkServerUrl(given)
+  const accounts = openAccounts(context, readReach(context, values))
+  const login = await accounts.recall(url, profile)
+  const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
+  const current = await interruptible(context, async signal => {
+    const found = await session.token({ signal })
+    if (found !== undefined || login.grant !== 'client_credentials') return found
+    // The program's own token: nobody has to be asked.
+    await session.login({ signal })
+    return session.token({ signal })
+  })
+  const { refreshable, expiresAt, tokenType } = await session.status()
+  if (current !== undefined) {
+    if (tokenType?.toLowerCase() === 'dpop') context.say(BOUND)
+    return context.print(current)
+  }
+  const why = expiresAt === undefined && !refreshable ? 'nobody is logged in' : 'the login has ended'
+  throw new StartError(`${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
+}
+
+export const tokenVerb = defineVerb({
+  summary: 'print an access token, renewed where it has to be: curl -H "Authorization: Bearer $(mcp-host token URL)"',
+  positionals: ['URL'],
+  options: SERVER_OPTIONS,
+  run: token,
+})

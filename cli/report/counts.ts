@@ -1,0 +1,157 @@
+// Percentiles of durations in a fixed room: counts of values by buckets whose bounds grow by a factor, so that what is read
+// back differs by ERROR at most.
+
+/** Of a value that is told, against the one that it stands for. */
+const ERROR = 0.02
+
+const GROWTH = (1 + ERROR) / (1 - ERROR)
+const LOG_GROWTH = Math.log(GROWTH)
+/** Milliseconds: the logs round to 0.01; less is told as 0, and what is longer than eleven days as that. */
+const LEAST = 0.01
+const MOST = 1e9
+const BUCKETS = Math.ceil(Math.log(MOST / LEAST) / LOG_GROWTH) + 2
+
+export interface Digest {
+  /** Milliseconds; `weight`: how many it stands for. */
+  add(value: number, weight: number): void
+  /** The least value that `part` (0 to 1) of all are no greater than; undefined where there are none. */
+  quantile(part: number): number | undefined
+}
+
+/** Bucket 0 is for what is less than LEAST, bucket n for (LEAST x GROWTH^(n-2), LEAST x GROWTH^(n-1)]. */
+const bucketOf = (value: number): number =>
+  value < LEAST ? 0 : Math.max(1, Math.ceil(Math.log(Math.min(value, MOST) / LEAST) / LOG_GROWTH) + 1)
+
+/** The value whose distance to both ends of the bucket is the same part of them. */
+const valueIn = (bucket: number): number => (bucket === 0 ? 0 : (LEAST * 2 * GROWTH ** (bucket - 1)) / (GROWTH + 1))
+
+export function createDigest(): Digest {
+  const counts = new Float64Array(BUCKETS)
+  let count = 0
+  return {
+    add(value, weight) {
+      const bucket = bucketOf(value)
+      counts[bucket] = (counts[bucket] ?? 0) + weight
+      count += weight
+    },
+    quantile(part) {
+      if (count === 0) return undefined
+      const rank = part * count
+      let seen = 0
+      const bucket = counts.findIndex(those => {
+        seen += those
+        // Sums of weights are not exact.
+        return those > 0 && seen >= rank * (1 - 1e-9)
+      })
+      return valueIn(bucket)
+    },
+  }
+}
+
+/** So many hashes are kept; exact up to here. */
+const EXACT = 2_048
+
+export interface Count {
+  readonly count: number
+  /** False: about so many. */
+  readonly exact: boolean
+}
+
+export interface Distinct {
+  add(text: string): void
+  count(): Count
+}
+
+const SPACE = 2 ** 48
+
+function mix(number: number): number {
+  const half = Math.imul(number ^ (number >>> 16), 0x85ebca6b)
+  const whole = Math.imul(half ^ (half >>> 13), 0xc2b2ae35)
+  return (whole ^ (whole >>> 16)) >>> 0
+}
+
+/** 48 bits: FNV-1a twice, from two beginnings. A cryptographic hash takes ten times as long, for each line of a log. */
+function hashOf(text: string): number {
+  let [one, other] = [0x811c9dc5, 0x1b873593]
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    one = Math.imul(one ^ code, 0x01000193)
+    other = Math.imul(other ^ code, 0x5bd1e995)
+  }
+  return mix(one) * 2 ** 16 + (mix(other) >>> 16)
+}
+
+export function createDistinct(): Distinct {
+  let kept = new Set<number>()
+  let most = SPACE
+  let last: string | undefined
+
+  function prune() {
+    const least = [...kept].sort((a, b) => a - b).slice(0, EXACT)
+    kept = new Set(least)
+    most = least.at(-1) ?? SPACE
+  }
+
+  return {
+    add(text) {
+      if (text === last) return
+      last = text
+      const hash = hashOf(text)
+      if (hash > most) return
+      kept.add(hash)
+      if (kept.size >= 2 * EXACT) prune()
+    },
+    count() {
+      if (kept.size > EXACT) prune()
+      if (most === SPACE) return { count: kept.size, exact: true }
+      return { count: Math.round(((EXACT - 1) * SPACE) / most), exact: false }
+    },
+  }
+}
+
+interface Ranking<Entry> {
+  /** Counts `weight` more of it, and returns what is kept of it. */
+  count(key: string, weight: number): Entry
+  /** Most frequent first. */
+  list(): ReadonlyArray<Ranked<Entry>>
+  /** Counts of those that were forgotten: there were too many, and they were rare. */
+  readonly forgotten: number
+}
+
+export interface Ranked<Entry> {
+  readonly key: string
+  readonly count: number
+  readonly entry: Entry
+}
+
+/** Keeps `most` at least, and twice as many at most. A name that was forgotten and comes again begins anew. */
+export function createRanking<Entry>(most: number, begin: () => Entry): Ranking<Entry> {
+  let kept = new Map<string, { readonly key: string; count: number; readonly entry: Entry }>()
+  let forgotten = 0
+
+  const sorted = () => [...kept.values()].sort((a, b) => b.count - a.count)
+
+  function prune() {
+    const all = sorted()
+    for (const { count } of all.slice(most)) forgotten += count
+    kept = new Map(all.slice(0, most).map(one => [one.key, one]))
+  }
+
+  return {
+    count(key, weight) {
+      const known = kept.get(key)
+      if (known) {
+        known.count += weight
+        return known.entry
+      }
+      if (kept.size >= 2 * most) prune()
+      const entry = begin()
+      kept.set(key, { key, count: weight, entry })
+      return entry
+    },
+    list: sorted,
+    get forgotten() {
+      return forgotten
+    },
+  }
+}
