@@ -1,18 +1,15 @@
 // A step of `npm run build`: compiles the validators of the config, of the built-in plugins' options and of definitions
-// into core/config/built-validators.js of dist, or of the folder that it is given, so that no start compiles them; into
-// core/mcp/schema/built-meta-validators.js that of the meta-schema by which authors' schemas are checked; and into
-// core/mcp/methods/built-param-validators.js those of methods' params, so that no first request waits for them.
+// into core/config/built-validators.js of dist, or of the folder that it is given, so that no start compiles them; and into
+// core/mcp/schema/built-meta-validators.js that of the meta-schema by which authors' schemas are checked.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import standalone from 'ajv/dist/standalone/index.js'
 import { buildConfigSchema, collectSections, withoutRequired } from '../core/config/config-schema.ts'
 import { DEFINITION_SCHEMAS, PLUGIN_SCHEMA } from '../core/config/definition-schema.ts'
 import { DESCRIBED } from '../core/config/explain-problems.ts'
 import { createWritingAjv, OWN_FORMATS, schemaKey } from '../core/config/validate-value.ts'
 import { pluginsOf } from '../core/create-host.ts'
-import { PARAM_OPTIONS, PARAM_SCHEMAS } from '../core/mcp/methods/params.ts'
 import { DIALECTS, type Dialect, LENIENT } from '../core/mcp/schema/ajv.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 
@@ -39,19 +36,6 @@ export function metaValidatorsText(): string {
   const ajv = create({ ...LENIENT, code: { source: true, esm: true } })
   const code = standalone.default(ajv, { meta: id })
   return [...REQUIRE, code, `export const BUILT_META_VALIDATORS = { '${BUILT_DIALECT}': meta }`, ''].join('\n')
-}
-
-/** The text of the module with the validators of the params of the host's own methods. */
-export function paramValidatorsText(): string {
-  const ajv = new Ajv2020({ ...PARAM_OPTIONS, code: { source: true, esm: true } })
-  // Methods share schemas; one that is written twice would be declared twice.
-  const schemas = [...new Set(Object.values(PARAM_SCHEMAS))]
-  for (const [index, schema] of schemas.entries()) ajv.addSchema(schema, `v${index}`)
-  const code = standalone.default(ajv, Object.fromEntries(schemas.map((_, index) => [`v${index}`, `v${index}`])))
-  const table = Object.entries(PARAM_SCHEMAS)
-    .map(([name, schema]) => `'${name}': v${schemas.indexOf(schema)}`)
-    .join(', ')
-  return [...REQUIRE, code, `export const BUILT_PARAM_VALIDATORS = { ${table} }`, ''].join('\n')
 }
 
 /** How ajv writes an error into a validator; `schema` is what stands at the keyword in the schema around it. */
@@ -134,5 +118,4 @@ function write(file: string, text: string): void {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   write('core/config/built-validators.js', validatorsText(ownSchemas()))
   write('core/mcp/schema/built-meta-validators.js', metaValidatorsText())
-  write('core/mcp/methods/built-param-validators.js', paramValidatorsText())
 }

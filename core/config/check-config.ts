@@ -19,7 +19,6 @@ interface Found<Value> {
   readonly value: Value
 }
 
-/** What a config holds that has a schema of its own. */
 interface Held {
   readonly configured: Found<ConfiguredPlugin>[]
   /** Plugins that were not called. */
@@ -28,10 +27,8 @@ interface Held {
 }
 
 /**
- * What is wrong with a config, in the order of its file. `schema` is `buildConfigSchema`'s. Plugins given as
- * configured values are checked against their own options; those named by package or file are not, they are not
- * loaded yet. So are definitions that are written in place. A key that is there but undefined counts as absent.
- * `note` receives the finding behind each problem.
+ * The problems of a config, in the order of its file, including options of configured plugins and inline definitions. Undefined
+ * keys count as absent. `note` receives the finding of each problem.
  */
 export function checkConfig(loaded: LoadedConfig, schema: object, note?: Note): Problem[] {
   const held: Held = { configured: [], uncalled: [], definitions: [] }
@@ -59,14 +56,14 @@ const UNCALLED = {
   expected: 'it called with its options, as in thePlugin({ ... })',
 } as const
 
-/** Checks one value of the config, such as a plugin's options; `at` is where it stands. */
+/** Checks one value of the config, such as the options of a plugin. */
 export const checkValue = (loaded: LoadedConfig, at: Path, value: unknown, schema: object, note?: Note): Problem[] =>
   validateValue(value, schema, at).map(finding => {
     note?.(finding)
     return problemAt(loaded, finding.path, finding)
   })
 
-/** Checks the keys of a definition; `at` is where it stands, and `loaded` the file that it is written in. */
+/** Checks the keys of a definition at a path of a file. */
 export function checkDefinition(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, definition: Definition) {
   return findFaults(definition).map(finding => {
     const problem = problemAt(loaded, [...at, ...finding.path], finding)
@@ -79,10 +76,7 @@ function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { pa
   return { ...finding, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
 }
 
-/**
- * The config as JSON would hold it: no undefined keys, undefined entries as null. Configured plugins are taken out
- * into `held`, definitions are noted there; they and instances of classes stay as they are.
- */
+/** The config as JSON: without undefined keys, undefined entries as null. Collects configured plugins and definitions in `held`. */
 function plainView(value: unknown, path: Path, held: Held, parents: readonly unknown[] = []): unknown {
   const isDefinition = kindOf(value) !== undefined
   if (isDefinition && path[0] === 'toolsets') held.definitions.push({ path, value: value as Definition })

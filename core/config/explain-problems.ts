@@ -51,21 +51,20 @@ export function omitMisspelledKeys(findings: readonly Finding[]): Finding[] {
   return findings.filter(({ kind, path }) => kind !== 'missing' || !meant.includes(formatPath(path)))
 }
 
-/** A schema with what its `$ref` names, and its alternatives': what words are made of. */
+/** The schema with resolved references. */
 function resolve(given: JsonSchema, root: object): JsonSchema {
   const { anyOf, oneOf, ...schema } = followRef(given, root)
   const branches = branchesOf({ anyOf, oneOf }, root).map(branch => resolve(branch, root))
   return branches.length === 0 ? schema : { ...schema, anyOf: branches }
 }
 
-/** The same, and its properties. */
 function resolveAll(given: JsonSchema, root: object): JsonSchema {
   const schema = resolve(given, root)
   const properties = Object.entries(keysOf(schema)).map(([key, one]) => [key, resolve(one, root)])
   return properties.length === 0 ? schema : { ...schema, properties: Object.fromEntries(properties) }
 }
 
-/** Of an `anyOf` that failed, the errors of the branch that was meant, or itself where that is not clear. */
+/** The errors of the branch of an `anyOf` that was probably meant, else the error itself. */
 function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObject[] {
   const branch = meantBranch(error, root)
   const meant = branch ? alternatives.filter(({ error: inner }) => isOf(branch, inner, error, root)) : []
@@ -74,10 +73,7 @@ function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObje
 
 const keysOf = (schema: JsonSchema): object => (isSchema(schema['properties']) ? schema['properties'] : {})
 
-/**
- * The only branch for values of this kind, or of several the one that knows most of the keys that are there; for text and
- * numbers all branches are worth naming.
- */
+/** The branch for objects or lists that knows most of the given keys. */
 function meantBranch({ data, schema }: ErrorObject, root: object): JsonSchema | undefined {
   if (typeof data !== 'object' || data === null) return undefined
   const kind = Array.isArray(data) ? 'array' : 'object'
@@ -87,7 +83,6 @@ function meantBranch({ data, schema }: ErrorObject, root: object): JsonSchema | 
   return best.length === 1 ? best[0] : undefined
 }
 
-/** What refuses a value because it is none of the branch's kind. */
 const OTHER_KIND: ReadonlySet<string> = new Set(['type', 'const', 'enum'])
 
 /** Whether an error among those of a choice is of this branch: ajv does not say it where a `$ref` is on the way. */

@@ -1,5 +1,4 @@
-// From the names under the config's `plugins` to plugins: configured values, built-in ones, local files, packages.
-// Beside the check of the config's shape and before the plan (plan-options.ts); nothing of a plugin has run yet.
+// Finds the plugins that a config names: configured values, built-in plugins, local files, packages.
 import { existsSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -8,16 +7,13 @@ import { isConfiguredPlugin, isPluginFactory, type Plugin } from '../kernel/defi
 import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { describeFault } from './check-definition.ts'
-import type { Config, PluginsSettings } from './define-config.ts'
 import { PLUGIN_SCHEMA } from './definition-schema.ts'
 import { importModule } from './import-module.ts'
 import { ConfigError, type Problems, shortName } from './problems.ts'
 import { validateValue } from './validate-value.ts'
 
-/** Name -> plugin, for every plugin that a config names. */
 export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>
 
-/** A misspelt `needs` would be set up too early, and a misspelt `provides` would be asked in vain. */
 function checkPlugin(plugin: Plugin<object>, at: Path): Plugin<object> {
   const given = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
   const [fault] = validateValue(given, PLUGIN_SCHEMA, [])
@@ -37,7 +33,6 @@ interface Lookup {
 
 async function fileOf(name: string, at: Path, { directory, known }: Lookup): Promise<string> {
   if (isPath(name)) return resolve(directory, name)
-  // Most configs name no package.
   const { resolve: resolvePackage } = await import('import-meta-resolve')
   try {
     return fileURLToPath(resolvePackage(name, pathToFileURL(`${directory}/`).href))
@@ -69,23 +64,14 @@ async function importPlugin(name: string, at: Path, lookup: Lookup): Promise<Plu
   return plugin
 }
 
-/** Every name under `plugins`, of the config and of its routes, with what it was given. */
-export function* namedPlugins({ plugins = {}, routes }: Config): Generator<[string, PluginsSettings[string]]> {
-  yield* Object.entries(plugins)
-  for (const { plugins = {} } of Object.values(routes ?? {})) yield* Object.entries(plugins)
-}
-
-/** What a config says of a plugin at one place. */
 export interface PluginValue {
-  /** The keys that lead there. */
   readonly at: Path
   readonly name: string
   readonly value: unknown
-  /** Of a route's own. */
   readonly isOverride: boolean
 }
 
-/** Everything under the `plugins` of a config whose shape is not known yet, and of its routes. */
+/** Every plugin under `plugins` of a config and of its routes. The config can be invalid. */
 export function pluginValues(config: unknown): PluginValue[] {
   if (!isObject(config)) return []
   const { plugins: general, routes } = config
@@ -105,10 +91,7 @@ export function pluginValues(config: unknown): PluginValue[] {
   )
 }
 
-/**
- * What a misspelt `false` was meant to switch off would stay on, and nobody be told. A name like no other may be a plugin
- * of the operator's own, off by a condition.
- */
+/** Reports `false` under a misspelt name. Other unknown names can be custom plugins that a condition disables. */
 function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<string, unknown>, { report }: Problems) {
   for (const { at, name, value } of values) {
     if (value !== false || found.has(name) || isPath(name)) continue
@@ -118,7 +101,7 @@ function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<str
   }
 }
 
-/** Whether the name of every plugin that was not found is similar to that of a built-in plugin. */
+/** Whether every plugin that was not found has a name similar to a built-in plugin. */
 export const isMisspelt = (
   config: unknown,
   found: ReadonlyMap<string, unknown>,
@@ -128,10 +111,7 @@ export const isMisspelt = (
     .filter(({ name, value }) => isObject(value) && !found.has(name))
     .every(({ name }) => nearest(name, builtIns.keys()) !== undefined)
 
-/**
- * Finds each plugin that the config names: a configured value, a built-in, a local file, a package. Tells a name that is
- * none of these, and one that is switched off and is nearly another's. The config need not be what it should.
- */
+/** Finds each plugin that the config names, and reports unknown names. The config can be invalid. */
 export async function findPlugins(
   config: unknown,
   builtIns: PluginTable,

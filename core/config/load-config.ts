@@ -1,5 +1,4 @@
-// Finds and reads the config: TypeScript, JavaScript, JSON or YAML, all to the same value.
-// The first step of a start; check-config.ts says whether the value is a config.
+// Finds and reads the config: TypeScript, JavaScript, JSON or YAML.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, extname, join, resolve } from 'node:path'
@@ -17,7 +16,7 @@ export interface LoadedConfig {
   readonly config: unknown
   /** Where a key stands in the file; undefined where that is not certain. */
   readonly locate: Locate
-  /** It was made by a program: there is no file. */
+  /** A program made it: there is no file. */
   readonly isInHand?: true
   /** Configs beside it that are not used. */
   readonly others?: readonly string[]
@@ -65,7 +64,7 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
 const othersBeside = (file: string): string[] =>
   SEARCHED.map(name => join(dirname(file), name)).filter(other => other !== file && existsSync(other))
 
-/** In a folder, in the order in which they are looked for. */
+/** File names in search order. */
 export const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
 
 async function load(path: string) {
@@ -88,7 +87,7 @@ async function search(cwd: string) {
   return null
 }
 
-/** The files that the search reads, in its order: up to the nearest package.json. */
+/** The candidates from a folder up to the nearest package.json. */
 function candidatesFrom(folder: string): string[] {
   const files = SEARCHED.map(name => join(folder, name))
   const isLast = existsSync(join(folder, 'package.json')) || dirname(folder) === folder
@@ -124,7 +123,6 @@ async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig
 async function loadDocument(file: string, source: string, format: 'readJson' | 'readYaml') {
   filesRead.add(file)
   assertUtf8(file, source)
-  // Most configs are code, and need no parser of YAML.
   const { DocumentFault, [format]: read } = await import('./read-document.ts')
   try {
     const { config, locate } = read(source)
@@ -135,7 +133,6 @@ async function loadDocument(file: string, source: string, format: 'readJson' | '
   }
 }
 
-/** `$schema` is there for editors. */
 function withoutSchemaLink(config: unknown): unknown {
   if (typeof config !== 'object' || config === null || !('$schema' in config)) return config
   const { $schema: _, ...rest } = config

@@ -20,7 +20,6 @@ interface Loading {
   readonly places: Places
 }
 
-/** What every glob has one of; most sources have none, and need no reader of globs. */
 const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
 
 /** Resolves a package name, or a path in a package, as an import does. */
@@ -79,11 +78,11 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
   return definitions
 }
 
-/** Those without fault; the others are told, with the lines of those that are written out in the module. */
+/** The definitions without faults; reports the others. */
 function soundOf(file: string, definitions: readonly Definition[], { problems, places }: Loading): Definition[] {
   for (const definition of definitions) places.note(definition, file)
   return definitions.filter(definition => {
-    // Where it is written is looked up for what is wrong alone.
+    // Located only for faults.
     const source = { file, locate: (path: Path) => places.sourceOf(definition)?.locate(path) }
     const faults: Problem[] = checkDefinition(source, [], definition)
     problems.add(faults)
@@ -122,11 +121,7 @@ async function loadToolset(toolset: unknown, whole: Path, loading: Loading): Pro
   return definitions
 }
 
-/**
- * Loads every toolset; paths are relative to `directory`. Tells a file that is missing, throws, or exports no definition, a
- * glob that matches nothing, and definitions in modules whose keys are wrong, and gives all the others. `toolsets` need not
- * be what they should.
- */
+/** Loads every toolset; paths are relative to `directory`. Reports what cannot be loaded. `toolsets` can be invalid. */
 export async function loadToolsets(toolsets: unknown, loading: Loading): Promise<Map<string, Definition[]>> {
   const loaded = new Map<string, Definition[]>()
   for (const [name, source] of Object.entries(isObject(toolsets) ? toolsets : {})) {

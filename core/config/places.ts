@@ -1,5 +1,4 @@
-// Where what a config says is written: its own keys, and the definitions of the modules that it names. For create-host.ts,
-// which gives mistakes their file and line; a file is read again only for one that is in it.
+// The file and line of keys of a config and of definitions in its modules.
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path, type Written } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'

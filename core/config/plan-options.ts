@@ -4,7 +4,7 @@ import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import type { Config, FilledConfig, PluginsSettings } from './define-config.ts'
-import { namedPlugins } from './find-plugins.ts'
+import { pluginValues } from './find-plugins.ts'
 import { fillDefaults, trimSecrets } from './walk-schema.ts'
 
 const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
@@ -25,7 +25,7 @@ export function planPlugins(
   routes: readonly Route[],
   { suggest, report }: { readonly suggest: SuggestPlugin; readonly report: Report },
 ): PluginInstance[] {
-  const names = new Set([...namedPlugins(config)].map(([name]) => name))
+  const names = new Set(pluginValues(config).map(({ name }) => name))
   const instances: PluginInstance[] = []
   for (const name of names) {
     const plugin = plugins.get(name)

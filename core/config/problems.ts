@@ -1,5 +1,4 @@
-// What is wrong with a config, said so that an operator can mend it: place, what was found, what fits. Whoever checks tells
-// it here and goes on, as far as it can; the start then stops once, with all of it (create-host.ts).
+// Collects the problems of a config: place, what was found, what fits. Startup fails once, with all of them.
 import { relative } from 'node:path'
 import { type Report, StartError, type Written } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
@@ -16,29 +15,25 @@ export interface Problem extends Place {
   readonly file: string
   /** Such as `routes['/admin'].toolsets[0]`. */
   readonly path: string
-  /** In words or shortened, never a secret. */
+  /** Never a secret. */
   readonly found: string
   readonly expected: string
-  /** What was probably meant. */
   readonly suggestion?: string
 }
 
-/** Everything else: what does not go together, what is not there, what cannot be loaded. */
+/** Any other problem, such as options that exclude each other or a module that cannot be loaded. */
 export interface Mistake extends Place {
   readonly path?: string
-  /** What was found, and what to do. */
   readonly text: string
-  /** Where the other part of it is, as of two that clash. */
+  /** Other places, such as the second of two options that conflict. */
   readonly also?: readonly Place[]
-  /** What was thrown; for those who ask for stacks. */
   readonly cause?: unknown
-  /** 1 where it is not the config that must change. */
+  /** 1 if the config is not the cause. */
   readonly exitCode?: 1 | 2 | 3
 }
 
 type Told = Problem | Mistake
 
-/** What was found and what fits, on lines of their own but the first. */
 export const textOf = (told: Told): string => {
   if ('text' in told) return told.text
   const { kind, found, expected, suggestion } = told
@@ -46,7 +41,6 @@ export const textOf = (told: Told): string => {
   return `${kind}${hint}\n  found ${found}; expected ${expected}`
 }
 
-/** One block a problem, blocks parted by an empty line. */
 export const formatProblems = (problems: readonly Told[]): string => problems.map(formatProblem).join('\n\n')
 
 function formatProblem(told: Told): string {
@@ -56,13 +50,13 @@ function formatProblem(told: Told): string {
   return [place, told.text].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
 }
 
-/** `mcp.config.ts:12`; empty where nobody knows. */
+/** `mcp.config.ts:12`; empty if unknown. */
 export function formatPlace({ file, line }: Place): string {
   if (file === undefined) return ''
   return line === undefined ? shortName(file) : `${shortName(file)}:${line}`
 }
 
-/** A file's path as seen from a folder, by default that of the process, if it is inside there. */
+/** The relative path of a file inside a folder (default: the working directory), else its absolute path. */
 export function shortName(file: string, folder = process.cwd()): string {
   const short = relative(folder, file)
   return short === '' || short.startsWith('..') ? file : short
@@ -90,7 +84,7 @@ export function assertNoProblems(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(problems)
 }
 
-/** Those of one file together, in the order of its lines; what has no line comes last of its file. */
+/** Sorts by file and line. */
 export function inFileOrder<Some extends Place>(problems: readonly Some[]): Some[] {
   const files = [...new Set(problems.map(({ file }) => file))]
   const fileOf = ({ file }: Some) => files.indexOf(file)
@@ -98,19 +92,17 @@ export function inFileOrder<Some extends Place>(problems: readonly Some[]): Some
   return [...problems].sort((one, other) => fileOf(one) - fileOf(other) || lineOf(one) - lineOf(other) || 0)
 }
 
-/** Takes what is wrong from whoever finds it, until it is told. */
 export interface Problems {
   add(problems: readonly Told[]): void
-  /** Logs what does not stop the start. */
   warn(mistake: Mistake): void
   /** A warning is logged at once. An error that comes after the last `assertNone` is thrown. */
   readonly report: Report
-  /** What `part` gives. A StartError that it throws is taken, and the answer is undefined. */
+  /** The result of `part`; undefined if it throws a StartError, which is collected. */
   attempt<Value>(part: () => Value | Promise<Value>): Promise<Value | undefined>
   /** Runs `part`, which comes after the last `assertNone`: a StartError that it throws gets its file and line. */
   placed(part: () => void | Promise<void>): Promise<void>
   readonly count: () => number
-  /** Throws a ConfigError that says everything, if there is anything. `last`: nothing is collected any more. */
+  /** Throws a ConfigError with all problems, if any. After `last`, nothing is collected. */
   assertNone(last?: 'last'): void
 }
 
@@ -118,7 +110,7 @@ export function createProblems(
   placeOf: (written: Written) => Place & { path?: string },
   log: Pick<Logger, 'warn'>,
 ): Problems {
-  // A module that two toolsets name is wrong once.
+  // Two toolsets can name the same module.
   const found = new Map<string, Told>()
   let isOver = false
 

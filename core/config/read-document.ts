@@ -1,5 +1,5 @@
-// Reads a JSON or YAML config, and knows where each of its keys stands.
-// For load-config.ts; the text of what is wrong never quotes the file, which may hold secrets.
+// Reads a JSON or YAML config, and locates its keys.
+// Error texts never quote the file, which can contain secrets.
 import { createRequire } from 'node:module'
 import type { Node as JsonNode, ParseError } from 'jsonc-parser'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
@@ -27,25 +27,6 @@ interface ReadDocument {
   readonly locate: Locate
 }
 
-/** Error texts by the error codes of jsonc-parser. */
-const JSON_FAULTS: Readonly<Record<string, string>> = {
-  InvalidSymbol: 'text outside double quotes',
-  InvalidNumberFormat: 'a malformed number',
-  PropertyNameExpected: 'expected a key in double quotes',
-  ValueExpected: 'expected a value',
-  ColonExpected: "expected ':'",
-  CommaExpected: "expected ','",
-  CloseBraceExpected: "expected ',' or '}'",
-  CloseBracketExpected: "expected ',' or ']'",
-  EndOfFileExpected: 'expected the end of the file',
-  InvalidCommentToken: 'JSON has no comments',
-  UnexpectedEndOfString: 'a string without its closing quote',
-  UnexpectedEndOfNumber: 'a malformed number',
-  InvalidUnicode: 'a malformed \\u escape',
-  InvalidEscapeCharacter: 'an unknown escape character',
-  InvalidCharacter: 'a control character in a string',
-}
-
 /** Strict JSON; duplicate keys are refused. Throws a DocumentFault. */
 export function readJson(source: string): ReadDocument {
   const { parseTree, printParseErrorCode } = loadJsonc()
@@ -58,8 +39,9 @@ export function readJson(source: string): ReadDocument {
     const errors: ParseError[] = []
     parseTree(text, errors, { disallowComments: true })
     const [fault] = errors
-    const found = fault && JSON_FAULTS[printParseErrorCode(fault.error)]
-    throw new DocumentFault(`not valid JSON: ${found ?? errorText(error)}`, fault && lineAt(fault.offset))
+    // Such as `comma expected`, of `CommaExpected`. The text of JSON.parse can quote secrets.
+    const found = fault && printParseErrorCode(fault.error).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+    throw new DocumentFault(`not valid JSON:${found ?? ` ${errorText(error)}`}`, fault && lineAt(fault.offset))
   }
   const root = parseTree(text)
   const objects = new Map<JsonNode, ReadonlyMap<string, JsonNode>>()

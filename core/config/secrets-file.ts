@@ -1,5 +1,4 @@
-// The file of the config's `secrets: { file }`: one secret a line. It is read and checked here, and made where it is to be.
-// For given-secrets.ts, which loads it where a config names one. No secret is ever in an error or in the log.
+// The file of `secrets: { file }`, one secret a line: reads, checks and creates it. Errors and logs never contain a secret.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
 import { access, type FileHandle, link, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
@@ -10,23 +9,18 @@ import { MIN_SECRET_LENGTH, publicKeyIn } from '../kernel/secrets.ts'
 /** Bytes: a thousand secrets, and nothing that is read without end. */
 const MAX_SIZE = 65_536
 const MAKE_ONE = 'make one with: openssl rand -base64 32'
-/**
- * Everybody may read it or write it, or its group may write it. That a group reads it is how Kubernetes (`fsGroup`) and
- * systemd give files to whoever is not root.
- */
+/** Kubernetes (`fsGroup`) and systemd give files to users other than root by a group that can read. */
 const TOO_OPEN = 0o027
 
-/** What is wrong with the file, and what to do. */
 export class SecretsFault extends Error {}
 
-/** Takes what is to be told, and does not stop the start. */
 type Warn = (text: string) => void
 
 const stop = (text: string, cause?: unknown) => new SecretsFault(text, { cause })
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-/** The file, to be read; undefined where there is none. A pipe that nobody writes to must not hold up the start. */
+/** Undefined if there is no file. Non-blocking, because opening a pipe without a writer would hang. */
 async function openFile(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -66,7 +60,6 @@ async function warnOfOpenFolder(folder: string, warn: Warn): Promise<void> {
   )
 }
 
-/** What is wrong with one line; undefined: nothing. */
 function faultOf(line: string): string | undefined {
   if ([...line].some(character => character < ' ' || character === '\u007f' || character === '\ufffd')) {
     return `is no text; ${MAKE_ONE}`
@@ -76,7 +69,6 @@ function faultOf(line: string): string | undefined {
   return key && `is ${key}, which others may have; ${MAKE_ONE}`
 }
 
-/** Throws a SecretsFault that names the first line that is no secret. */
 function linesOf(path: string, text: string): string[] {
   const key = publicKeyIn(text)
   if (key !== undefined) throw stop(`${path} has ${key}, which others may have; ${MAKE_ONE}`)
@@ -92,10 +84,7 @@ function linesOf(path: string, text: string): string[] {
   throw stop(`${path} is empty; put a secret into it (openssl rand -base64 32), or delete it, and a start makes one`)
 }
 
-/**
- * Its secrets, in their order; undefined where there is no file. Throws a SecretsFault for a file that has none, or something
- * else; warns of one that others may read.
- */
+/** The secrets in their order; undefined if there is no file. Throws a SecretsFault for an invalid file. */
 export async function readSecrets(path: string, warn: Warn): Promise<string[] | undefined> {
   const file = await openFile(path)
   if (!file) return undefined
@@ -111,19 +100,18 @@ const unwritable = (path: string, cause: unknown) => {
   return stop(`${path} is not there, and cannot be made (${errorText(cause)}); ${fix}`, cause)
 }
 
-/** Throws a SecretsFault where the folder, or the one in which it is to be made, is not there to be written to. */
+/** Throws a SecretsFault if the file cannot be created. */
 export async function checkMakeable(path: string): Promise<void> {
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
   try {
-    // The dot fails for what is no folder.
     await access(`${folder}/.`, constants.W_OK)
   } catch (cause) {
     throw unwritable(path, cause)
   }
 }
 
-/** Writes it whole, and to the disk, under another name first; that a file is there already is seen as it gets its own. */
+/** Writes and syncs a temporary file, then links it. False if the file exists. */
 async function putInPlace(path: string, temporary: string): Promise<boolean> {
   const folder = dirname(path)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -147,7 +135,7 @@ async function putInPlace(path: string, temporary: string): Promise<boolean> {
   return true
 }
 
-/** Without it a power cut may take the name, and what was signed since. Not every system can. */
+/** A power failure could otherwise lose the file name. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(folder, constants.O_RDONLY)
@@ -158,10 +146,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/**
- * Makes the file with one secret, mode 0600, and its folder with 0700 where that is missing. False where another process
- * was first: its file stays. Throws a SecretsFault where it cannot be made.
- */
+/** Creates the file with one secret, mode 0600 (folder: 0700). False if another process created it. Throws a SecretsFault. */
 export async function makeSecrets(path: string): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}.tmp`
   try {

@@ -33,10 +33,8 @@ export function schemasBelow(schema: JsonSchema, key: string | number, root: obj
 }
 
 /**
- * The value with the defaults of its schema, at every depth; a key that is undefined counts as absent. An object that is
- * absent stays absent, unless its schema says `default: {}`: then it holds the defaults of its keys. Among alternatives
- * the only one for objects, or for lists, counts. Nothing that was given is changed: what lacks nothing is the very same
- * object as before.
+ * The value with the defaults of its schema, at every depth. An absent object stays absent, unless its schema has
+ * `default: {}`. Unchanged objects are returned as they are; the given value is not modified.
  */
 export const fillDefaults = (value: unknown, schema: object): unknown =>
   fill(value, followRef(schema as JsonSchema, schema), schema)
@@ -102,10 +100,7 @@ export function isSecretAt(schema: object, path: Path): boolean {
   return reached.some(({ writeOnly }) => writeOnly === true)
 }
 
-/**
- * The value, its secrets without the line break that a file ends with and nobody meant. What holds none is the very same
- * object as before.
- */
+/** The value with secrets without trailing line breaks. Returns the same object if nothing changes. */
 export function trimSecrets<Value>(value: Value, schema: object): Value
 export function trimSecrets(value: unknown, schema: object): unknown {
   if (!namesSecrets(schema)) return value

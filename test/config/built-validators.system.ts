@@ -2,13 +2,12 @@
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
-import { metaValidatorsText, ownSchemas, paramValidatorsText, validatorsText } from '../../build/write-validators.ts'
+import { metaValidatorsText, ownSchemas, validatorsText } from '../../build/write-validators.ts'
 import { explainProblems } from '../../core/config/explain-problems.ts'
 import { createAjv, schemaKey } from '../../core/config/validate-value.ts'
 import type { JsonSchema } from '../../core/index.ts'
-import { PARAM_OPTIONS, PARAM_SCHEMAS } from '../../core/mcp/methods/params.ts'
 import { DIALECTS, LENIENT } from '../../core/mcp/schema/ajv.ts'
 import { startProgram } from '../cli/run-cli.ts'
 import { compiledFile, compiledUrl } from '../support/compiled.ts'
@@ -38,17 +37,15 @@ function* attempts(schema: JsonSchema): Generator<unknown> {
 describe('Prebuilt validators', () => {
   after(removeFolders)
   let built: Readonly<Record<string, ValidateFunction>> = {}
-  let builtParams: Readonly<Record<string, ValidateFunction>> = {}
   let builtMeta: Readonly<Record<string, ValidateFunction>> = {}
 
   before(async () => {
     const own = validatorsText(ownSchemas())
-    const texts = { 'built.js': own, 'meta.js': metaValidatorsText(), 'params.js': paramValidatorsText() }
+    const texts = { 'built.js': own, 'meta.js': metaValidatorsText() }
     const folder = await makeFolder(texts)
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     built = (await import(pathToFileURL(join(folder, 'built.js')).href)).BUILT_VALIDATORS
     builtMeta = (await import(pathToFileURL(join(folder, 'meta.js')).href)).BUILT_META_VALIDATORS
-    builtParams = (await import(pathToFileURL(join(folder, 'params.js')).href)).BUILT_PARAM_VALIDATORS
   })
 
   it('match ajv-compiled validators for every host schema', () => {
@@ -69,23 +66,6 @@ describe('Prebuilt validators', () => {
     }
     expect(refused).to.be.greaterThan(1_000)
     expect(tried - refused).to.be.greaterThan(100)
-  })
-
-  it('match ajv-compiled validators for the params of every host method', () => {
-    let refused = 0
-    for (const [name, schema] of Object.entries(PARAM_SCHEMAS)) {
-      const compiled = new Ajv2020(PARAM_OPTIONS).compile(schema)
-      for (const value of [
-        ...attempts(schema),
-        { ref: { type: 'ref/prompt', name: 'x' }, argument: { name: 'x', value: '' } },
-      ]) {
-        const answers = [builtParams[name], compiled].map(one => ({ fits: one?.(value), errors: one?.errors }))
-        expect(answers[0]).to.deep.equal(answers[1])
-        if (answers[0]?.fits === false) refused += 1
-      }
-    }
-    expect(Object.keys(builtParams)).to.deep.equal(Object.keys(PARAM_SCHEMAS))
-    expect(refused).to.be.greaterThan(100)
   })
 
   it('reject the same schemas as the compiled meta-schema, with the same errors', () => {

@@ -162,8 +162,8 @@ describe('loadConfig', () => {
     })
 
     const faults: [string, string, RegExp][] = [
-      ['mcp.config.json', '{\n  "a": 1\n  "b": 2\n}', /^mcp\.config\.json:3: not valid JSON: expected ','$/],
-      ['mcp.config.json', '{\n  "a": [1,\n ]}', /:3: not valid JSON: expected a value$/],
+      ['mcp.config.json', '{\n  "a": 1\n  "b": 2\n}', /^mcp\.config\.json:3: not valid JSON: comma expected$/],
+      ['mcp.config.json', '{\n  "a": [1,\n ]}', /:3: not valid JSON: value expected$/],
       ['mcp.config.json', '{}\n{}', /:2.*JSON/],
       ['mcp.config.yaml', 'a: 1\nb: [1\nc: 2', /^mcp\.config\.yaml:3: not valid YAML: Flow sequence/],
       ['mcp.config.yaml', 'a: 1\nb: !vault x', /:2: not valid YAML: Unresolved tag: !vault$/],
