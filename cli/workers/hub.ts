@@ -3,7 +3,15 @@
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/create-host.ts'
 import { createMemoryCount, MOST_CALLERS } from '../../plugins/rate-limit/memory-counts.ts'
-import { type Counted, type FromHub, isFromWorker, type PrimaryMessage, type ToCount, type ToHub } from './message.ts'
+import {
+  type Counted,
+  type FromHub,
+  FULL,
+  isFromWorker,
+  type PrimaryMessage,
+  type ToCount,
+  type ToHub,
+} from './message.ts'
 
 export interface HubBounds {
   /** Broadcasts that are kept for late workers. Default 10,000. */
@@ -53,9 +61,6 @@ function createCounts(log?: Logger): (...one: ToCount) => Counted {
     return { used, left: Math.max(0, until - performance.now()) }
   }
 }
-
-/** In place of true or false: the receiver has not read what it was sent before. */
-export const FULL = 'full'
 
 /** Limited space of several shares: each can take as much as it leaves free, so that none takes all. */
 class Room {

@@ -29,6 +29,9 @@ export type FromHub =
   | { readonly from: 'received'; readonly node: string; readonly text: string }
   | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
 
+/** In place of true or false: the receiver has not read what it was sent before. */
+export const FULL = 'full'
+
 /** What a worker serves, once it listens. `file` is the config. */
 export interface Serving {
   readonly url: string

@@ -1,8 +1,15 @@
 // A worker's connection to the other workers of its host, through the hub in the primary.
 import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
-import { FULL } from './hub.ts'
-import { type Counted, type FromHub, isFromPrimary, type ToCount, type ToHub, type WorkerMessage } from './message.ts'
+import {
+  type Counted,
+  type FromHub,
+  FULL,
+  isFromPrimary,
+  type ToCount,
+  type ToHub,
+  type WorkerMessage,
+} from './message.ts'
 
 /** How long the hub may take to answer, milliseconds. */
 const ANSWER_TIME = 5_000

@@ -1,4 +1,4 @@
-// Several processes that serve one config behind one address: what each of them would keep to itself stops the start.
+// Startup checks for several processes or nodes that serve one config: sessions, changes and keys must be shared.
 
 import { type Report, StartError } from '../http/errors.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
@@ -10,40 +10,34 @@ import type { SessionStore } from './session-store.ts'
 type SharedSlot = (typeof SESSION_SLOTS)[number]
 
 export interface SharedParts {
-  /** How many processes serve the config. */
+  /** Number of processes that serve the config. */
   readonly processes: number
-  /** With the revisions that their transports serve. */
   readonly routes: readonly CompiledRoute[]
-  /** Whether a plugin provides, on a route, what is otherwise kept in this process. */
+  /** Whether a plugin fills the slot on a route. */
   readonly isFilled: (slot: SharedSlot, route: Route) => boolean
-  /** Whether changes and messages get to the other processes where no plugin carries them. */
+  /** Whether changes and messages reach the other processes without a plugin. */
   readonly isCarried: boolean
-  /** For whom the sessions of a route are kept: as `SessionStore.shared`. */
   readonly sharedOn: (route: Route) => SessionStore['shared']
-  /** True where the keys that sign and seal were made by this process, for itself. */
+  /** True if the keys are temporary ones of this process. */
   readonly ownKeys: boolean
   /** The plugins that provide these slots. */
   readonly suggest: SuggestPlugin
   readonly report: Report
 }
 
-/** What sessions take: their records, the events of their streams, word of what changed, and a way to each other. */
 const SESSION_SLOTS = ['sessionStore', 'eventStore', 'changeBus', 'peers'] as const
 
 /** Whether clients of this route get sessions. */
 export const keepsSessions = ({ stateless, revisions }: CompiledRoute) =>
   !stateless && revisions.some(isHandshakeRevision)
 
-/** Whether nobody else can serve the sessions of this store while this process ends. */
+/** Whether no other process can serve the sessions while this one closes. */
 export const isServedHereAlone = ({ shared }: SessionStore, processes: number) =>
   !shared || (shared === 'host' && processes === 1)
 
-/** A stateless route that serves subscriptions/listen all the same. */
-const listensOnly = ({ stateless, listen }: CompiledRoute) => stateless && listen
-
 const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-/** What goes between the processes by itself, where something carries it. */
+/** Slots that the primary process provides. */
 const CARRIED: readonly SharedSlot[] = ['changeBus', 'peers']
 
 function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): string[] {
@@ -61,7 +55,7 @@ function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): 
 
 function listenProblem({ routes, isFilled, isCarried, suggest }: SharedParts): string[] {
   if (isCarried) return []
-  const listening = routes.filter(route => listensOnly(route) && !isFilled('changeBus', route))
+  const listening = routes.filter(route => route.stateless && route.listen && !isFilled('changeBus', route))
   if (listening.length === 0) return []
   return [
     `the changes that subscriptions/listen on ${names(listening)} tells of: remove \`listen: true\`, or switch on ` +
@@ -73,16 +67,12 @@ const MAKE_SECRET =
   'make a secret with `openssl rand -base64 32` and put it into the environment as MCP_HOST_SECRETS, or into the ' +
   "config's `secrets`, or into a file that it names, the same on every machine: `secrets: { file: './state/secrets' }`"
 
-/** What is logged of one process that has none. */
 export const NO_SECRETS =
   'no `secrets` in the config and no MCP_HOST_SECRETS: keys were made for this process alone, so the session ids that it ' +
   'signs and the requestState that it seals hold on no other node and not after a restart; ' +
   "`secrets: { file: './state/secrets' }` keeps them on this machine"
 
-const keyProblem = ({ ownKeys }: SharedParts): string[] =>
-  ownKeys ? [`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`] : []
-
-/** Sessions that every node may serve take a way to the other nodes, and ids that those can read. */
+/** Sessions of a shared store need peers and common keys. */
 function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: SharedParts): void {
   for (const route of routes.filter(keepsSessions)) {
     const shared = sharedOn(route)
@@ -97,11 +87,11 @@ function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: S
   }
 }
 
-/** Reports all of it, with the ways out. One process whose stores are its own shares nothing. */
 export function checkSharing(parts: SharedParts): void {
   checkShared(parts)
   if (parts.processes <= 1) return
-  const problems = [...sessionProblem(parts), ...listenProblem(parts), ...keyProblem(parts)]
+  const problems = [...sessionProblem(parts), ...listenProblem(parts)]
+  if (parts.ownKeys) problems.push(`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`)
   if (problems.length === 0) return
   const what = [`${parts.processes} processes are to serve this config, but each would keep to itself`, ...problems]
   parts.report(new StartError(what.join('\n- '), { exitCode: 2 }))

@@ -28,9 +28,7 @@ const OFFERED = BOTH_TYPES.flatMap(type => [type, `${type};charset=utf-8`])
 const remembered = new Map<string, ReadonlySet<string>>()
 const MAX_REMEMBERED = 200
 
-function acceptedTypes(accept: string): ReadonlySet<string> {
-  const known = remembered.get(accept)
-  if (known) return known
+function readAccept(accept: string): ReadonlySet<string> {
   const ranges = new Negotiator({ headers: { accept } }).mediaTypes(OFFERED)
   const types = new Set(ranges.map(type => type.split(';')[0] ?? ''))
   if (remembered.size < MAX_REMEMBERED && accept.length < 200) remembered.set(accept, types)
@@ -40,8 +38,9 @@ function acceptedTypes(accept: string): ReadonlySet<string> {
 function demandTypes(accept: string | undefined, needed: readonly string[]) {
   // Without the header any type is accepted (RFC 9110 section 12.5.1).
   if (accept === undefined) return
-  const types = acceptedTypes(accept)
-  if (!needed.every(type => types.has(type))) {
+  const types = remembered.get(accept) ?? readAccept(accept)
+  for (const type of needed) {
+    if (types.has(type)) continue
     throw new HostError('notAcceptable', { detail: `Accept must allow ${needed.join(' and ')}` })
   }
 }
