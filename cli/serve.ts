@@ -1,5 +1,4 @@
-// What serving takes in any process, alone or one of several: a host that listens, and signals.
-
+// Serves a config in a process: the host, its signals, and uncaught errors.
 import { dirname } from 'node:path'
 import { describeThrown, type Host, hostOf, type Logger, type ProcessLog } from '../core/create-host.ts'
 import { readConfig } from './config.ts'

@@ -10,6 +10,7 @@ import { type ResolvedOptions, resolveOptions } from './resolve-options.ts'
 import { operationOf } from './scopes.ts'
 import { type AuthSession, createSession, type Platform } from './session.ts'
 import type { TokenContainer } from './token-cache.ts'
+import { createTracing } from './tracing.ts'
 
 /** Goes wherever a `fetch` goes, such as the `fetch` option of an MCP client's transport. */
 export type AuthFetch = typeof fetch & { readonly session: AuthSession }
@@ -130,10 +131,11 @@ export function createAuthFetchOn(platform: Platform, options: ClientOAuthOption
   const resolved = resolveOptions(options, platform.openRedirect !== undefined)
   const { origin } = new URL(resolved.serverUrl)
   const { session, engine, guarded } = createSession(resolved, platform)
+  const tracing = createTracing(resolved.openTelemetry)
   const authFetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = createReplayable(input, init)
     if (!request || !isOurs(origin, request)) return resolved.fetch(input, init)
-    return guarded(async () => createLoop(resolved, await engine(), request)())
+    return tracing.request(request, carrying => guarded(async () => createLoop(resolved, await engine(), carrying)()))
   }
   return Object.assign(authFetch, { session })
 }

@@ -171,6 +171,11 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_MS}`, MAX_MS),
   networkPolicy: object({ blockPrivateNetworks: truth, allowHosts: texts }),
   onEvent: call,
+  openTelemetry: {
+    what: "the module '@opentelemetry/api', all of it",
+    fits: value =>
+      isObject(value) && ['trace', 'context', 'propagation', 'SpanKind'].every(name => isObject(value[name])),
+  },
 }
 
 const wrong = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })

@@ -6,6 +6,7 @@ import type { FlowStore } from './flow-store.ts'
 import type { NetworkPolicy } from './net-policy.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { CryptoKey, JsonWebKey, Registration, TokenCache } from './token-cache.ts'
+import type { OpenTelemetryApi } from './tracing.ts'
 
 /** What an authorization server sends back through the browser (RFC 6749 §4.1.2, RFC 9207). */
 export interface AuthorizationResponse {
@@ -212,4 +213,6 @@ export interface ClientOAuthOptions {
   readonly loginTimeoutMs?: number
   readonly networkPolicy?: NetworkPolicy
   readonly onEvent?: (event: AuthEvent) => void
+  /** `import * as api from '@opentelemetry/api'`: requests and the steps of a login become spans. Default: none. */
+  readonly openTelemetry?: OpenTelemetryApi
 }

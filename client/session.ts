@@ -17,6 +17,7 @@ import { printableUrl } from './text.ts'
 import type { TokenContainer } from './token-cache.ts'
 import { revokeToken } from './token-endpoint.ts'
 import { createCacheKey, expiresAt, isExpired } from './token-store.ts'
+import { createTracing } from './tracing.ts'
 
 /** What is known about the tokens, without them. */
 export interface SessionStatus {
@@ -89,7 +90,7 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
 
   async function build() {
     const key = await createCacheKey(options)
-    const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
+    const http = createTracing(options.openTelemetry).http(createOAuthHttp({ fetch: options.fetch, policy, secrets }))
     const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now, openRedirect }
     const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
     return { ctx, engine: createEngine(ctx, { key, label }), key }

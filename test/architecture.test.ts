@@ -135,7 +135,7 @@ describe('Rules of the architecture test', () => {
   for (const [file, next] of [
     ['core/kernel/order.ts', 'core/mcp/call.ts'],
     ['core/mcp/call.ts', 'core/sessions/session.ts'],
-    ['core/access/access.ts', 'core/config/units.ts'],
+    ['core/access/authorize.ts', 'core/config/units.ts'],
     ['core/mcp/view.ts', 'core/host.ts'],
     ['core/http/sse.ts', 'core/kernel/log.ts'],
     ['core/host.ts', 'core/testing/test-host.ts'],

@@ -1,6 +1,4 @@
-// Limits what `call` and `list` read from a server (the size of a message and of all pages of a list), and fails at once if a
-// response ends without an answer.
-
+// Limits what `call` and `list` read from a server, and repairs invalid entries of lists and results.
 import type { CallToolResult, Client, Transport } from '@modelcontextprotocol/client'
 import { isObject, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'

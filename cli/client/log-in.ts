@@ -1,5 +1,4 @@
-// Logs a person or a program in to one server, and says what happens meanwhile.
-
+// Logs in to one server: gets the answer of the browser, and checks that an MCP server takes the token.
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import { readBody, tellUnreached } from '../../client/http.ts'

@@ -1,6 +1,4 @@
-// What a person said when they logged in, such as the client id, so that later verbs need not be told again. One small
-// file a login, beside the token files; there is nothing secret in it.
-
+// The stored options of logins, one file for each. They contain no secrets.
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { homedir } from 'node:os'

@@ -1,4 +1,4 @@
-// How a server is reached from here: through a proxy, and with headers that something in front of it wants.
+// How a server is reached: proxy, additional headers, and the request ids of its answers.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createProxyFetch } from '../../client/node/index.ts'

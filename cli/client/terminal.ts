@@ -1,4 +1,4 @@
-// The person at the terminal: lines for them go to stderr, so that stdout is for results alone; what they type is read.
+// Questions, progress and events for a person at the terminal, on stderr; and Ctrl-C.
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { AuthEvent } from '../../client/events.ts'

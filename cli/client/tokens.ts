@@ -1,4 +1,4 @@
-// `mcp-host status`: the logins of this machine, without their tokens.
+// `mcp-host status`, `mcp-host logout` and `mcp-host token`: the stored logins of this machine.
 import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'

@@ -1,6 +1,4 @@
-// The process of `mcp-host dev` that serves: the same host as `start`, which takes each edit while it runs. It is told what to
-// do by the process at the terminal, and ends with it.
-
+// The serving process of `mcp-host dev`, which reloads edits, and its messages to the process at the terminal.
 import { createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { printable } from '../../client/text.ts'

@@ -1,4 +1,4 @@
-// One HTTP request as the doctor sends it: any Host header, no redirect followed, an answer within ten seconds.
+// The HTTP requests and findings of the doctor: any Host header, no redirects, an answer within ten seconds.
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'

@@ -1,6 +1,4 @@
-// The way of a client from the address to a login, step by step, with the client's own code: what it says here is what
-// `createAuthFetch` does. Each fix names the option of the client or the key of the server's config.
-
+// The steps of a client from the URL to a login, with the code of `createAuthFetch`.
 import { parseChallenges, readCue } from '../../client/challenge.ts'
 import type { ClientContext } from '../../client/context.ts'
 import { discoverResource, discoverServer, type ResourceInfo } from '../../client/discovery.ts'

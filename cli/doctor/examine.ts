@@ -1,5 +1,4 @@
-// The doctor's round: one look after the other, each from outside, as a client would.
-
+// The doctor's checks of a running server, from outside.
 import { certificateFix } from '../../client/http.ts'
 import { isLoopback } from '../../core/auth.ts'
 import {

@@ -1,5 +1,4 @@
-// The files of a new server, by what was chosen.
-
+// The choices of `mcp-host init`, and the files of a new server or plugin.
 import { readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'

@@ -1,6 +1,4 @@
-// What the parts of a relay have in common: the server's address, how it is reached, where its messages go, and how long
-// is waited for it.
-
+// Sends messages of the relay to the server: retries, time limits, and errors for the client.
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import { MAX_TIMER, readBody, tellUnreached } from '../../client/http.ts'

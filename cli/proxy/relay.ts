@@ -1,6 +1,4 @@
-// Lines of a client to a remote server and back, until the client's input ends: what is on its way, what is refused here,
-// and in which order things go. It changes no message but lists of tools.
-
+// Relays lines between a client and a remote server until the input ends. Changes only lists of tools.
 import type { Readable, Writable } from 'node:stream'
 import { matchesGlob } from '../../core/mcp/glob.ts'
 import { isObject } from '../../core/mcp/is-object.ts'

@@ -1,5 +1,4 @@
-// A session of a revision with a handshake: what the client said to open it, so that it can be opened again where the server
-// has lost it, and what has to be said again then.
+// A session of a protocol version with `initialize`: its streams, and how it is opened again after the server lost it.
 import { isObject } from '../../core/mcp/is-object.ts'
 import { readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'

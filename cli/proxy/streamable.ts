@@ -1,5 +1,4 @@
-// A server over Streamable HTTP: a POST for each line of the client; sessions where the revision has them, and requests that
-// name their own revision one by one.
+// Streamable HTTP: a POST for each line of the client, with and without sessions; falls back to HTTP+SSE.
 import { isObject } from '../../core/mcp/is-object.ts'
 import { readEvents } from './event-stream.ts'
 import { ownHeaders, POST_HEADERS, type ToolHeaders } from './headers.ts'

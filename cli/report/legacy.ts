@@ -1,9 +1,9 @@
-// Who still uses what of the old protocol: kept for each client name and version with each revision, and for each feature.
+// Which clients use which old features of the protocol, and what an operator can switch off.
 import { MODERN_REVISION, REVISIONS, rulesOf } from '../../core/mcp/revisions.ts'
 import { isoTime } from '../text.ts'
+import type { ClientRow, FeatureRow, Legacy, Use, Verdict } from './counts.ts'
 import { createDistinct, createRanking, type Distinct } from './counts.ts'
 import type { LoggedRequest } from './log-lines.ts'
-import type { ClientRow, FeatureRow, Legacy, Use, Verdict } from './report.ts'
 
 type Asked = Pick<LoggedRequest, 'method' | 'revision' | 'transport' | 'session' | 'asked' | 'audited'>
 

@@ -1,4 +1,4 @@
-// Lines of a log, one after the other, whatever its size: as text or compressed by gzip, as rotated logs are.
+// Reads the lines of access logs and audits, also compressed by gzip. Each field is checked, cut and made printable.
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { printable } from '../../client/text.ts'

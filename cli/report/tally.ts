@@ -1,9 +1,9 @@
 // Counts the lines of logs, in a room that does not grow with them, and makes the report of them.
 import { isoTime } from '../text.ts'
+import type { CauseRow, Report, ToolRow } from './counts.ts'
 import { createDigest, createDistinct, createRanking, type Digest, type Ranked } from './counts.ts'
 import { createLegacyTally } from './legacy.ts'
 import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './log-lines.ts'
-import type { CauseRow, Report, ToolRow } from './report.ts'
 
 const MOST_TOOLS = 500
 const MOST_CAUSES = 500

@@ -1,8 +1,7 @@
 // The report for people: tables as wide as the terminal, most important first, and in the end what may be switched off.
 import { type Cell, tableLines } from '../text.ts'
-import type { Count } from './counts.ts'
+import type { ClientRow, Count, LineCounts, Report, ToolRow, Use } from './counts.ts'
 import { minuteOf } from './legacy.ts'
-import type { ClientRow, LineCounts, Report, ToolRow, Use } from './report.ts'
 
 const indent = (lines: readonly string[]) => lines.map(line => `  ${line}`)
 

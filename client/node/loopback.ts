@@ -26,58 +26,40 @@ const HEADERS = {
   connection: 'close',
 }
 
-export interface Page {
-  readonly status: number
-  readonly title: string
-  readonly text: string
-}
+type Page = readonly [status: number, title: string, text: string]
 
-export const RECEIVED: Page = {
-  status: 200,
-  title: 'You are logged in',
-  text: 'You can close this window and go back to the program that opened it.',
-}
-
+const RECEIVED: Page = [
+  200,
+  'You are logged in',
+  'You can close this window and go back to the program that opened it.',
+]
 // It says no more: the server's words are shown only after the program has checked whose they are.
-export const REFUSED: Page = {
-  status: 200,
-  title: 'You are not logged in',
-  text: 'The login ended without permission. The program that opened this window says why; you can close it.',
-}
+const REFUSED: Page = [
+  200,
+  'You are not logged in',
+  'The login ended without permission. The program that opened this window says why; you can close it.',
+]
+const UNEXPECTED: Page = [
+  400,
+  'Nobody waits for this login',
+  'It may be over already, or have been started elsewhere. Start it again from the program.',
+]
+const NOT_FOUND: Page = [404, 'Not found', 'There is nothing at this address.']
+const GET_ONLY: Page = [405, 'Method not allowed', 'This address answers GET alone.']
+const OTHER_HOST: Page = [421, 'Another address', 'This request was meant for another host.']
 
-export const UNEXPECTED: Page = {
-  status: 400,
-  title: 'Nobody waits for this login',
-  text: 'It may be over already, or have been started elsewhere. Start it again from the program.',
-}
-
-export const NOT_FOUND: Page = { status: 404, title: 'Not found', text: 'There is nothing at this address.' }
-
-export const GET_ONLY: Page = { status: 405, title: 'Method not allowed', text: 'This address answers GET alone.' }
-
-export const OTHER_HOST: Page = {
-  status: 421,
-  title: 'Another address',
-  text: 'This request was meant for another host.',
-}
-
-export function sendPage(response: ServerResponse, page: Page): void {
-  if (page.status === 405) response.setHeader('allow', 'GET')
-  response.writeHead(page.status, HEADERS)
+function sendPage(response: ServerResponse, [status, title, text]: Page): void {
+  if (status === 405) response.setHeader('allow', 'GET')
+  response.writeHead(status, HEADERS)
   response.end(
     `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
-      `<title>${page.title}</title><style>${STYLE}</style><h1>${page.title}</h1><p>${page.text}</p></html>`,
+      `<title>${title}</title><style>${STYLE}</style><h1>${title}</h1><p>${text}</p></html>`,
   )
 }
 
 export type LoopbackHost = 'localhost' | '127.0.0.1' | '::1'
 
-export interface LoopbackListener {
-  readonly port: number
-  keepProcess(keep: boolean): void
-  /** Takes no more connections, lets the answers in `unfinished` reach the browser, and ends what is left. */
-  close(unfinished: Iterable<Promise<void>>): Promise<void>
-}
+export type LoopbackListener = ReturnType<typeof listenerOf>
 
 const PORT_ATTEMPTS = 10
 
@@ -107,13 +89,14 @@ export async function listenOnLoopback(
   }
 }
 
-function listenerOf(servers: readonly Server[], port: number): LoopbackListener {
+function listenerOf(servers: readonly Server[], port: number) {
   return {
     port,
-    keepProcess(keep) {
+    keepProcess(keep: boolean): void {
       for (const server of servers) keep ? server.ref() : server.unref()
     },
-    async close(unfinished) {
+    /** Stops listening, waits for the responses in `unfinished`, and closes all connections. */
+    async close(unfinished: Iterable<Promise<void>>): Promise<void> {
       const ended = Promise.all(servers.map(closed))
       await Promise.all(unfinished)
       for (const server of servers) server.closeAllConnections()

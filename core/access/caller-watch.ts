@@ -6,16 +6,11 @@ import type { AdmitCaller } from '../mcp/call.ts'
 /** Maximum timer delay, milliseconds. A stream whose token lives longer ends after it, and the client reconnects. */
 const MAX_DELAY = 2 ** 31 - 1
 
-export type WatchedCaller = Parameters<AdmitCaller>[0]
+type WatchedCaller = Parameters<AdmitCaller>[0]
 
-export interface CallerWatch {
-  /** Calls `end` once, when the caller's token expires or a reload denies the caller the route. Returns a function that stops the watch. */
-  watchCaller(caller: WatchedCaller, end: () => void): () => void
-  /** Ends the streams of callers that can no longer enter their route. */
-  recheckCallers(): void
-}
+export type CallerWatch = ReturnType<typeof createCallerWatch>
 
-export function createCallerWatch(admit: AdmitCaller, clock: Clock): CallerWatch {
+export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
   const watched = new Map<object, { readonly caller: WatchedCaller; readonly end: () => void }>()
 
   function timerOf({ expiresAt }: Pick<User, 'expiresAt'>, end: () => void) {
@@ -33,7 +28,8 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock): CallerWatch
   }
 
   return {
-    watchCaller(caller, end) {
+    /** Calls `end` once, when the token expires or a reload denies the route. Returns a function that stops the watch. */
+    watchCaller(caller: WatchedCaller, end: () => void): () => void {
       const key = {}
       const endOnce = () => {
         stop()
@@ -48,6 +44,7 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock): CallerWatch
       }
       return stop
     },
+    /** Ends the streams of callers that can no longer enter their route. */
     recheckCallers() {
       for (const { caller, end } of [...watched.values()]) if (!canEnter(caller)) end()
     },

@@ -42,7 +42,7 @@ export interface InspectedAddress {
   refusal(denial: Denial, user: User | undefined): HostError
 }
 
-export interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes'> {
+interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes'> {
   readonly notes: Pick<KernelNotes, 'middleware'>
   readonly author: Pick<AuthorNotes, 'explained' | 'unlisted'>
   readonly limits: Pick<ToolLimits, 'describe'>

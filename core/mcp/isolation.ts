@@ -1,5 +1,4 @@
 // The slot `isolation`: runs the handlers of tools with `isolate` outside of this process.
-
 import type { CallUsage } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CallContext, ToolDefinition } from './define.ts'

@@ -41,7 +41,7 @@ export const plainSigner: Signer = {
   sign: text => createHash('sha256').update(text).digest('hex'),
 }
 
-export interface SealedLine {
+interface SealedLine {
   readonly text: string
   readonly head: Head
 }

@@ -4,17 +4,66 @@ import {
   type CallRecord,
   definePlugin,
   HostError,
+  isObject,
+  nearest,
   type PluginHost,
   type Services,
   StartError,
 } from '../../core/index.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
-import { lintArguments } from './lint-arguments.ts'
-import type { OpenTrail } from './open-trail.ts'
+
 import { type AuditOptions, type FilledAuditOptions, OPTIONS } from './options.ts'
+import type { Trail } from './trail.ts'
 import { trailOf } from './trail-of.ts'
 
 export type { AuditOptions } from './options.ts'
+
+type Item = ReturnType<Services['itemsOf']>[number]
+type Tool = Extract<Item, { kind: 'tools' }>
+
+/** With these keywords `properties` does not list all arguments. */
+const ELSEWHERE = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
+
+/** Undefined if unknown. */
+function argumentsOf({ wire }: Tool): readonly string[] | undefined {
+  const schema = wire['inputSchema']
+  if (!isObject(schema) || ELSEWHERE.some(keyword => keyword in schema)) return undefined
+  const { properties, additionalProperties } = schema
+  if (isObject(properties)) return Object.keys(properties)
+  return additionalProperties === false ? [] : undefined
+}
+
+function lintArguments(
+  listed: ReadonlyMap<string, readonly string[]>,
+  host: Pick<PluginHost, 'at' | 'routes' | 'report'>,
+  services: Services,
+): void {
+  const tools = host.routes
+    .flatMap(route => services.reachableItemsOf(route))
+    .flatMap(item => (item.kind === 'tools' ? item : []))
+  const warn = (what: string, at: readonly string[]) =>
+    host.report(new StartError(what, { at: [...host.at, 'arguments', ...at] }), 'warning')
+  for (const [tool, names] of listed) {
+    const found = tools.filter(({ key }) => key === tool)
+    if (found.length === 0) {
+      const near = nearest(
+        tool,
+        tools.map(({ key }) => key),
+      )
+      warn(`no tool has this name that is defined at start: its arguments are not written${hintOf(near)}`, [tool])
+      continue
+    }
+    const taken = found.map(argumentsOf)
+    if (taken.includes(undefined)) continue
+    const known = taken.flatMap(one => one ?? [])
+    for (const name of names) {
+      if (known.includes(name)) continue
+      warn(`the tool has no argument "${name}": nothing is written${hintOf(nearest(name, known))}`, [tool])
+    }
+  }
+}
+
+const hintOf = (near: string | undefined) => (near === undefined ? '' : `; did you mean "${near}"?`)
 
 const NO_KEY =
   'the audit has no key, for there are no `secrets`: who can write its file can make a chain that verifies; put a secret into ' +
@@ -24,11 +73,11 @@ const NO_KEY =
 const turnedAway = new WeakSet<object>()
 
 /** Refuses calls while the audit cannot be written. */
-function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method: string) => boolean) {
+function refuseUnwritten(host: PluginHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {
   host.around((call, next) => {
-    const { failure } = trail
+    const failure = trail()?.failure
     if (failure === undefined || isLeftOut(call.method)) return next()
-    trail.countRefused()
+    trail()?.countRefused()
     const detail = 'what is called cannot be put on record at the moment; try again'
     const reason = `the audit: ${failure}`
     const error = new HostError('unavailable', { detail, headers: { 'Retry-After': '2' }, reason })
@@ -38,7 +87,10 @@ function refuseUnwritten(host: PluginHost, trail: OpenTrail, isLeftOut: (method:
   })
   const [, at = ''] = host.at
   const name = host.at[0] === 'plugins' ? host.name : `${host.name} ${at}`
-  host.ready(name, () => (trail.failure === undefined ? true : `the audit cannot be written: ${trail.failure}`))
+  host.ready(name, () => {
+    const failure = trail()?.failure
+    return failure === undefined || `the audit cannot be written: ${failure}`
+  })
 }
 
 /** Outcomes that are not written for methods in `leaveOut`. */
@@ -52,9 +104,9 @@ const isWritten = ({ call, outcome, http, session }: CallRecord, leftOut: Readon
 function setup(host: PluginHost, options: FilledAuditOptions) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
-  const { trail, refusals } = trailOf(host, options)
+  const { current, refusals } = trailOf(host, options)
   if (host.ownKeys) host.report(new StartError(NO_KEY, { at: host.at }), 'warning')
-  if (onFailure === 'refuse') refuseUnwritten(host, trail, method => leftOut.has(method))
+  if (onFailure === 'refuse') refuseUnwritten(host, current, method => leftOut.has(method))
   let services: Services | undefined
   const listed = new Map(Object.entries(options.arguments))
   host.serving(given => {
@@ -73,7 +125,7 @@ function setup(host: PluginHost, options: FilledAuditOptions) {
   }
   host.observe(record => {
     if (record.error && turnedAway.has(record.error)) return
-    if (isWritten(record, leftOut) && !refusals.count(record)) trail.push(entryOf(record, settings))
+    if (isWritten(record, leftOut) && !refusals.count(record)) current()?.push(entryOf(record, settings))
   })
 }
 

@@ -64,7 +64,6 @@ async function writeLines(
   return { lines, size, head: sealed[lines - 1]?.head ?? head, torn: done - size, failure }
 }
 
-/** `cause`: the error of the write. */
 class PartlyWritten extends Error {
   readonly lines: number
   constructor(lines: number, cause: unknown) {
@@ -171,7 +170,6 @@ export class TrailFile {
     else if (Date.now() - this.#openedAt >= rotateAfter) await this.#rotate('age')
   }
 
-  /** Notes the time of our last write. */
   async #noteTime(): Promise<void> {
     this.#changedAt = await this.#handle?.stat().then(
       ({ mtimeMs }) => mtimeMs,
@@ -188,7 +186,7 @@ export class TrailFile {
     )
   }
 
-  /** Lines that were there are not what they were, it may be: `verify` finds out which. */
+  /** Lines may have been changed; `verify` reports which. */
   async #tellChanged(how: 'edited' | 'replaced'): Promise<void> {
     if (this.#toldChanged) return
     const { path, log } = this.#settings
@@ -213,13 +211,13 @@ export class TrailFile {
     await this.#writeOpened('cut')
   }
 
-  /** After others moved the file: it may be a new one, or our own that is back. */
+  /** Another program moved the file: the path has a new one, or ours again. */
   async #reopen(): Promise<void> {
     const { path, log } = this.#settings
     const { seq, hash } = this.#head
     const before = this.#handle
     this.#changedAt = undefined
-    // The new file gets the whole line. If its beginning cannot be removed here, `verify` reports it.
+    // If the incomplete line cannot be removed here, `verify` reports it.
     if (before && this.#torn > 0) await this.#cutTorn(before).catch(() => undefined)
     await this.#settings.hold?.()
     const handle = await open(path, 'a+', MODE)
@@ -248,14 +246,14 @@ export class TrailFile {
     log.info({ file: path, seq, head: hash }, 'the file of the audit was moved; its chain goes on in a new one')
   }
 
-  /** Opens the file and takes over what it ends with; what is torn is cut off. */
+  /** Opens the file, and cuts off an incomplete end. */
   async #adopt(): Promise<void> {
     const { path, node } = this.#settings
     const { handle, tail, bornAt } = await openTail(path, MODE)
     const torn = 'empty' in tail ? tail.empty : tail.torn
     const size = 'last' in tail ? tail.size : 0
     if (torn.length > 0) {
-      // Before it is cut off: were we killed behind it, the log would have it all the same.
+      // Logged first, in case the process is killed after the cut.
       this.#heal(path, torn)
       await handle.truncate(size).catch(async (error: unknown) => {
         await handle.close()
@@ -276,16 +274,16 @@ export class TrailFile {
 
   async #begin(): Promise<void> {
     const { path } = this.#settings
-    // The one before was rotated away, and the process killed before there was a new one.
+    // The process was killed between rotation and the new file.
     const [last] = (await archivesOf(path)).slice(-1)
     const tail = last === undefined ? undefined : await readTailOf(last)
     if (last !== undefined && tail) this.#follow(last, tail)
-    // The archive is not changed; `verify` accepts its incomplete end for the `healed` line.
+    // The archive stays unchanged; `verify` accepts its end for the `healed` line.
     if (last !== undefined && tail && tail.torn.length > 0) this.#heal(last, tail.torn)
     await this.#writeOpened('start')
   }
 
-  /** Reports an incomplete line, and keeps its bytes for the `healed` line. */
+  /** Logs an incomplete line and keeps it for the `healed` line. */
   #heal(file: string, torn: Buffer): void {
     const { log } = this.#settings
     const text = shownTorn(torn)
@@ -305,7 +303,6 @@ export class TrailFile {
     log.error({ file: path, seq: last.seq, why, fix }, 'the last line of the audit does not verify; its chain goes on')
   }
 
-  /** What a killed process wrote of a line is no line, but it is kept. */
   async #writeHealed(): Promise<void> {
     const torn = this.#healing
     if (!torn) return
@@ -341,7 +338,6 @@ export class TrailFile {
     return this.#write([stampedFields(fields)])
   }
 
-  /** Resolves with how many lines were written: all of them. */
   async #write(entries: readonly string[]): Promise<number> {
     const handle = this.#handle
     if (!handle) throw new Error('the file of the audit is closed')

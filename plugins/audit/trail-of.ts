@@ -1,12 +1,14 @@
 // The audit trail of a plugin instance: one per file, with its metrics.
-import { resolve } from 'node:path'
-import { type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
-import { claimFile } from '../families/own-file/index.ts'
-import { type AnonymousRefusals, createAnonymousRefusals } from './anonymous-refusals.ts'
+
+import { dirname, resolve } from 'node:path'
+import { errorText, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
+import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
-import { OpenTrail } from './open-trail.ts'
+import { createAnonymousRefusals } from './entry.ts'
+import { type FileLock, lockFile, lockFirst } from './file-lock.ts'
+import { seatOf } from './files.ts'
 import type { FilledAuditOptions } from './options.ts'
-import type { TrailSettings } from './trail.ts'
+import { Trail, type TrailSettings } from './trail.ts'
 
 const LINES = { name: 'mcp_host_audit_lines_total', help: 'Lines of the audit that were written.' }
 const LOST = {
@@ -15,14 +17,15 @@ const LOST = {
 }
 const FAILING = { name: 'mcp_host_audit_failing', help: '1 while the audit cannot be written, else 0.' }
 
-/** Each client has a process of its own, and so has a host that serves the same config: there are 4 files for each of these. */
+/** Every client starts a process with the same config. */
 const STDIO_PROCESSES = 8
 
 const TRAILS = Symbol('the audits that are open')
 
 interface Opened {
-  readonly trail: OpenTrail
-  readonly refusals: AnonymousRefusals
+  /** Undefined before startup. */
+  readonly current: () => Trail | undefined
+  readonly refusals: ReturnType<typeof createAnonymousRefusals>
 }
 
 function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {
@@ -43,20 +46,43 @@ function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }:
 
 function open(host: PluginHost, path: string, options: FilledAuditOptions): Opened {
   const settings = settingsOf(host, path, options)
-  const trail = new OpenTrail(settings, host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes)
-  const refusals = createAnonymousRefusals(fields => trail.push(fields))
-  host.figures.gauge(FAILING, () => (trail.failure === undefined ? 0 : 1))
-  // Without a start it keeps nothing.
-  const isKept = host.purpose === 'serve' || host.purpose === 'stdio'
-  if (isKept) host.starting(() => trail.start())
-  host.closing(() => {
+  const processes = host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes
+  let trail: Trail | undefined
+  let lock: FileLock | undefined
+
+  async function claim() {
+    // A reload runs new processes next to the old ones.
+    const seats = Array.from({ length: 4 * processes }, (_, index) => seatOf(path, index + 1))
+    const taken = processes === 1 ? { file: path, lock: await lockFile(path) } : await lockFirst(seats)
+    lock = taken.lock
+    return { path: taken.file, hold: () => taken.lock.hold() }
+  }
+
+  async function start() {
+    const started = new Trail({ ...settings, claim })
+    try {
+      makeFolderOf(path)
+      await started.start()
+    } catch (cause) {
+      await lock?.release()
+      if (cause instanceof StartError) throw cause
+      const why = `the audit cannot be written in ${dirname(path)}: ${errorText(cause)}`
+      throw new StartError(`${why}; let this user write there, or give it another \`file\``, { cause })
+    }
+    trail = started
+  }
+
+  const refusals = createAnonymousRefusals(fields => trail?.push(fields))
+  host.figures.gauge(FAILING, () => (trail?.failure === undefined ? 0 : 1))
+  if (host.purpose === 'serve' || host.purpose === 'stdio') host.starting(start)
+  host.closing(async () => {
     refusals.close()
-    return trail.close()
+    await trail?.close()
+    await lock?.release()
   })
-  return { trail, refusals }
+  return { current: () => trail, refusals }
 }
 
-/** Instances of one file, such as those of several routes, have one writer. */
 export function trailOf(host: PluginHost, options: FilledAuditOptions): Opened {
   const { file, sync, headEvery, rotate } = options
   const path = resolve(host.directory, file)

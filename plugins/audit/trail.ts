@@ -1,27 +1,25 @@
-// The one writer of an audit: takes entries as they come, writes them in order a batch at a time while nobody waits, and says
-// what it does when it cannot: the host's log, readiness, and later a line of the audit itself.
+// The writer of an audit: queues entries, writes them in batches, and reports failures to the log, readiness and the audit.
 import { errorText } from '../../core/index.ts'
 import type { Appended, FileSettings } from './trail-file.ts'
 import { TrailFile } from './trail-file.ts'
 
 export interface TrailSettings extends FileSettings {
-  /** Takes the lock, before the file is opened; one of several processes has a file of its own. */
+  /** Takes the lock before the file is opened. */
   claim?(): Promise<Pick<FileSettings, 'path' | 'hold'>>
   readonly sync: 'always' | 'second' | 'never'
-  /** Milliseconds between two lines of the host's log with the newest hash. */
+  /** Milliseconds between two log lines with the newest hash. */
   readonly headEvery: number
-  /** Is told how many entries were written, or are lost. */
   count?(what: 'written' | 'lost', lines: number): void
 }
 
-/** Entries that are written together, and characters that may wait for a disk; past them entries are lost, and counted. */
+/** Entries of a batch, and characters that can be queued. Further entries are lost and counted. */
 const TOGETHER = 256
 const MOST_WAITING = 8 * 1024 * 1024
-/** Milliseconds until what failed is tried again. */
+/** Milliseconds. */
 const RETRY = 1_000
 const SECOND = 1_000
 
-/** What a disk says that is full or fails: it ends without a change of the config, so a start does not wait for its end. */
+/** Errors that end without a config change, so startup does not fail. */
 const OF_DISK: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EIO'])
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
@@ -47,12 +45,11 @@ export class Trail {
     this.#settings = settings
   }
 
-  /** Why lines cannot be written; undefined while they can. */
   get failure(): string | undefined {
     return this.#failure?.why ?? (this.#lost > 0 ? TOO_FAST : undefined)
   }
 
-  /** Rejects where the config or another process is at fault; what the disk does not take now is tried again as lines are. */
+  /** Rejects for errors of the config and for a locked file. Disk errors are retried. */
   async start(): Promise<void> {
     try {
       await this.#open()
@@ -78,10 +75,10 @@ export class Trail {
     this.#isOpen = true
   }
 
-  /** `fields`: a JSON object that has some. Returns at once. */
+  /** `fields`: a non-empty JSON object. Returns at once. */
   push(fields: string): void {
     const isFull = this.#waiting + fields.length > MOST_WAITING
-    // What is lost is lost in one piece, so that the line which counts it stands at its place.
+    // Losses are contiguous, so that one `gap` line is at the right place.
     if (isFull || (this.#failure && this.#lost > 0)) this.#lose()
     else if (this.#failure) this.#enqueue(fields)
     else {
@@ -91,12 +88,11 @@ export class Trail {
     }
   }
 
-  /** Counts a call that was turned away because it could not be written. */
   countRefused(): void {
     this.#refused++
   }
 
-  /** Writes what waits, with a last line; what cannot be written is lost, and the log says so. */
+  /** Writes the queue and a last line, and logs what is lost. */
   async close(): Promise<void> {
     for (const timer of [this.#telling, this.#retrying, this.#syncing]) clearTimeout(timer)
     await this.#writing
@@ -138,7 +134,7 @@ export class Trail {
   }
 
   async #write(): Promise<void> {
-    // What comes in one turn of the event loop is written together.
+    // One batch per turn of the event loop.
     await new Promise(setImmediate)
     while (this.#queue.length > 0) {
       const batch = this.#queue.slice(0, TOGETHER)
@@ -164,7 +160,7 @@ export class Trail {
     return this.#file?.append(batch) ?? { written: 0 }
   }
 
-  /** Brings what was written to the disk, as `sync` says; resolves with what is wrong. */
+  /** Syncs as configured; resolves with an error. */
   async #settle(): Promise<unknown> {
     const { sync } = this.#settings
     if (sync === 'never') return undefined
@@ -190,7 +186,7 @@ export class Trail {
   #fail(problem: unknown): void {
     const why = errorText(problem)
     const code = codeOf(problem)
-    // Another cause is told, too: that the disk has room again helps nobody who is not told of the lock.
+    // A different cause is logged too.
     if (!this.#failure || this.#failure.code !== code)
       this.#settings.log.error({ file: this.#path, problem: why }, 'the audit cannot be written')
     this.#failure = { since: this.#failure?.since ?? new Date().toISOString(), why, code }
@@ -199,13 +195,13 @@ export class Trail {
   }
 
   #retry(): void {
-    // With nothing that waits, an entry that says what happened is what is tried.
+    // With an empty queue, this entry is the attempt.
     if (this.#queue.length === 0) this.#enqueue(JSON.stringify({ time: new Date().toISOString(), event: 'retried' }))
     this.#writing ??= this.#write()
   }
 
   #succeed(): void {
-    // Where lines were lost to a rush alone, all that waited is written first: with `refuse` nothing else would end it.
+    // After an overload the whole queue is written first.
     if (!this.#failure && (this.#lost === 0 || this.#queue.length > 0)) return
     const since = this.#failure?.since
     const told = { file: this.#path, since, lost: this.#lost, refused: this.#refused }
@@ -214,7 +210,7 @@ export class Trail {
     this.#noteGap()
   }
 
-  /** Whoever keeps these lines elsewhere can tell whether lines were cut off the end. */
+  /** Copies of these log lines reveal lines that are cut off the end. */
   #tellHead(): void {
     if (!this.#file || !this.#isOpen) return
     const { seq, hash, chain } = this.#file.head

@@ -1,24 +1,22 @@
-// Whether the files of an audit are as they were written: follows each chain over its files, line by line, to the first
-// place that is not as it has to be. For `mcp-host audit verify`.
+// Verifies audit files for `mcp-host audit verify`: follows each chain over its files to the first invalid line.
 import { createHash } from 'node:crypto'
 import { type FileFacts, factsIn, NO_HASH, plainSigner, type ReadLine, readLine, type Signer } from './chain.ts'
 import { linesOf } from './files.ts'
 
 export interface Expectations {
   readonly signers: readonly Signer[]
-  /** Files without a key are believed though there are keys: they were written before there were any. */
+  /** Accepts unsigned files although there are keys. */
   readonly allowPlain: boolean
-  /** Hashes of lines that were there, as the host's log told them. */
+  /** Expected hashes, from the log of the host. */
   readonly heads: readonly string[]
 }
 
 export interface Broken {
   readonly file: string
-  /** From 1; undefined: the file as a whole. */
   readonly line?: number
-  /** What was found, and what was expected. */
+  /** Found and expected. */
   readonly what: string
-  /** Nothing wrong was found: there is no key to look with. */
+  /** Not verified, because the key is missing. */
   readonly isKeyMissing?: true
 }
 
@@ -30,13 +28,13 @@ export interface ChainReport {
   readonly lastSeq: number
   readonly firstTime: string
   readonly lastTime: string
-  /** How the files are signed: `hmac-sha256 with key 1a2b3c4d`. */
+  /** Such as `hmac-sha256 with key 1a2b3c4d`. */
   readonly signedBy: readonly string[]
-  /** What could not be written, as the chain itself says. */
+  /** Entries that the chain reports as lost. */
   readonly lost: number
   readonly refused: number
   readonly healed: number
-  /** How often the host noticed that others changed a file. */
+  /** Number of foreign changes that the host noticed. */
   readonly changed: number
   readonly head: string
   readonly broken?: Broken
@@ -48,7 +46,6 @@ interface Opening {
   readonly seq: number
 }
 
-/** What the first line of a file says; a Broken where it is none. */
 async function openingOf(file: string): Promise<Opening | Broken> {
   for await (const { bytes } of linesOf(file)) {
     const line = bytes && readLine(bytes)
@@ -76,7 +73,7 @@ class Follower {
   refused = 0
   healed = 0
   changed = 0
-  /** Incomplete ends of earlier files, by hash, until a `healed` line accounts for them. */
+  /** Incomplete ends of earlier files by hash, until a `healed` line. */
   readonly torn = new Map<string, Broken>()
   readonly signedBy = new Set<string>()
 
@@ -100,7 +97,7 @@ class Follower {
     return { what: `it is signed with key ${key}, and ${why}`, isKeyMissing: true }
   }
 
-  /** What is wrong with the next line; undefined: nothing. */
+  /** What is wrong with the next line. */
   follow(line: ReadLine | undefined, signer: Signer): string | undefined {
     if (!line) return 'it is no line of an audit'
     const { seq, prev, hash, signed, fields } = line
@@ -148,7 +145,7 @@ async function followFile({ file, facts }: Opening, follower: Follower, isLast: 
   for await (const { number, bytes, ended } of linesOf(file)) {
     if (!ended && bytes) {
       if (isLast) return { file, line: number, what: UNENDED }
-      // Anyone can write here without the key: only a signed line of a later file can account for these bytes.
+      // Unsigned bytes: only a later signed line can account for them.
       follower.torn.set(createHash('sha256').update(bytes).digest('hex'), { file, line: number, what: NOT_HEALED })
       return undefined
     }
@@ -181,15 +178,13 @@ async function followChain(
   return { chain, files, ...counts, signedBy: [...follower.signedBy], head, ...(broken && { broken }) }
 }
 
-export interface TrailReport {
+interface TrailReport {
   readonly chains: readonly ChainReport[]
-  /** Files that are no audit. */
   readonly strange: readonly Broken[]
-  /** Those of the expected heads that no line has; only meaningful where nothing is broken. */
+  /** Expected heads without a line; only meaningful if nothing is broken. */
   readonly missingHeads: readonly string[]
 }
 
-/** `files`: of any number of chains, in any order. */
 export async function verifyTrail(files: readonly string[], expected: Expectations): Promise<TrailReport> {
   const chains = new Map<string, Opening[]>()
   const strange: Broken[] = []

@@ -5,7 +5,7 @@ import { errorText, type Logger } from '../../core/index.ts'
 import type { Change, ChangeBus, ChangeHistory } from '../../core/transport.ts'
 import { isMomentary, type RedisConnection, redisScript, within } from '../families/redis/index.ts'
 
-/** KEYS[2]: the count of changes. It begins with the time: numbers of a bus that Redis forgot are never gone on with. */
+/** KEYS[2]: the number of the last change. Starts with the time, so that numbers of a lost bus do not continue. */
 const BEGIN = `
 if redis.call('EXISTS', KEYS[2]) == 0 then
   local time = redis.call('TIME')
@@ -16,16 +16,16 @@ end
 const TAG = '{bus}'
 
 export const changesKey = (redis: RedisConnection) => redis.key(TAG, 'changes')
-/** How many changes there have been. */
+/** The number of the last change. */
 const countKey = (redis: RedisConnection) => redis.key(TAG, 'count')
 export const inboxKey = (redis: RedisConnection, node: string) => redis.key(TAG, 'inbox', node)
-/** There while the node is. */
+/** Exists while the node runs. */
 export const nodeKey = (redis: RedisConnection, node: string) => redis.key(TAG, 'node', node)
-/** There for a while after the node went by itself. */
+/** Exists for a while after a node has left. */
 export const leftKey = (redis: RedisConnection, node: string) => redis.key(TAG, 'left', node)
 const tokenKey = (redis: RedisConnection, token: string) => redis.key(TAG, 'token', token)
 
-/** KEYS: changes, their count. ARGV: the id after which. Gives the count, then id, number and change by turns. */
+/** KEYS: changes, count. ARGV: an id. Returns the count, then id, number and change of later entries. */
 const SINCE = redisScript(`
 local reply = {redis.call('GET', KEYS[2]) or '0'}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+')) do
@@ -36,10 +36,7 @@ end
 return reply
 `)
 
-/**
- * KEYS: changes, their count. ARGV: the id after which is read on. Gives the id of the last change, the count, and the
- * number of the first change after that id ('': none).
- */
+/** KEYS: changes, count. ARGV: an id. Returns the last id, the count, and the number of the next change or ''. */
 const LOCATE = redisScript(`
 ${BEGIN}
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
@@ -47,7 +44,6 @@ local next = redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', 1)[1]
 return {last and last[1] or '0-0', redis.call('GET', KEYS[2]), next and next[2][2] or ''}
 `)
 
-/** Where a change is: the id of its entry, and its number. */
 interface Place {
   readonly id: string
   readonly number: number
@@ -60,7 +56,7 @@ function readPlace(text: string): Place {
   return { id, number: Number(number) }
 }
 
-/** Ids are times and counters: compared as numbers, not as text. */
+/** Ids are compared as numbers. */
 function isAfter(one: string, other: string): boolean {
   const [a, b] = [one, other].map(place => readPlace(place).id.split('-').map(Number))
   const [time = 0, counter = 0] = a ?? []
@@ -70,13 +66,12 @@ function isAfter(one: string, other: string): boolean {
 
 export interface RedisChangeBus extends ChangeBus {
   readonly history: ChangeHistory
-  /** The id after which this node reads. */
+  /** Id of the last change that this node has read. */
   readonly lastId: string
-  /** Finds out where the bus is: at the start, and whether it is another one after Redis was away. */
+  /** Finds the position at startup and after an outage. */
   locate(): Promise<void>
-  /** A change that was read. */
   tell(id: string, number: number, text: string): void
-  /** Gives changes that wait as long as a command may take. */
+  /** Waits for queued changes, at most one command time-out. */
   close(): Promise<void>
 }
 
@@ -122,22 +117,22 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
       const before = position
       const reply = (await redis.evaluate(LOCATE, keys, [before?.id ?? '0-0'])) as string[]
       const [id = '0-0', count = '', next = ''] = reply
-      // A change was told meanwhile: what was asked about is not where this node is.
+      // The position changed meanwhile.
       if (position !== before) return this.locate()
       const isWhole = next === '' ? Number(count) === before?.number : Number(next) === (before?.number ?? 0) + 1
       if (before && isWhole) return
       position = { id, number: Number(count) }
-      // Redis has lost what it had, this bus too: another one has begun.
+      // Redis lost the bus.
       if (before) dispatch({ kind: 'missed' })
     },
     tell(id, number, text) {
-      // Asked for before it was found out where the bus is now.
+      // Read before the position changed.
       if (position && !isAfter(id, position.id)) return
       const expected = (position?.number ?? 0) + 1
       position = { id, number }
       if (number !== expected) dispatch({ kind: 'missed' })
       const change: Change = JSON.parse(text)
-      // One that stands for many has no place of its own: everybody is told of all of it.
+      // `missed` has no position.
       if (change.kind === 'missed') dispatch(change)
       else dispatch(change, writePlace(position))
     },
@@ -145,17 +140,16 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
   }
 }
 
-/** Changes that are kept for nodes that were away. */
+/** Changes in the stream. */
 const KEPT = '10000'
-/** Changes that wait for a Redis that is away; past it they become one that says that everything may have changed. */
+/** Maximum queued changes; more become one `missed`. */
 const MAX_WAITING = 10_000
-/** Changes that leave together. */
 const BATCH = 100
-/** How long it is known that a batch was told, milliseconds: an attempt whose answer was lost is made again. */
+/** Milliseconds for which a retried batch is recognised. */
 const TOKEN_LIFETIME = '60000'
 const PAUSE = 250
 
-/** KEYS: changes, their count, token. ARGV: how many are kept, lifetime of the token, the changes. */
+/** KEYS: changes, count, token. ARGV: maximum length, lifetime of the token, changes. */
 const PUBLISH = redisScript(`
 if not redis.call('SET', KEYS[3], '1', 'NX', 'PX', ARGV[2]) then return 0 end
 ${BEGIN}
@@ -169,24 +163,17 @@ return 1
 interface Waiting {
   readonly change: Change
   readonly acknowledged: () => void
-  /** It waits on; whoever made it does not. */
+  /** The change stays queued, its caller does not wait. */
   readonly late: (cause: unknown) => void
 }
 
-interface Outbox {
-  /** Resolves once Redis has it. Rejects where that takes longer than a command may, or Redis is known to be away. */
-  publish(change: Change): Promise<void>
-  /** Gives what waits as long as a command may take. */
-  close(): Promise<void>
-}
-
-function createOutbox(redis: RedisConnection, log: Logger): Outbox {
+function createOutbox(redis: RedisConnection, log: Logger) {
   const keys = [changesKey(redis), countKey(redis)]
   let waiting: Waiting[] = []
   let sending: Promise<void> | undefined
   let closed = false
 
-  /** Tried until Redis has it: the token says whether an attempt that was not answered got there. */
+  /** Retries; the token reveals a batch whose reply was lost. */
   async function send(batch: readonly Waiting[]) {
     const token = tokenKey(redis, randomBytes(12).toString('base64url'))
     const changes = batch.map(({ change }) => JSON.stringify(change))
@@ -204,7 +191,7 @@ function createOutbox(redis: RedisConnection, log: Logger): Outbox {
   }
 
   async function sendAll() {
-    // What one handler changes leaves together.
+    // Collects the changes of one turn.
     await undefined
     while (waiting.length > 0 && !closed) await send(waiting.splice(0, BATCH))
     sending = undefined
@@ -223,7 +210,7 @@ function createOutbox(redis: RedisConnection, log: Logger): Outbox {
   }
 
   return {
-    publish: change => within(add(change), redis.commandTimeout),
+    publish: (change: Change): Promise<void> => within(add(change), redis.commandTimeout),
     async close() {
       if (sending && redis.healthy) {
         await within(sending, redis.commandTimeout).catch(err =>

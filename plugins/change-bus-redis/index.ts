@@ -4,7 +4,7 @@ import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection }
 import { createBus } from './bus.ts'
 import { createPeers, createReading } from './peers.ts'
 
-/** What is sent beside EVAL, in scripts too. */
+/** Commands besides EVAL, including those in scripts. */
 export const CHANGE_BUS_COMMANDS = [
   ...(['exists', 'get', 'incr', 'pexpire', 'set', 'time', 'unlink'] as const),
   ...(['xadd', 'xrange', 'xread', 'xrevrange', 'xtrim'] as const),
@@ -17,7 +17,6 @@ const OPTIONS = {
   properties: { ...REDIS_PROPERTIES },
 } as const
 
-/** Where Redis is, unless the config's `redis` says it. */
 export interface ChangeBusRedisOptions extends OptionsOf<typeof OPTIONS> {}
 
 export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedisOptions, RedisSections>({

@@ -2,22 +2,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger, PluginHost } from '../../core/index.ts'
 import type { PeerMessage, Peers } from '../../core/transport.ts'
-import { type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
+import { entriesOf, type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
 import { changesKey, inboxKey, leftKey, nodeKey, type RedisChangeBus } from './bus.ts'
 
-/** A node that was not heard of for as long is gone, milliseconds. */
+/** Milliseconds after which a silent node is gone. */
 const NODE_LIFETIME = 15_000
-/** How often a node is heard of, milliseconds. */
+/** Milliseconds. */
 const BEAT_INTERVAL = 5_000
-/** How long it is taken for known whether a node is there, milliseconds. */
+/** Milliseconds for which the state of a node is cached. */
 const KNOWN_FOR = 1_000
-/** An inbox that nobody reads goes after as long, milliseconds. */
+/** Milliseconds. */
 const INBOX_LIFETIME = '60000'
 const MAX_MESSAGES = '100000'
-/** After Redis was away nodes are not taken for gone for as long, milliseconds: they have not been heard of yet. */
+/** Milliseconds after an outage for which silent nodes count as alive. */
 const UNSURE = 10_000
 
-/** KEYS: the node, its inbox. ARGV: message, how many are kept, lifetime of the inbox, '1' for a node not heard of too. */
+/** KEYS: node, inbox. ARGV: message, maximum length, lifetime of the inbox, '1' to send to a silent node too. */
 const SEND = redisScript(`
 if ARGV[4] ~= '1' and redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], '*', 'm', ARGV[1])
@@ -27,9 +27,8 @@ return 1
 
 interface RedisPeers extends Peers {
   readonly inbox: string
-  /** Resolves once other nodes can know of this one, where Redis is there. */
+  /** Resolves when the node is registered, if Redis is available. */
   begin(): Promise<void>
-  /** A message that was read. */
   deliver(text: string): void
 }
 
@@ -40,7 +39,7 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
   let listener: ((message: PeerMessage) => void) | undefined
   let beating: NodeJS.Timeout | undefined
   let left = false
-  /** When this node was heard of last itself, and until when others are not known. */
+  /** The last own heartbeat, and the end of the uncertainty about others. */
   let beatAt = performance.now()
   let unsureUntil = 0
 
@@ -125,20 +124,8 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
   }
 }
 
-/** Entries of one stream that are read at once. */
 const BATCH = 1_000
 const PAUSE = 100
-
-interface Entry {
-  readonly id: string
-  readonly message: Readonly<Record<string, string>>
-}
-
-interface Reading {
-  /** Resolves once it is known from where on is read, where Redis is there. */
-  begin(): Promise<void>
-  close(): void
-}
 
 interface ReadingSettings {
   readonly inbox: string
@@ -147,15 +134,7 @@ interface ReadingSettings {
   readonly log: Logger
 }
 
-/** As node-redis gives it, by its protocol version: pairs, or an object by name. */
-function entriesOf(reply: unknown, key: string): readonly Entry[] {
-  if (reply === null || typeof reply !== 'object') return []
-  if (!Array.isArray(reply)) return ((reply as Record<string, readonly Entry[]>)[key] ?? []) as readonly Entry[]
-  const found = reply.find(stream => stream?.name === key)
-  return found?.messages ?? []
-}
-
-export function createReading(redis: RedisConnection, { inbox, bus, receive, log }: ReadingSettings): Reading {
+export function createReading(redis: RedisConnection, { inbox, bus, receive, log }: ReadingSettings) {
   const changes = changesKey(redis)
   let reader: RedisReader | undefined
   let inboxId = '0-0'
@@ -173,12 +152,12 @@ export function createReading(redis: RedisConnection, { inbox, bus, receive, log
       receive(message['m'] ?? '')
     }
     if (messages.length > 0) forget()
-    // What was sent to this node before a change must be heard before it: there may be more in the inbox.
+    // Messages that were sent before a change are delivered before it.
     if (messages.length >= BATCH) return
     for (const { id, message } of entriesOf(reply, changes)) bus.tell(id, Number(message['n']), message['c'] ?? 'null')
   }
 
-  /** What was read is not kept: this node alone reads its inbox. */
+  /** Only this node reads its inbox. */
   function forget() {
     const [time, counter] = inboxId.split('-')
     const next = `${time}-${Number(counter) + 1}`

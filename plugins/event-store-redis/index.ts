@@ -1,11 +1,10 @@
-// Keeps the events of resumable streams in Redis, so that a client comes back to any node and gets what it missed.
-// docs/plugins/event-store-redis.md.
+// Stores the events of resumable streams in Redis, so that clients can reconnect to any node.
 import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
-import { readStreamBounds, STREAM_PROPERTIES } from '../families/stream-bounds/index.ts'
+import { readStreamBounds, STREAM_PROPERTIES } from '../families/stores/index.ts'
 import { createRedisEventStore } from './store.ts'
 
-/** What is sent beside EVAL, in scripts too. */
+/** Commands besides EVAL, including those in scripts. */
 export const EVENT_STORE_COMMANDS = [
   ...(['del', 'hget', 'hmget', 'hset', 'pexpire', 'sadd', 'smembers', 'srem', 'time'] as const),
   ...(['xadd', 'xlen', 'xrange', 'xtrim'] as const),
@@ -21,7 +20,6 @@ export const EVENT_STORE_OPTIONS = {
   },
 } as const
 
-/** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
 export interface EventStoreRedisOptions extends OptionsOf<typeof EVENT_STORE_OPTIONS> {}
 export interface FilledEventStoreRedisOptions extends OptionsOf<typeof EVENT_STORE_OPTIONS, true> {}
 

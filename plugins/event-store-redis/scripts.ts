@@ -6,10 +6,7 @@
 // The hash is what makes a stream known: events without one are of the past. A set names the streams of a session.
 import { redisScript } from '../families/redis/index.ts'
 
-/**
- * What changes a stream begins so. KEYS: events, hash, set. ARGV: deadline by the clock of Redis, the stream's name, ttl,
- * epoch, facts, bus ('': as it is), finished. Nothing is changed for one who has given up waiting.
- */
+/** Start of scripts that change a stream. KEYS: events, hash, set. ARGV: deadline, name, ttl, epoch, facts, bus, finished. */
 const PRELUDE = `
 local events, hash, names = KEYS[1], KEYS[2], KEYS[3]
 local deadline, name, ttl = tonumber(ARGV[1]), ARGV[2], ARGV[3]
@@ -34,7 +31,7 @@ local function note(fields)
 end
 `
 
-/** What puts something into a stream begins so. */
+/** Start of scripts that write events. */
 const WRITING = `${PRELUDE}
 -- Redis has lost that this writer claimed it, and has an end of the writer before.
 if known and owner < epoch and found[6] == '1' then return {'fenced'} end
@@ -50,7 +47,7 @@ local function establish(writers)
 end
 `
 
-/** More ARGV: the message, the number before it, the bounds in events and bytes. Gives the message's number. */
+/** ARGV 8 to 11: message, previous number, limits in events and bytes. Returns the number of the message. */
 export const APPEND = redisScript(`${WRITING}
 local message, previous = ARGV[8], tonumber(ARGV[9])
 local maxEvents, maxBytes = tonumber(ARGV[10]), tonumber(ARGV[11])
@@ -78,7 +75,7 @@ renew()
 return {'stored', seq}
 `)
 
-/** More ARGV: the number of the last message. */
+/** ARGV 8: number of the last message. */
 export const OPEN = redisScript(`${WRITING}
 local fresh = not known
 if not fresh then bus = '' end
@@ -88,7 +85,7 @@ renew()
 return {'open'}
 `)
 
-/** Gives the state, with the facts of the writer before. */
+/** Returns the state, with the facts of the previous writer. */
 export const CLAIM = redisScript(`${PRELUDE}
 if not known then return {'unknown'} end
 local before = found[4]
@@ -117,11 +114,7 @@ if not found[1] then return {'unknown'} end
 return {'state', found[1], found[2], found[3], found[4] or '', found[5] or ''}
 `)
 
-/**
- * KEYS: events, hash. ARGV: the number of the last message that was seen, the bytes that the messages may have together ('':
- * as many as there are). Gives numbers and messages by turns, where they lead to the end without a gap. They do where all that are kept are as
- * many as their numbers, which is told without them; where something is missing, what comes after it may still be whole.
- */
+/** KEYS: events, hash. ARGV: last seen number, maximum bytes or ''. Returns numbers and messages if there is no gap. */
 export const AFTER = redisScript(`
 local events, seen, most = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local last = tonumber(redis.call('HGET', KEYS[2], 'last') or -1)
@@ -149,14 +142,14 @@ end
 return reply
 `)
 
-/** KEYS: the set, then events and hash of the one stream to forget, whose name is ARGV[1]. */
+/** KEYS: set, events, hash. ARGV: the stream. */
 export const DROP_STREAM = redisScript(`
 redis.call('DEL', KEYS[2], KEYS[3])
 redis.call('SREM', KEYS[1], ARGV[1])
 return {}
 `)
 
-/** KEYS: the set. ARGV: what the keys of events and of hashes begin with; all are in the slot of the set. */
+/** KEYS: set. ARGV: prefixes of events and hashes, in the same slot. */
 export const DROP_SESSION = redisScript(`
 for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do
   redis.call('DEL', ARGV[1] .. name, ARGV[2] .. name)

@@ -1,5 +1,4 @@
-// The event store that every node shares. An append is stored once however often it is tried, and never after its
-// writer was told that it failed; what Redis has lost is answered as a gap. scripts.ts has what happens at Redis.
+// The event store in Redis. Appends are idempotent, and have no effect after their failure was reported. Lost data is a gap.
 import { performance } from 'node:perf_hooks'
 import {
   type EventStore,
@@ -11,12 +10,12 @@ import {
 } from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { isMomentary, RedisTimeout, unavailable } from '../families/redis/index.ts'
-import type { StreamBounds } from '../families/stream-bounds/index.ts'
+import type { StreamBounds } from '../families/stores/index.ts'
 import { AFTER, APPEND, CLAIM, DROP_SESSION, DROP_STREAM, FINISH, OPEN, STATE } from './scripts.ts'
 
-/** Where nobody says who writes: one writer for ever. */
+/** A single writer. */
 const SOLE: StreamWriter = { epoch: 0, facts: '' }
-/** Milliseconds before another attempt: doubled each time. */
+/** Milliseconds, doubled for each attempt. */
 const FIRST_PAUSE = 20
 const LONGEST_PAUSE = 320
 
@@ -29,7 +28,7 @@ function readState([kind, epoch, last, facts = '', bus = '', finished]: Reply): 
   return { epoch: Number(epoch), last: Number(last), facts, bus, finished: finished === '1' }
 }
 
-/** Undefined where they do not lead on from `seq` without a gap. */
+/** Undefined after a gap. */
 function readEvents([kind, ...entries]: Reply, seq: number): StoredEvents {
   if (kind !== 'events') return undefined
   const events: StoredEvent[] = []
@@ -39,7 +38,7 @@ function readEvents([kind, ...entries]: Reply, seq: number): StoredEvents {
   return events.every((event, index) => event.seq === seq + 1 + index) ? events : undefined
 }
 
-/** Two with one epoch: in a fail-over the old primary and the new one may each give one. */
+/** After a fail-over two writers can have the same epoch. */
 const numberTaken = (number: number) =>
   new Error(
     `another message of this stream has the number ${number}: Redis has lost which node writes the stream, as a fail-over ` +
@@ -54,18 +53,18 @@ export function createRedisEventStore(redis: RedisConnection, bounds: StreamBoun
   const ask = async (script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number) =>
     (await redis.evaluate(script, keys, args, timeout)) as Reply
 
-  /** One attempt, which has no effect once `left` milliseconds are over: a deadline by the clock of Redis goes along. */
+  /** An attempt with a deadline by the Redis clock; undefined if it was late. */
   async function attempt(script: RedisScript, keys: readonly string[], args: readonly string[], left: number) {
     const now = redis.now()
     const deadline = Math.floor((now ?? 0) + left) - 1
     const reply = now === undefined ? ['late'] : await ask(script, keys, [String(deadline), ...args], left)
     if (reply[0] !== 'late') return reply
-    // It came too late, or the clock was not heard yet or was set.
+    // The deadline passed, or the clock is unknown.
     await redis.run(() => redis.askTime(), left)
     return undefined
   }
 
-  /** Until Redis has answered, or refused, or the time for it is over; a lost answer is no answer. */
+  /** Retries after lost replies until the time-out. */
   async function change(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<Reply> {
     const end = performance.now() + redis.commandTimeout
     for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {

@@ -1,5 +1,4 @@
-// Keeps in Redis what the authorization server of this host needs to know again, so that any node goes on with any login.
-// docs/plugins/grant-store-redis.md.
+// Stores logins and grants in Redis, so that any node can continue a login.
 import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import {
   claimOf,
@@ -10,16 +9,16 @@ import {
   type RedisSettings,
   redisConnection,
 } from '../families/redis/index.ts'
-import { demandSecrets } from '../families/secrets/index.ts'
+import { demandSecrets } from '../families/stores/index.ts'
 import { createRedisGrantStore } from './store.ts'
 
-/** What is sent beside EVAL, in scripts too. */
+/** Commands besides EVAL, including those in scripts. */
 export const GRANT_STORE_COMMANDS = [
   ...(['del', 'exists', 'get', 'hdel', 'hget', 'hincrby', 'hset', 'pexpire', 'set', 'time'] as const),
   ...(['zadd', 'zcard', 'zrange', 'zrangebyscore', 'zrem', 'zremrangebyscore'] as const),
 ] as const
 
-/** For cluster-redis as well, which demands secrets and says whose keys these are by itself. */
+/** Also for cluster-redis. */
 export function fillGrantStore(host: RedisHost, options: RedisSettings) {
   const redis = redisConnection(host, options, GRANT_STORE_COMMANDS)
   host.fill('grantStore', createRedisGrantStore(redis))
@@ -34,7 +33,6 @@ const OPTIONS = {
   properties: { ...REDIS_PROPERTIES },
 } as const
 
-/** Where Redis is, unless the config's `redis` says it. */
 export interface GrantStoreRedisOptions extends OptionsOf<typeof OPTIONS> {}
 
 export const grantStoreRedis = definePlugin<GrantStoreRedisOptions, GrantStoreRedisOptions, RedisSections>({

@@ -1,13 +1,12 @@
-// The grant store that every node shares: one script for each operation. scripts.ts has what happens at Redis.
+// The grant store in Redis: one script for each operation.
 import { checkGrantTtl, type GrantStore, grantKindOf } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
 import { ADD, DELETE, INDEX, JOIN, LEAVE, MEMBERS, REPLACE, SET, TAKE } from './scripts.ts'
 
-/** What may be pending at one time, for all nodes together: of more, what was written first goes. */
+/** Limits of pending entries on all nodes; the oldest are removed first. */
 export interface PendingBounds {
   readonly entries: number
-  /** Of keys and values, and what Redis needs for each beside them. */
   readonly bytes: number
 }
 
@@ -21,7 +20,7 @@ const tooLarge = (bytes: number) =>
     reason: `an entry does not fit into the ${bytes} bytes that all pending ones may have`,
   })
 
-/** Once more where the answer was lost: reading changes nothing. */
+/** Reads can be repeated. */
 const readTwice = <Value>(read: () => Promise<Value>): Promise<Value> =>
   read().catch(error => {
     if (!isMomentary(error)) throw error
@@ -38,7 +37,7 @@ class RedisGrantStore implements GrantStore {
     this.#bounds = bounds
   }
 
-  /** What is pending has one hash tag, for it is counted together; of what is granted each key has its own. */
+  /** Pending keys share a hash tag, because they are counted together. */
   #name(key: string, what: 'text' | 'set') {
     if (grantKindOf(key) === 'pending') return this.#redis.key('grants', '{pending}', what, key)
     return this.#redis.key('grants', `{${key}}`, what)
@@ -119,6 +118,5 @@ class RedisGrantStore implements GrantStore {
   }
 }
 
-/** `pending`: for tests. */
 export const createRedisGrantStore = (redis: RedisConnection, pending = PENDING): GrantStore =>
   new RedisGrantStore(redis, pending)

@@ -2,10 +2,9 @@
 // are limited, because anyone who reaches the port can connect.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { isLoopback } from '../../core/auth.ts'
+import { addressKey, isLoopback } from '../../core/auth.ts'
 import { type PluginHost, StartError } from '../../core/index.ts'
 import { createHttpServer, type ServerNews } from '../../core/transport.ts'
-import { addressKey } from '../families/address/index.ts'
 import type { Exposition } from './exposition.ts'
 
 export const OWN_PATH = '/metrics'

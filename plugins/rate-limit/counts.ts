@@ -8,7 +8,7 @@ import type { FilledRateLimit } from './options.ts'
 /** Seconds. */
 const RETRY_AFTER = '2'
 
-/** A figure for each request that was not counted; one line when that begins, one when it is over. */
+/** Counts uncounted requests, and logs the begin and end of an outage. */
 function createTrouble({ log, figures }: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
   let failing = false
   const tell = figures.counter({
@@ -42,7 +42,7 @@ function refusal(cause: unknown, { name }: PluginHost, store: string): HostError
   return error
 }
 
-/** Wraps what counts in `store`: if it fails, the request passes uncounted or is refused with 503. */
+/** If counting fails, the request passes uncounted or is refused with 503. */
 export function createGuard(host: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
   const trouble = createTrouble(host, onFailure, store)
   return (count: (key: string) => Promise<Tally>): Count =>
@@ -59,10 +59,9 @@ export function createGuard(host: PluginHost, onFailure: FilledRateLimit['onFail
     }
 }
 
-/** What its script sends beside EVAL. */
+/** Commands besides EVAL. */
 export const RATE_LIMIT_COMMANDS = ['set', 'incrby', 'pttl', 'expire'] as const
 
-/** The part of a client of Redis that the limiter calls. */
 function createClient(redis: RedisConnection) {
   let script: RedisScript | undefined
   return {
@@ -73,7 +72,7 @@ function createClient(redis: RedisConnection) {
   }
 }
 
-/** `scope`: whose limits these are, the same on every node. */
+/** `scope`: identifies the limits on every node. */
 export async function createRedisCounts(
   redis: RedisConnection,
   host: PluginHost,
@@ -84,7 +83,7 @@ export async function createRedisCounts(
   const guard = createGuard(host, onFailure, 'Redis')
 
   return (name, { text, most, window }) => {
-    // No insurance limiter: in memory a limit would be as many times higher as there are nodes, and nobody would see it.
+    // No insurance limiter: per-node limits would silently multiply the limit.
     const limiter = new RateLimiterRedis({
       storeClient: client,
       useRedisPackage: true,
@@ -95,7 +94,7 @@ export async function createRedisCounts(
     const prefix = redis.key('rate-limit', scope, name, text, '')
 
     async function consume(key: string): Promise<Tally> {
-      // Nobody waits for a connection to be counted only for what may pass without.
+      // Requests that can pass uncounted do not wait for a connection.
       if (onFailure === 'open' && !redis.healthy) throw new Error(redis.trouble)
       const { consumedPoints, msBeforeNext } = await limiter.consume(prefix + key).catch((thrown: unknown) => {
         if (thrown instanceof RateLimiterRes) return thrown

@@ -1,13 +1,12 @@
 // Applies the limits to requests and calls: keys of callers, 429 responses and the RateLimit headers.
 import { hash } from 'node:crypto'
-import { blame, type ToolItem } from '../../core/auth.ts'
+import { addressKey, blame, type ToolItem } from '../../core/auth.ts'
 import { type Call, type HostContext, HostError, type HostMiddleware, type Next, type User } from '../../core/index.ts'
 import { holderOf } from '../../core/transport.ts'
-import { addressKey } from '../families/address/index.ts'
 import { type Cap, inWords, type Limit, type Limits, type ToolRule } from './limits.ts'
 import type { Tally } from './memory-counts.ts'
 
-/** Short, and nothing that anybody could read a name in. */
+/** Pseudonymises the key. */
 const digest = (text: string) => hash('sha256', text, 'base64url').slice(0, 22)
 
 const userKeys = new WeakMap<User, string>()
@@ -20,37 +19,34 @@ function keyOfUser(user: User): string {
   return key
 }
 
-/** The user, else the address that stands for it. */
+/** The user, otherwise the network address. */
 const callerKey = (user: User | undefined, ip: string, prefix: number): string =>
   user ? keyOfUser(user) : addressKey(ip, prefix)
 
-/** The OAuth client that the user came with; undefined where there is none. */
 const clientKey = (user: User | undefined): string | undefined =>
   user?.clientId === undefined ? undefined : digest(JSON.stringify([user.issuer ?? '', user.clientId]))
 
-/** Seconds until a call may have ended: nobody knows. */
+/** Seconds. The end of a running call is unknown. */
 const SOON = 1
 
-/** Whole seconds until a window ends, at least one. */
+/** Seconds until the window ends, at least one. */
 const secondsLeft = ({ until }: Tally, now: number) => Math.max(1, Math.ceil((until - now) / 1_000))
 
-/** The limit's member of `RateLimit`. */
+/** The `RateLimit` member of a limit. */
 const standing = ({ name, rate }: Limit, tally: Tally, now: number): string =>
   `"${name}";r=${Math.max(0, rate.most - tally.used)};t=${secondsLeft(tally, now)}`
 
-/** Whose refusals these are. */
 export interface Refusing {
-  /** The plugin, as the config names it. */
+  /** Name of the plugin in the config. */
   readonly by: string
-  /** By the clock that tallies are made with. */
+  /** The clock of the tallies. */
   now(): number
-  /** Is told of each, by the name of its limit. */
+  /** Called for each refusal. */
   refused(limit: string): void
 }
 
 interface Told {
   readonly detail: string
-  /** For logs and observers. */
   readonly reason: string
   readonly limit: string
   /** Seconds. */
@@ -77,7 +73,6 @@ const WHAT: Readonly<Record<string, string>> = {
   tool: 'of this tool',
 }
 
-/** For whom asks more often than a limit allows. */
 function overLimit(limit: Limit, tally: Tally, refusing: Refusing): HostError {
   const { name, place, rate, policy } = limit
   const what = inWords(limit, name === 'tool' ? 'call' : 'request')
@@ -90,7 +85,6 @@ function overLimit(limit: Limit, tally: Tally, refusing: Refusing): HostError {
   })
 }
 
-/** For whom has as many calls running as may. */
 function overCap({ name, place, most }: Cap, refusing: Refusing): HostError {
   const calls = `${most} call${most === 1 ? '' : 's'}`
   return tooMany(refusing, {
@@ -105,7 +99,7 @@ function overCap({ name, place, most }: Cap, refusing: Refusing): HostError {
   })
 }
 
-/** Throws where it is one too many, else says what is left: these fields go out with every answer, streams as well. */
+/** Throws above the limit, otherwise sets the RateLimit fields of the response. */
 function judge(ctx: HostContext, limit: Limit, tally: Tally | undefined, refusing: Refusing): void {
   if (!tally) return
   if (tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
@@ -113,7 +107,7 @@ function judge(ctx: HostContext, limit: Limit, tally: Tally | undefined, refusin
   ctx.res.appendHeader('RateLimit', standing(limit, tally, refusing.now()))
 }
 
-/** Counts a request; nothing where it may pass, a promise where that is not known yet. */
+/** Returns a promise only if counting is asynchronous. */
 function charge(ctx: HostContext, limit: Limit, key: string, refusing: Refusing): Promise<void> | undefined {
   const tally = limit.count(key)
   if (tally instanceof Promise) return tally.then(counted => judge(ctx, limit, counted, refusing))
@@ -131,7 +125,7 @@ export const limitAddresses =
     return counting ? counting.then(next) : next()
   }
 
-/** For `host.admit`. Both are counted at once, so that Redis is asked once. */
+/** For `host.admit`. Counts concurrently, in one round trip to Redis. */
 export const limitUsers =
   (now: () => Limits, refusing: Refusing): HostMiddleware =>
   (ctx, next) => {
@@ -143,19 +137,18 @@ export const limitUsers =
     return first || second ? Promise.all([first, second]).then(next) : next()
   }
 
-/** All callers together are one. */
 const EVERYBODY = ''
 
 const NO_RULES: readonly ToolRule[] = []
 
-/** The tool of a call; undefined if the caller is not allowed to call it: denied calls are not counted. */
+/** Undefined if the caller cannot call the tool: denied calls are not counted. */
 const toolOf = ({ method, params, view }: Call): ToolItem | undefined => {
   const name = method === 'tools/call' ? params['name'] : undefined
   const tool = typeof name === 'string' ? view.tools.get(name) : undefined
   return tool && view.denialOf(tool) ? undefined : tool
 }
 
-/** Takes a place under every cap, or none: what was taken is given back before it throws. */
+/** Enters every cap or none. */
 function enterAll(caps: ReadonlyArray<readonly [Cap, string]>, refusing: Refusing) {
   for (const [index, [cap, key]] of caps.entries()) {
     if (cap.running.enter(key)) continue
@@ -172,10 +165,7 @@ function judgeCall(limit: Limit, tally: Tally | undefined, refusing: Refusing) {
   if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
 }
 
-/**
- * Counts the call for every rule, in one round trip where that takes any; throws, or rejects, for one that has enough. What is
- * counted here and now is judged at once: the same counter goes on counting for others.
- */
+/** Counts the call for every rule, in one round trip. Synchronous tallies are judged at once, because the counter is shared. */
 function chargeCall(rules: readonly ToolRule[], who: string, refusing: Refusing): Promise<unknown> | undefined {
   let counting: Promise<void>[] | undefined
   for (const { limit, forAll } of rules) {
@@ -193,24 +183,24 @@ async function runLimited(call: Call, next: Next, limits: Limits, rules: readonl
   const who = callerKey(call.user, call.offer.ip, limits.options.ipv6Prefix)
   const caps: Array<readonly [Cap, string]> = limits.cap ? [[limits.cap, who]] : []
   for (const { cap, forAll } of rules) if (cap) caps.push([cap, forAll ? EVERYBODY : who])
-  // First what costs nothing: a call that finds no place is not counted.
+  // Caps first: a call that they refuse is not counted.
   enterAll(caps, refusing)
   try {
     const counting = chargeCall(rules, who, refusing)
     if (counting) await counting
     return await next()
   } finally {
-    // Once the handler is over, however: one that goes on after its client went still takes what the cap is there for.
+    // After the end of the handler, even if its client is gone.
     leaveAll(caps)
   }
 }
 
-/** What `host.around` takes; `now` gives the limits that hold. */
+/** For `host.around`. */
 export const limitCalls =
   (now: () => Limits, refusing: Refusing) =>
   (call: Call, next: Next): Promise<object> => {
     const limits = now()
-    // The request that created the task was counted.
+    // Already counted when the task was created.
     if (call.deferred) return next()
     if (limits.cap === undefined && limits.rules.length === 0) return next()
     const tool = toolOf(call)

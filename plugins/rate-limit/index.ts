@@ -1,5 +1,4 @@
-// How often one address, user, OAuth client may call, how often a tool is called, and how many calls run at once; past it 429.
-// docs/plugins/rate-limit.md.
+// Limits requests per address, user, OAuth client and tool, and concurrent calls; above a limit clients get 429.
 import { assertInstalled, matchesGlob } from '../../core/auth.ts'
 import { definePlugin, nearest, type Services, StartError } from '../../core/index.ts'
 import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
@@ -19,7 +18,7 @@ const counts = (options: FilledRateLimit) =>
   [options.address, options.user, options.client].some(rate => rate !== undefined) ||
   toolLimits(options).some(rule => typeof rule === 'string' || rule.limit !== undefined)
 
-/** What makes no sense, whenever it is said: at the start and at a reload. */
+/** Checks options at startup and on reload. */
 function faultIn(options: FilledRateLimit, { processes, countTogether, at }: RedisHost): StartError | undefined {
   if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
     const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
@@ -41,7 +40,7 @@ const countInMemory =
     return createMemoryCount({ window, full, now: clock.monotonic }).count
   }
 
-/** In the process that started this one, for all its workers. */
+/** Counts in the primary process, for all workers. */
 function countInPrimary(
   host: RedisHost,
   countTogether: NonNullable<RedisHost['countTogether']>,
@@ -57,7 +56,7 @@ function countInPrimary(
   }
 }
 
-/** The same on every node, and another for a route that has options of its own. */
+/** Equal on every node, distinct for routes with their own options. */
 const scopeOf = ({ at }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
 
 function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount | Promise<CreateCount> {
@@ -70,7 +69,7 @@ function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount | Pr
   return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })
 }
 
-/** A rule that fits no tool is rather a slip, and what it was to limit is not. */
+/** Warns about rules that match no tool. */
 function lintRules({ rules }: Limits, host: RedisHost, services: Services) {
   const tools = host.routes
     .flatMap(route => services.reachableItemsOf(route))
@@ -111,7 +110,7 @@ async function setup(host: RedisHost, options: FilledRateLimit) {
   host.reconfigure<FilledRateLimit>(changed => {
     const wrong = faultIn(changed, host)
     if (wrong) throw wrong
-    // Where requests are counted is decided at the start.
+    // The store cannot change on reload.
     if (changed.store !== options.store || changed.onFailure !== options.onFailure) return undefined
     const next = compileLimits(changed, createCount, limits)
     return () => {

@@ -1,4 +1,4 @@
-// The options of one instance, compiled: what counts each limit, which rules a tool has, and the same in words.
+// Compiles the options of an instance: counters, tool rules and descriptions.
 import { matchesGlob, type ToolItem } from '../../core/auth.ts'
 import type { Count, CreateCount } from './memory-counts.ts'
 import { type FilledRateLimit, type Rate, readRate } from './options.ts'
@@ -7,7 +7,6 @@ interface Running {
   /** Returns false at the limit. */
   enter(key: string): boolean
   leave(key: string): void
-  /** Calls that run now. */
   readonly count: number
 }
 
@@ -31,19 +30,17 @@ function createRunning(most: number): Running {
   }
 }
 
-/** So many requests in a time. */
 export interface Limit {
-  /** What clients are told: `address`, `user`, `client` or `tool`. */
+  /** `address`, `user`, `client` or `tool`. */
   readonly name: string
-  /** Where it is in the options, for logs: `tools.search*`. */
+  /** Place in the options, for logs, such as `tools.search*`. */
   readonly place: string
   readonly rate: Rate
-  /** Its member of `RateLimit-Policy`. */
+  /** The `RateLimit-Policy` member. */
   readonly policy: string
   readonly count: Count
 }
 
-/** So many calls at once. */
 export interface Cap {
   readonly name: string
   readonly place: string
@@ -55,7 +52,7 @@ export interface ToolRule {
   readonly glob: string
   readonly limit: Limit | undefined
   readonly cap: Cap | undefined
-  /** True where the calls of all callers count together. */
+  /** Whether all callers are counted together. */
   readonly forAll: boolean
 }
 
@@ -66,7 +63,6 @@ export interface Limits {
   readonly client: Limit | undefined
   readonly cap: Cap | undefined
   readonly rules: readonly ToolRule[]
-  /** The rules that hold for a tool. */
   rulesOf(tool: ToolItem): readonly ToolRule[]
 }
 
@@ -75,7 +71,7 @@ type Named = Pick<Limit, 'name' | 'place'>
 const createCap = (most: number | undefined, named: Named): Cap | undefined =>
   most === undefined ? undefined : { ...named, most, running: createRunning(most) }
 
-/** Compiles options. What `known` has with the same words goes on counting where it was. */
+/** Unchanged limits of `known` keep their counters. */
 export function compileLimits(options: FilledRateLimit, createCount: CreateCount, known?: Limits): Limits {
   const knownLimits = [known?.address, known?.user, known?.client, ...(known?.rules ?? []).map(({ limit }) => limit)]
   const knownCaps = [known?.cap, ...(known?.rules ?? []).map(({ cap }) => cap)]
@@ -129,7 +125,7 @@ export const inWords = ({ rate: { most, text } }: Limit, what: string): string =
 
 const WHOSE = { address: 'of one address', user: 'of one user', client: 'of one OAuth client' } as const
 
-/** What holds on a route, a line each, for `mcp-host explain`. */
+/** One line per limit, for `mcp-host explain`. */
 export function describeRoute(limits: Limits): string[] {
   const { options, cap } = limits
   const lines = (['address', 'user', 'client'] as const).flatMap(name => {
@@ -141,7 +137,6 @@ export function describeRoute(limits: Limits): string[] {
   return [...lines, `counted ${counted}`]
 }
 
-/** What holds for a tool beside that. */
 export function describeTool(limits: Limits, tool: ToolItem): string[] {
   return limits.rulesOf(tool).flatMap(({ glob, limit, cap, forAll }) => {
     const whose = forAll ? 'of all callers' : 'of one user'

@@ -1,4 +1,5 @@
 // Counts requests in this process, with fixed windows and a limited number of callers.
+
 import { hash, randomBytes } from 'node:crypto'
 import type { Rate } from './options.ts'
 

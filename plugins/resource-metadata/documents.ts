@@ -34,17 +34,11 @@ export function resourcePaths(resource: string): string[] {
   return [WELL_KNOWN, `${WELL_KNOWN}${plain(new URL(resource).pathname)}`]
 }
 
-interface OnlyDocument {
-  /** Undefined for a URL of another host. */
-  readonly path: string | undefined
-  url(route: Route): string
-}
-
-/** The document of `resourceMetadataUri`. */
-export function onlyDocument(uri: string, http: ResolvedHttp): OnlyDocument {
+/** The document of `resourceMetadataUri`. `path` is undefined for a URL of another host. */
+export function onlyDocument(uri: string, http: ResolvedHttp) {
   if (!URL.canParse(uri)) {
     const path = new URL(uri, 'http://host/').pathname
-    return { path, url: route => `${baseOf(http, route)}${path}` }
+    return { path, url: (route: Route) => `${baseOf(http, route)}${path}` }
   }
   const { origin, pathname, href } = new URL(uri)
   const ours = http.publicUrl === undefined || origin === new URL(http.publicUrl).origin

@@ -7,10 +7,10 @@ import {
   type RedisSections,
   redisConnection,
 } from '../families/redis/index.ts'
-import { demandSecrets } from '../families/secrets/index.ts'
+import { demandSecrets } from '../families/stores/index.ts'
 import { createRedisSessionStore } from './store.ts'
 
-/** What is sent beside EVAL, in scripts too. */
+/** Commands besides EVAL, including those in scripts. */
 export const SESSION_STORE_COMMANDS = [
   ...(['del', 'exists', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'hsetnx'] as const),
   ...(['pexpire', 'pttl', 'set', 'time', 'zadd', 'zcard', 'zincrby', 'zrange', 'zrangebyscore', 'zrem'] as const),
@@ -24,7 +24,6 @@ const OPTIONS = {
   properties: { ...REDIS_PROPERTIES },
 } as const
 
-/** Where Redis is, unless the config's `redis` says it. */
 export interface SessionStoreRedisOptions extends OptionsOf<typeof OPTIONS> {}
 
 export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions, SessionStoreRedisOptions, RedisSections>({

@@ -1,5 +1,4 @@
-// The session store that every node shares: one script for each thing that happens to a session. scripts.ts has what
-// happens at Redis, index-scripts.ts the bounds for all nodes together.
+// The session store in Redis: one script for each operation.
 import { createHash } from 'node:crypto'
 import type { LogLevel, PluginHost, Revision } from '../../core/index.ts'
 import {
@@ -18,20 +17,13 @@ import {
   watchCost,
   watchedCost,
 } from '../../core/transport.ts'
-import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
-import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
+import { fieldsOf, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
+import { requestKey, SessionOutage } from '../families/stores/index.ts'
 import { ADMIT, ADOPT, CLAIM, CREATE, END, ENTER, FORGET, MARK, RESTORE, SET, UNWATCH, USE, WATCH } from './scripts.ts'
 
 type Fields = ReadonlyMap<string, string>
 
-/** Fields and values by turns. */
-function fieldsOf(flat: readonly string[]): Fields {
-  const fields = new Map<string, string>()
-  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
-  return fields
-}
-
-/** The names of the fields with this prefix, without the prefix. */
+/** Names with this prefix, without it. */
 const namesAfter = (prefix: string, fields: Fields): string[] =>
   [...fields.keys()].flatMap(name => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
 
@@ -50,7 +42,6 @@ function readRecord(fields: Fields): SessionRecord {
   }
 }
 
-/** Fields and values by turns. */
 function writeRecord({ opening, version, home, state }: SessionRecord): string[] {
   const { revision = '', client, logLevel, watched } = state
   return [
@@ -60,12 +51,12 @@ function writeRecord({ opening, version, home, state }: SessionRecord): string[]
   ]
 }
 
-/** How long it is known of a session that it was ended, milliseconds. */
+/** Milliseconds for which an ended session is remembered. */
 const ENDED_LIFETIME = 3_600_000
 
 type Reply = readonly string[]
 
-/** Users and addresses are not names of keys. What is given back is one already. */
+/** Pseudonymises users and addresses. */
 const nameHolder = (holder: string) =>
   holder.startsWith('#') ? holder : `#${createHash('sha256').update(holder).digest('base64url').slice(0, 16)}`
 
@@ -75,7 +66,7 @@ class RedisSessionStore implements SessionStore {
   readonly #redis: RedisConnection
   readonly #log: PluginHost['log']
   readonly #outage: SessionOutage
-  /** Sessions whose records say that they are in use here. */
+  /** Sessions that are marked as used here. */
   readonly #inUse = new Set<string>()
 
   constructor(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
@@ -112,7 +103,7 @@ class RedisSessionStore implements SessionStore {
     try {
       await this.#ask(CREATE, [this.#key(digest, 'session')], [String(idleTimeout), ...fields])
     } catch (error) {
-      // It was counted, and is none.
+      // The session was counted, but does not exist.
       const forgotten = this.#index(FORGET, digest, holder)
       forgotten.catch(err => this.#log.debug({ err }, 'a session that failed to open counts until it has idled'))
       throw error
@@ -191,7 +182,7 @@ class RedisSessionStore implements SessionStore {
     return [...fieldsOf(victims)].map(([digest, holder]) => ({ digest, holder }))
   }
 
-  /** Only what is in use for longer than a call usually takes is written down, and that it is no more. */
+  /** Only longer uses are written. */
   #noteUse(digest: string, inUse: boolean, idleTimeout: number) {
     if (!inUse && !this.#inUse.delete(digest)) return
     if (inUse) this.#inUse.add(digest)
@@ -233,6 +224,5 @@ class RedisSessionStore implements SessionStore {
   }
 }
 
-/** `host` says which node this is. */
 export const createRedisSessionStore = (redis: RedisConnection, host: Pick<PluginHost, 'node' | 'log'>): SessionStore =>
   new RedisSessionStore(redis, host)

@@ -1,5 +1,4 @@
-// The front matter of a SKILL.md: YAML between two lines of `---`, as the JSON that clients are sent and hold against the
-// file. So what JSON cannot say the same way is a mistake here, with its line.
+// Reads the front matter of a SKILL.md: YAML between two lines of `---`, which clients receive as JSON.
 import {
   type Document,
   isCollection,
@@ -15,14 +14,13 @@ import {
 } from 'yaml'
 import { MAX_FRONT_MATTER, MAX_TOKENS } from './limits.ts'
 
-/** What an author says of a skill; `name` and `description` are always there. */
 export interface FrontMatter {
   readonly name: string
   readonly description: string
   readonly [key: string]: unknown
 }
 
-/** What is wrong, and in which line of the file. */
+/** A mistake in a line of the file. */
 export class FrontMatterFault extends Error {
   readonly line: number
 
@@ -35,7 +33,7 @@ export class FrontMatterFault extends Error {
 
 const MAX_NAME = 64
 const MAX_DESCRIPTION = 1024
-/** Values in one another. */
+/** Depth of values. */
 const MAX_NESTED = 32
 const NAME = /^[a-z\d]+(?:-[a-z\d]+)*$/
 const FENCED = /^\uFEFF?---\r?\n(?:([\s\S]*?)\r?\n)??---[ \t]*(?:\r?\n|$)/
@@ -65,20 +63,16 @@ const startOf = (node: unknown): number | undefined => {
 const MAX_SHOWN = 160
 const cut = (text: string) => text.slice(0, MAX_SHOWN)
 
-/** What the library says of it, but for what it says of itself. */
 function wordsOf({ message }: YAMLParseError | YAMLWarning): string {
   if (/call stack/i.test(message)) return 'values are nested too deep'
   return `not valid YAML: ${cut(message)}`
 }
 
-/** What a lexer gives beside the text itself: where a document begins, a scalar follows, or a list was left open. */
+/** Tokens of the lexer without text: start of a document, a scalar follows, open list. */
 const MARKS = new Set(['\u0002', '\u0018', '\u001F'])
 const SCALAR_FOLLOWS = '\u001F'
 
-/**
- * Throws for what takes long to parse, before anything is parsed: more tokens than a few, and anchors and aliases, each of
- * which the library looks for in the whole document.
- */
+/** Throws for YAML that takes long to parse: many tokens, and anchors and aliases, which take quadratic time. */
 function checkTokens(yaml: string) {
   let count = 0
   let line = 2
@@ -101,7 +95,6 @@ function checkTokens(yaml: string) {
 function parse(yaml: string): Parsed {
   checkTokens(yaml)
   const lineCounter = new LineCounter()
-  // The line of `---` is the first of the file.
   const lineOf: Parsed['lineOf'] = offset => (offset === undefined ? 2 : lineCounter.linePos(offset).line + 1)
   // The library compares each key with all others (quadratic); checkNodes uses a map.
   const document = parseDocument(yaml, { lineCounter, prettyErrors: false, uniqueKeys: false })
@@ -110,7 +103,7 @@ function parse(yaml: string): Parsed {
   return { document, lineOf }
 }
 
-/** Throws for what would be something else as JSON, or at another reader of YAML. */
+/** Throws for values that JSON or other YAML parsers represent differently. */
 function checkNodes({ document, lineOf }: Parsed) {
   const fail = (what: string, node: unknown) => new FrontMatterFault(what, lineOf(startOf(node)))
   visit(document, {
@@ -161,7 +154,7 @@ function checkDescription(description: unknown): string | undefined {
   return undefined
 }
 
-/** The front matter of a SKILL.md in a folder of this name, of its YAML. Throws a FrontMatterFault. */
+/** Parses the front matter of a SKILL.md in this folder. Throws a FrontMatterFault. */
 export function readFrontMatter(yaml: string, folder: string): FrontMatter {
   const parsed = parse(yaml)
   const { document, lineOf } = parsed

@@ -1,6 +1,4 @@
-// The methods of the extension: `skills/list`, `skills/get` and `resources/directory/read`. A caller is told of what it may
-// use; what it names and may not use is refused as a read of it would be.
-
+// The methods `skills/list`, `skills/get` and `resources/directory/read`. Access is checked as for reads of the resources.
 import type { CatalogItem } from '../../core/auth.ts'
 import { type Call, HostError } from '../../core/index.ts'
 import { checkUri, shown } from '../../core/transport.ts'
@@ -8,14 +6,13 @@ import { placeOf } from './definitions.ts'
 import { PAGE_BYTES, PAGE_ENTRIES, PAGE_SKILLS } from './limits.ts'
 import { type SkillEntry, shownSkills } from './shown-skills.ts'
 
-/** Throws where a call's user may not use an item. */
+/** Throws if the caller cannot use an item. */
 type Admit = (call: Call, item: CatalogItem) => void
 type Answer = (call: Call) => object
 
-/** How long a client may take what it was told for fresh, milliseconds: as of the protocol's own lists. */
+/** Milliseconds that clients can cache a result, as for lists of the protocol. */
 const TTL = 60_000
 
-/** What results of 2026-07-28 say of caches. */
 const caching = ({ modern, view }: Call) => (modern ? { ttlMs: TTL, cacheScope: view.cacheScope } : {})
 
 const malformed = (detail: string) => new HostError('invalidParams', { detail })
@@ -30,7 +27,7 @@ function uriIn({ params }: Call, what: string): string {
 const PREFIX = 'after:'
 const cursorAfter = (uri: string) => Buffer.from(`${PREFIX}${uri}`).toString('base64url')
 
-/** Where a page begins: behind what the page before ended with, be that still there or not. */
+/** The first index of a page: after the last URI of the previous page, even if it was removed. */
 function startOf(uris: readonly string[], cursor: unknown): number {
   if (cursor === undefined) return 0
   const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : ''
@@ -42,14 +39,14 @@ function startOf(uris: readonly string[], cursor: unknown): number {
 
 const sizes = new WeakMap<SkillEntry, number>()
 
-/** Bytes of its JSON, about. */
+/** Approximate bytes as JSON. */
 function sizeOf(skill: SkillEntry): number {
   const size = sizes.get(skill) ?? JSON.stringify(skill).length
   sizes.set(skill, size)
   return size
 }
 
-/** A whole skill at least, and not more than fit a page. */
+/** The end of a page with at least one skill. */
 function endOf(skills: readonly SkillEntry[], from: number): number {
   let bytes = 0
   let at = from
@@ -105,7 +102,7 @@ const readFolder =
     }
   }
 
-/** By their names. */
+/** The methods, by name. */
 export const createMethods = (admit: Admit): Readonly<Record<string, Answer>> => ({
   'skills/list': listSkills,
   'skills/get': getSkill(admit),

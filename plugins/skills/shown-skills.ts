@@ -1,5 +1,4 @@
-// The skills that the callers of a view are shown: of each the files that they may know of. Made once for a view, of the items
-// that are in it, so that all that one call is told is of one version of the folder.
+// The skills and files that the callers of a view can see. Built once for each view, so that a result has one version of them.
 import type { CatalogItem, ResourceItem } from '../../core/auth.ts'
 import type { Call } from '../../core/index.ts'
 import { placeOf } from './definitions.ts'
@@ -10,30 +9,28 @@ import { folderOf, nameOf } from './uris.ts'
 type View = Call['view']
 type Wire = CatalogItem['wire']
 
-/** A skill as the protocol has it (SEP-2640, "Skill Entries"). */
+/** SEP-2640, "Skill Entries". */
 export interface SkillEntry {
   readonly uri: string
   readonly frontmatter: FrontMatter
   readonly resources: ReadonlyArray<{ readonly uri: string; readonly digest: string; readonly size: number }>
 }
 
-/** What is in a folder. */
 export interface ShownFolder {
-  /** Files as lists show them, and folders, by their URIs. */
+  /** Files and folders by URI. */
   readonly entries: Map<string, Wire>
-  /** One of the files below it that its callers may not know of. */
+  /** A file in the folder that the callers cannot see. */
   hidden: ResourceItem | undefined
 }
 
-/** What the callers of a view are shown. */
 export interface ShownSkills {
-  /** Sorted by their URIs. */
+  /** Sorted by URI. */
   readonly skills: readonly SkillEntry[]
   readonly byUri: ReadonlyMap<string, SkillEntry>
   readonly folders: ReadonlyMap<string, ShownFolder>
 }
 
-/** Puts a file into its folder, that into the one above it, and so on. */
+/** Adds a file to its folder, and each folder to its parent. */
 function putInFolders(folders: Map<string, ShownFolder>, item: ResourceItem, wire: Wire | undefined) {
   let child = item.key
   let entry = wire
@@ -69,7 +66,6 @@ function build(view: View): ShownSkills {
 
 const known = new WeakMap<View, ShownSkills>()
 
-/** What the callers of this view are shown. */
 export function shownSkills(view: View): ShownSkills {
   const shown = known.get(view) ?? build(view)
   known.set(view, shown)

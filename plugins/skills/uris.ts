@@ -1,15 +1,14 @@
-// The one spelling that each file and folder of a skill has as a URI: what is looked up is compared to it letter by letter, so
-// `..`, empty segments and other encodings of the same name lead nowhere.
+// URIs of files and folders. Each has one spelling, and look-ups compare it exactly: `..` and other encodings are not found.
 
 export const SKILL_FILE = 'SKILL.md'
 const SCHEME = 'skill://'
 
-/** What RFC 3986 lets stand in a segment of a path, and encodeURIComponent would encode. */
+/** Characters that encodeURIComponent encodes but RFC 3986 allows in a path segment. */
 const PLAIN_IN_PATH = /%(?:24|26|2B|2C|3A|3B|3D|40)/g
-/** The same of the first segment, which is an authority. */
+/** The same for the first segment, the authority. */
 const PLAIN_IN_NAME = /%(?:24|26|2B|2C|3B|3D)/g
 
-/** The URI of what is at these names below the folder of skills. */
+/** The URI of a file or folder, by its names from the skills folder on. */
 export function uriOf(names: readonly string[]): string {
   const segments = names.map((name, at) =>
     encodeURIComponent(name.normalize('NFC')).replace(at === 0 ? PLAIN_IN_NAME : PLAIN_IN_PATH, decodeURIComponent),
@@ -17,7 +16,7 @@ export function uriOf(names: readonly string[]): string {
   return `${SCHEME}${segments.join('/')}`
 }
 
-/** The folder that a file or folder is in; undefined: it is in none that has a URI. */
+/** The parent folder; undefined if it has no URI. */
 export function folderOf(uri: string): string | undefined {
   const at = uri.lastIndexOf('/')
   return at < SCHEME.length ? undefined : uri.slice(0, at)

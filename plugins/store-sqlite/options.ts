@@ -1,6 +1,6 @@
 // The options of store-sqlite.
 import { type OptionsOf, SIZE_PATTERN } from '../../core/index.ts'
-import { STREAM_PROPERTIES } from '../families/stream-bounds/index.ts'
+import { STREAM_PROPERTIES } from '../families/stores/index.ts'
 
 export const OPTIONS = {
   type: 'object',

@@ -15,7 +15,7 @@ import {
   watchCost,
   watchedCost,
 } from '../../core/transport.ts'
-import { requestKey, SessionOutage } from '../families/session-outage/index.ts'
+import { requestKey, SessionOutage } from '../families/stores/index.ts'
 import { ownerFull, sessionsFull } from './failures.ts'
 import { boundsOfSessions, SHARE } from './thread/bounds.ts'
 import type { Ended } from './thread/session-room.ts'

@@ -1,5 +1,4 @@
-// Keeps tasks in Redis, so that any node runs what another was asked for, and goes on where one died.
-// docs/plugins/task-store-redis.md.
+// Stores tasks in Redis, so that any node can run them.
 import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import {
   claimOf,
@@ -10,10 +9,10 @@ import {
   type RedisSettings,
   redisConnection,
 } from '../families/redis/index.ts'
-import { demandSecrets } from '../families/secrets/index.ts'
+import { demandSecrets } from '../families/stores/index.ts'
 
-/** What is sent beside EVAL, in scripts too. */
-export const TASK_STORE_COMMANDS = [
+/** Commands besides EVAL, including those in scripts. */
+const TASK_STORE_COMMANDS = [
   ...(['del', 'exists', 'get', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'pexpire'] as const),
   ...([
     'set',
@@ -31,7 +30,7 @@ export const TASK_STORE_COMMANDS = [
   'zscore',
 ] as const
 
-/** For cluster-redis as well, which demands secrets and says whose keys these are by itself. */
+/** Also for cluster-redis. */
 export async function fillTaskStore(host: RedisHost, options: RedisSettings) {
   const redis = redisConnection(host, options, TASK_STORE_COMMANDS)
   const { createRedisTaskStore } = await import('./store.ts')
@@ -48,7 +47,6 @@ const OPTIONS = {
   properties: { ...REDIS_PROPERTIES },
 } as const
 
-/** Where Redis is, unless the config's `redis` says it. */
 export interface TaskStoreRedisOptions extends OptionsOf<typeof OPTIONS> {}
 
 export const taskStoreRedis = definePlugin<TaskStoreRedisOptions, TaskStoreRedisOptions, RedisSections>({

@@ -1,39 +1,28 @@
-// What tells this node of every change of every task: a connection of its own that waits at a Redis Stream. Changes are
-// numbered: where one is not one more than the last, some were missed.
+// Notifies about changes of tasks, read from a Redis Stream. Changes are numbered, so that gaps are detected.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from '../../core/index.ts'
 import type { TaskNews, TaskState } from '../../core/transport.ts'
-import { type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
+import {
+  entriesOf,
+  type RedisConnection,
+  type RedisReader,
+  redisScript,
+  type StreamEntry,
+} from '../families/redis/index.ts'
 
-/** Changes that are read at once. */
 const BATCH = 1_000
-/** Milliseconds until Redis is asked again after it failed. */
+/** Milliseconds between attempts. */
 const PAUSE = 100
 
-/**
- * KEYS: what the keys begin with. ARGV: the id after which is read on. Gives the id of the last change, the number of changes, and
- * that of the first after the id ('': none).
- */
+/** KEYS: prefix. ARGV: an id. Returns the last id, the number of changes, and that of the next change or ''. */
 const LOCATE = redisScript(`
 local last = redis.call('XREVRANGE', KEYS[1] .. 'news', '+', '-', 'COUNT', 1)[1]
 local next = redis.call('XRANGE', KEYS[1] .. 'news', '(' .. ARGV[1], '+', 'COUNT', 1)[1]
 return {last and last[1] or '0-0', redis.call('HGET', KEYS[1] .. 'sums', 'news') or '0', next and next[2][2] or ''}
 `)
 
-/** Undefined: something may have been missed. */
+/** Undefined: changes may have been missed. */
 type Listener = (news: TaskNews | undefined) => void
-
-interface Entry {
-  readonly id: string
-  readonly message: Readonly<Record<string, string>>
-}
-
-/** As node-redis gives it, by its protocol version: pairs, or an object by name. */
-function entriesOf(reply: unknown, key: string): readonly Entry[] {
-  if (reply === null || typeof reply !== 'object') return []
-  if (!Array.isArray(reply)) return (reply as Record<string, readonly Entry[]>)[key] ?? []
-  return reply.find(stream => stream?.name === key)?.messages ?? []
-}
 
 export class TaskNewsReading {
   readonly #redis: RedisConnection
@@ -52,16 +41,16 @@ export class TaskNewsReading {
     this.#log = log
   }
 
-  /** The first begins to read: whoever keeps no tasks has no connection for them. Returns what ends it. */
+  /** Reading starts with the first listener. Returns a function that ends the notifications. */
   watch(tell: Listener): () => void {
-    // Of its own, so that one function may watch twice.
+    // A new function, so that one listener can watch twice.
     const listener: Listener = news => tell(news)
     this.#listeners.add(listener)
     void this.begin()
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Resolves once changes are told, where Redis is there. */
+  /** Resolves when changes are reported, if Redis is available. */
   begin(): Promise<void> {
     if (!this.#closed) this.#begun ??= this.#begin()
     return this.#begun ?? Promise.resolve()
@@ -89,7 +78,7 @@ export class TaskNewsReading {
     }
   }
 
-  /** Whether it can be read on where it was; else from the end on, and what was before may have been missed. */
+  /** Continues after the last change, or from the end with a gap. */
   async #locate() {
     const before = this.#lastId
     const reply = (await this.#redis.evaluate(LOCATE, [this.#prefix], [before ?? '0-0'])) as string[]
@@ -101,7 +90,7 @@ export class TaskNewsReading {
     this.#tell(undefined)
   }
 
-  #hear({ id, message }: Entry) {
+  #hear({ id, message }: StreamEntry) {
     this.#lastId = id
     const number = Number(message['n'])
     if (number !== this.#count + 1) this.#tell(undefined)

@@ -1,4 +1,4 @@
-// The task store that every node shares: one script for each operation. scripts.ts has what happens at Redis.
+// The task store in Redis: one script for each operation.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { HostError, type Logger } from '../../core/index.ts'
@@ -13,7 +13,13 @@ import {
   type TaskStore,
   type TaskSummary,
 } from '../../core/transport.ts'
-import { evaluateInTime, isMomentary, type RedisConnection, type RedisScript } from '../families/redis/index.ts'
+import {
+  evaluateInTime,
+  fieldsOf,
+  isMomentary,
+  type RedisConnection,
+  type RedisScript,
+} from '../families/redis/index.ts'
 import { TaskNewsReading } from './news.ts'
 import * as scripts from './scripts.ts'
 import { CANCEL, END } from './scripts.ts'
@@ -22,13 +28,6 @@ type Fields = ReadonlyMap<string, string>
 
 /** Maximum questions of a task. A larger number in Redis is invalid. */
 const MOST_QUESTIONS = 100
-
-/** Fields and values by turns. */
-function fieldsOf(flat: readonly string[]): Fields {
-  const fields = new Map<string, string>()
-  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
-  return fields
-}
 
 function readSummary(fields: Fields): TaskSummary {
   const text = (name: string) => fields.get(name) ?? ''
@@ -76,20 +75,20 @@ function readSummaries(reply: readonly string[]): TaskSummary[] {
   return summaries
 }
 
-/** Bytes of all tasks: past it none begins, and those that have begun end with little. */
+/** Maximum bytes of all tasks. Above it tasks can only end with a small outcome. */
 const MOST_BYTES = 256 * 1_048_576
-/** What a task costs beside its texts, bytes: test/plugins/task-store-redis.system.ts holds it. */
+/** Overhead of a task, bytes. */
 const TASK_COST = 2_000
-/** Claims whose answers were lost that are remembered. */
+/** Remembered claims whose replies were lost. */
 const MOST_LOST = 100
 
-export interface RedisTaskStore extends TaskStore {
-  /** Resolves once this node is told of changes, where Redis is there; the first `watch` begins it as well. */
+interface RedisTaskStore extends TaskStore {
+  /** Resolves when changes are reported, if Redis is available. */
   begin(): Promise<void>
   close(): void
 }
 
-/** Ids are what a task is asked for with, holders are users: neither is the name of a key. */
+/** Ids are credentials and holders are users: keys contain digests. */
 const digest = (text: string, length: number) => createHash('sha256').update(text).digest('base64url').slice(0, length)
 const idOf = (id: string) => digest(id, 22)
 const nameOf = (text: string) => digest(text, 16)
@@ -99,7 +98,7 @@ type Reply = readonly string[]
 const refusalOf = (word: string | undefined): TaskRefusal | undefined =>
   word === 'holder' || word === 'full' ? word : undefined
 
-/** Whether it was written; rejects where there is no room for it. */
+/** Rejects if there is no room. */
 function wrote(word: string | undefined): boolean {
   const headers = { 'Retry-After': '10' }
   if (!refusalOf(word)) return word === 'done'
@@ -129,7 +128,7 @@ class Tasks {
     return evaluateInTime(this.#redis, script, [this.#prefix], args.map(String))
   }
 
-  /** Once more where the answer was lost, for what is the same when it is done twice. `again`: whether it is the second time. */
+  /** Repeats idempotent operations after a lost reply. `again`: the reply is of the second attempt. */
   async #askTwice(script: RedisScript, ...args: readonly (string | number)[]): Promise<Reply & { again?: boolean }> {
     try {
       return await this.#ask(script, ...args)
@@ -139,7 +138,6 @@ class Tasks {
     }
   }
 
-  /** Bytes of all, and of one holder. */
   #room(room?: TaskRoom): readonly [number, number] {
     return [this.#mostBytes, shareOf(this.#mostBytes, room)]
   }
@@ -170,10 +168,7 @@ class Tasks {
     return readSummaries(reply)
   }
 
-  /**
-   * `lost`: names of such claims whose answers were lost; they may have given a task that nobody runs, and are asked again with
-   * that name, at once or in the place of the next.
-   */
+  /** `lost`: tokens of claims whose replies were lost. They may have assigned a task, and are reused to receive it. */
   async #claim(script: RedisScript, lost: string[], lease: number, args: readonly (string | number)[]) {
     const token = lost.pop() ?? randomBytes(12).toString('base64url')
     try {
@@ -225,7 +220,7 @@ class Tasks {
     if (word === 'task') return word
     const refusal = refusalOf(word)
     if (refusal) return refusal
-    // Done by the first, which was not heard.
+    // The first attempt was successful.
     return again && taken === '0' ? await this.#answered(id, answers) : Number(taken)
   }
 
@@ -248,6 +243,5 @@ class Tasks {
   }
 }
 
-/** `mostBytes`: for tests. */
 export const createRedisTaskStore = (redis: RedisConnection, log: Logger, mostBytes = MOST_BYTES): RedisTaskStore =>
   new Tasks(redis, log, mostBytes)

@@ -1,4 +1,4 @@
-// Tells those who listen for tasks how they are, whenever that changes: the same as `tasks/get` would have answered then.
+// Notifies subscribers of `taskIds` about changes of tasks.
 import { type Call, type Clock, type Honoured, HostError, type Logger, type Timer } from '../../core/index.ts'
 import {
   hasEnded,
@@ -8,29 +8,26 @@ import {
   type TaskStore,
   type TaskSummary,
 } from '../../core/transport.ts'
-import { taskLost } from './shown.ts'
+import { isId, taskLost } from './records.ts'
 import type { Tasks } from './tasks.ts'
-import { isId } from './work.ts'
 
-/** Tasks that one subscription names. */
 const MOST_FOLLOWED = 100
 
 type Notify = Parameters<Honoured['begin']>[0]
 
 interface Followed {
-  /** The last version that each was told. */
   readonly told: Map<Notify, number>
-  /** Whom it is counted for: of those of one holder one is looked at at a time. */
+  /** Tasks of one holder are checked one at a time. */
   readonly holder: string
-  /** As it was when it was looked at last. */
+  /** The last known state. */
   last?: TaskSummary
-  /** Looks again once its time is over: that is no news of the store's. */
+  /** Checks again after expiry, which the store does not announce. */
   timer?: Timer
 }
 
-/** The longest that a timer waits, milliseconds. */
+/** Maximum timer delay, milliseconds. */
 const LONGEST_WAIT = 2 ** 31 - 1
-/** Clocks of stores differ from ours: so much after its time a task is looked at, milliseconds, and at least so far apart. */
+/** Milliseconds: tolerance for the clock of the store, and minimum interval between checks. */
 const LATER = 250
 
 export class Followers {
@@ -39,9 +36,9 @@ export class Followers {
   readonly #store: TaskStore
   readonly #tasks: Tasks
   readonly #followed = new Map<string, Followed>()
-  /** Who listens: what they may hear is decided each time. */
+  /** Access is decided for each notification. */
   readonly #calls = new WeakMap<Notify, Call>()
-  /** Of each holder the tasks that are to be looked at, while there are any. */
+  /** Tasks to check, by holder. */
   readonly #waiting = new Map<string, Set<string>>()
 
   constructor(store: TaskStore, tasks: Tasks, { log, clock }: { readonly log: Logger; readonly clock: Clock }) {
@@ -51,7 +48,6 @@ export class Followers {
     this.#tasks = tasks
   }
 
-  /** How many tasks somebody listens for. */
   get size(): number {
     return this.#followed.size
   }
@@ -61,7 +57,6 @@ export class Followers {
     else for (const id of this.#followed.keys()) this.#look(id)
   }
 
-  /** The filter `taskIds` of `subscriptions/listen`. */
   async filter(wanted: unknown, call: Call): Promise<Honoured | undefined> {
     if (!Array.isArray(wanted) || wanted.length > MOST_FOLLOWED || wanted.some(id => typeof id !== 'string')) {
       throw new HostError('invalidParams', {
@@ -71,7 +66,7 @@ export class Followers {
     const ids = [...new Set(wanted as string[])].filter(isId)
     const own: TaskSummary[] = []
     for (const id of ids) {
-      // Nobody is there to be told any more.
+      // The client is gone.
       if (call.cancelled) return undefined
       const found = await this.#tasks.find(call, id).catch(ifUnknown)
       if (found) own.push(found)
@@ -89,7 +84,7 @@ export class Followers {
       const followed = this.#followed.get(id) ?? { told: new Map(), holder }
       this.#followed.set(id, followed)
       followed.told.set(notify, 0)
-      // What happened before is told as well: a task may be over by now.
+      // The task may already have changed.
       this.#look(id)
     }
     return () => {
@@ -103,7 +98,7 @@ export class Followers {
     }
   }
 
-  /** One of a holder's at a time; what happens to a task meanwhile is looked at after it. */
+  /** One task of a holder at a time; changes during a check are checked next. */
   #look(id: string) {
     const holder = this.#followed.get(id)?.holder
     if (holder === undefined) return
@@ -126,7 +121,7 @@ export class Followers {
     this.#waiting.delete(holder)
   }
 
-  /** A store that is away says so when it is back; what cannot be read may be another version's, or broken where it is kept. */
+  /** Unavailable stores announce their return. Other errors: invalid or newer data. */
   #couldNotTell(id: string, err: unknown) {
     if (isUnavailable(err)) return
     this.#log.error({ err, task: id.slice(0, 6) }, 'those who listen for a task could not be told')
@@ -150,7 +145,6 @@ export class Followers {
     }
   }
 
-  /** What a task holds is read where it is to be told: a result, an error, questions. */
   async #whole(found: TaskSummary): Promise<TaskRecord | 'gone'> {
     if ('body' in found) return found as TaskRecord
     const { state, open } = found
@@ -167,7 +161,7 @@ export class Followers {
   }
 }
 
-/** What is told of a task that is not there any more; undefined where nothing is left to tell. */
+/** The notification for a lost task; undefined if its end was announced. */
 function lost(last: TaskSummary | undefined, now: number): TaskRecord | undefined {
   if (!last || hasEnded(last.state)) return undefined
   return { ...last, body: '', questions: [], ...taskLost(), updatedAt: now, version: last.version + 1 }

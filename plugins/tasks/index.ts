@@ -1,5 +1,4 @@
-// Calls of tools become tasks, which clients ask for later: the extension io.modelcontextprotocol/tasks of 2026-07-28.
-// docs/plugins/tasks.md.
+// The extension io.modelcontextprotocol/tasks: tool calls become tasks.
 
 import { definePlugin } from '../../core/index.ts'
 import { type FilledTasksOptions, OPTIONS, type TasksOptions } from './options.ts'

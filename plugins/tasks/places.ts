@@ -1,8 +1,7 @@
-// Slots for task handlers in this process. A slot is taken while the handler runs, even if its task has ended, and is free while it
-// waits for its client. A handler needs a slot again before it receives the response. Holders share the slots fairly.
+// Slots for task handlers in this process, shared fairly by holders. A handler that waits for its client has no slot, and needs
+// one again before it receives the response. It keeps its slot after the end of its task while it runs.
 import { FairLine, type InLine } from '../../core/transport.ts'
 
-/** A run that needs a slot. */
 export interface Placed {
   readonly queue: string
   readonly holder: string
@@ -48,7 +47,7 @@ export class Places<Run extends Placed> {
     return counts
   }
 
-  /** Number of runs that wait for their client, or for a slot after its response, per queue: of all holders, and the most of one. */
+  /** Number of runs without a slot that wait for their client or for a slot: of all holders, and the most of one. */
   idle(): ReadonlyMap<string, { readonly all: number; readonly ofOne: number }> {
     const idle = new Map<string, Map<string, number>>()
     for (const { run, returns } of this.#places.values()) {
@@ -85,7 +84,6 @@ export class Places<Run extends Placed> {
     return place.ready ?? this.#wait(place)
   }
 
-  /** The handler has ended, or will not start. */
   leave(run: Run) {
     const place = this.#places.get(run)
     if (!place) return
@@ -126,7 +124,6 @@ export class Places<Run extends Placed> {
     place.begin()
   }
 
-  /** Returns false if the run has no slot. */
   #free(place: Place<Run>): boolean {
     if (!this.#held.delete(place)) return false
     this.#line.leave(place.run.holder)

@@ -9,25 +9,10 @@ import {
   type Services,
   type ToolDefinition,
 } from '../../core/index.ts'
-import type { TaskSummary, View } from '../../core/transport.ts'
-import { packQueue, unpackQueue } from './work.ts'
+import type { TaskSummary } from '../../core/transport.ts'
+import { packQueue, unpackQueue } from './records.ts'
 
-/** Tools whose last definition is remembered. */
 const MOST_KNOWN = 10_000
-
-/** Access decisions and queues for tasks. */
-export interface TaskPolicy {
-  /** Whether the caller may call the task's tool; `view`: what the caller is offered. */
-  allows(call: Call, task: Pick<TaskSummary, 'queue'>, view?: View): boolean
-  /** The same with the current offer, for a long-running call. */
-  allowsNow(call: Call, task: Pick<TaskSummary, 'queue'>): boolean
-  /** The queue for a task of a tool. `isOfToolset`: false if `configureSession` added the tool individually. */
-  queueOf(call: Call, tool: ToolDefinition): { readonly queue: string; readonly isOfToolset: boolean }
-  /** The queues of all tools with `task` that a route can serve. */
-  queuesOn(route: McpRoute): ReadonlyMap<string, ToolItem>
-  /** Keeps the access rule of a tool for the time after its removal. */
-  remember(queue: string, item: CatalogItem): void
-}
 
 /** Placeholder for a removed tool of which only the name is known. */
 function standIn(name: string): CatalogItem {
@@ -52,12 +37,12 @@ function standIn(name: string): CatalogItem {
 /** Whether a toolset is a category of its route. Tools of different categories can have the same name. */
 const isOneOf = (route: McpRoute, toolset: string) => route.categories.includes(toolset)
 
-export function createTaskPolicy({
-  itemsOf,
-  itemsIn,
-  slot,
-}: Pick<Services, 'itemsOf' | 'itemsIn' | 'slot'>): TaskPolicy {
+/** Access decisions and queues for tasks. */
+export type TaskPolicy = ReturnType<typeof createTaskPolicy>
+
+export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'itemsOf' | 'itemsIn' | 'slot'>) {
   const known = new LRUCache<string, CatalogItem>({ max: MOST_KNOWN })
+  /** Keeps the access rule of a tool for the time after its removal. */
   const remember = (queue: string, item: CatalogItem) => void known.set(queue, item)
 
   /** For a removed tool: decides by its last access rule, if this process knows it, and by its name. */
@@ -67,6 +52,7 @@ export function createTaskPolicy({
     return slot('access', route).audienceOf(user, route).denialOf(item) === undefined
   }
 
+  /** Whether the caller may call the task's tool. */
   function allows(call: Call, { queue }: Pick<TaskSummary, 'queue'>, view = call.view): boolean {
     const { tool: name, chosen, toolset } = unpackQueue(queue)
     const item = view.tools.get(name)
@@ -83,7 +69,8 @@ export function createTaskPolicy({
   return {
     allows,
     remember,
-    allowsNow(call, task) {
+    /** The same with the current offer, for a long-running call. */
+    allowsNow(call: Call, task: Pick<TaskSummary, 'queue'>): boolean {
       try {
         return allows(call, task, call.offer.viewFor(call.user))
       } catch (error) {
@@ -92,7 +79,8 @@ export function createTaskPolicy({
         throw error
       }
     },
-    queueOf({ offer }, tool) {
+    /** `isOfToolset`: false if `configureSession` added the tool individually. */
+    queueOf({ offer }: Call, tool: ToolDefinition) {
       const { route } = offer
       const isTool = ({ definition }: CatalogItem) => definition === tool
       const chosen = !itemsOf(route).some(isTool)
@@ -101,7 +89,8 @@ export function createTaskPolicy({
       const queue = packQueue({ route: route.path, tool: tool.name, chosen, toolset })
       return { queue, isOfToolset: !chosen || found !== undefined }
     },
-    queuesOn(route) {
+    /** The queues of all tools with `task` on a route. */
+    queuesOn(route: McpRoute): ReadonlyMap<string, ToolItem> {
       const queues = new Map<string, ToolItem>()
       const add = (items: readonly CatalogItem[], toolset?: string) => {
         for (const item of items) {

@@ -15,21 +15,20 @@ import {
   type TaskStore,
   type Transport,
 } from '../../core/transport.ts'
-import { type Asked, failedWith, nodeGone } from './shown.ts'
+import { type Asked, factsOf, failedWith, nodeGone, type Work } from './records.ts'
 import type { TaskSettings } from './tasks.ts'
-import { factsOf, type Work } from './work.ts'
 
-/** Questions of one task: a client that never answers what it is asked is not asked for ever. */
+/** Limits questions without an answer. */
 const MOST_QUESTIONS = 100
 
-/** The names of keys, where the handler gives none. */
+/** Default names of keys. */
 const NAMES: Readonly<Record<string, string>> = {
   'elicitation/create': 'elicit',
   'sampling/createMessage': 'sample',
   'roots/list': 'roots',
 }
 
-/** The lease of a run is lost: its client cancelled the task, it is over, or another node has it. */
+/** The task was cancelled or has ended, or another node runs it. */
 class LeaseLost extends Error {
   constructor() {
     super('the task was cancelled or is over, or another node has it')
@@ -37,7 +36,6 @@ class LeaseLost extends Error {
   }
 }
 
-/** Called when the run begins to wait for its client, and when it does not wait any more, before the handler continues. */
 interface Pauses {
   pause(): void
   resume(): Promise<void>
@@ -46,7 +44,7 @@ interface Pauses {
 class RunQuestions implements AskClient {
   readonly #store: TaskStore
   readonly #lease: TaskLease
-  /** In the order in which they were asked; an answer is put in its place. */
+  /** In order; answers are added to them. */
   readonly #questions: TaskQuestion[]
   readonly #used = new Set<string>()
   readonly #pauses: Pauses
@@ -59,12 +57,11 @@ class RunQuestions implements AskClient {
     this.#questions = [...questions]
   }
 
-  /** Questions whose answers this run does not have. */
   get open(): number {
     return this.#questions.filter(({ answer }) => answer === undefined).length
   }
 
-  /** The task's questions as they are now. */
+  /** Adds new answers. */
   update(questions: readonly TaskQuestion[]) {
     for (const { key, answer } of questions) {
       const at = this.#questions.findIndex(one => one.key === key)
@@ -76,7 +73,7 @@ class RunQuestions implements AskClient {
   }
 
   async ask(method: string, params: object, signal: AbortSignal, name?: string): Promise<unknown> {
-    // Nobody is there to answer: the client is asked for its answers, and otherwise comes when it likes.
+    // There is no connection to ping.
     if (method === 'ping') return {}
     const asked: Asked = name === undefined ? { method, params } : { method, params, as: name }
     const text = JSON.stringify(asked)
@@ -87,7 +84,7 @@ class RunQuestions implements AskClient {
     }
   }
 
-  /** The next of the earlier ones that asks the same. */
+  /** A repeated run asks the same questions again. */
   #earlier(text: string): TaskQuestion | undefined {
     const found = this.#questions.find(question => question.text === text && !this.#used.has(question.key))
     if (found) this.#used.add(found.key)
@@ -119,7 +116,7 @@ class RunQuestions implements AskClient {
         signal.removeEventListener('abort', stop)
         void this.#resume().then(settle)
       }
-      // A handler can continue after its cancellation, so it also needs a slot.
+      // A handler can continue after its cancellation, and then needs a slot.
       const stop = () => end(() => reject(signal.reason))
       if (signal.aborted) return reject(signal.reason)
       signal.addEventListener('abort', stop, { once: true })
@@ -131,22 +128,20 @@ class RunQuestions implements AskClient {
   async #resume(): Promise<void> {
     if (this.#waiting.size > 0) return
     await this.#pauses.resume()
-    // The handler asked again while it had no slot.
+    // The handler asked again meanwhile.
     if (this.#waiting.size > 0) this.#pauses.pause()
   }
 }
 
-/** Milliseconds between two notes of one run, and characters of each. */
+/** Milliseconds between two notes, and characters of a note. */
 const NOTE_EVERY = 1_000
 const LONGEST_NOTE = 1_024
-/** Milliseconds between two attempts to keep how a run ended. */
 const TRY_AGAIN = 1_000
-/** A host that closes waits no longer for a store, milliseconds. */
+/** Milliseconds that a closing host waits for a store. */
 const WHILE_CLOSING = 2_000
-/** Milliseconds before a task is gone, at most, in which it ends as one that took too long. */
+/** Milliseconds before expiry at which a task ends as too late. */
 const BEFORE_GONE = 2_000
 
-/** What runs of one store are made with. */
 export interface RunHost {
   readonly transport: Transport
   readonly store: TaskStore
@@ -160,13 +155,11 @@ export interface RunHost {
   readonly returns: (run: TaskRun) => Promise<void>
 }
 
-/** Why a run was stopped from outside. */
 type Stopped = 'over' | 'closing' | 'late'
 
 export class TaskRun {
   readonly lease: TaskLease
   readonly queue: string
-  /** Whom it is counted for. */
   readonly holder: string
   readonly #host: RunHost
   readonly #record: TaskRecord
@@ -199,15 +192,12 @@ export class TaskRun {
     })
   }
 
-  /** Whether another may run it again. */
+  /** Whether the task can run again. */
   get again(): boolean {
     return this.#work?.again === true
   }
 
-  /**
-   * Resolves with the promise that the handler is over, once how the run ended is kept, or is another's to keep. `turn`: what the
-   * handler waits for before it begins.
-   */
+  /** Resolves when the end is stored, or is another node's. `turn`: resolves when the handler can start. */
   async run(turn: Promise<void>): Promise<{ readonly handlerOver: Promise<unknown> }> {
     const { clock } = this.#host.transport
     const begun = clock.now()
@@ -223,40 +213,37 @@ export class TaskRun {
     return { handlerOver: running }
   }
 
-  /** Looks at what others did with the task; `version`: as it is known to be. */
+  /** Checks for changes by other nodes. `version`: the known current version. */
   async look(version?: number): Promise<void> {
     if (version !== undefined && version <= this.#version) return
     const { store } = this.#host
     const found = await store.look(this.lease.id)
     if (!found || found.fence !== this.lease.fence || hasEnded(found.state)) return this.lost()
-    // What else changed is of the run's own making.
+    // Other changes were made by this run.
     const record = found.open < this.#questions.open ? await store.get(this.lease.id) : undefined
     this.#questions.update(record?.questions ?? [])
     this.#version = Math.max(this.#version, found.version)
   }
 
-  /** The lease was renewed just now. */
   renewed() {
     this.#renewed = this.#host.transport.clock.now()
   }
 
-  /** The store did not answer: what may run again may be another node's by now, and is left to it. */
+  /** The store does not respond: a retryable task is left to other nodes. */
   unrenewed() {
     if (this.again && this.#host.transport.clock.now() - this.#renewed > this.#host.settings.lease) this.lost()
   }
 
-  /** The task is over, or another node's. */
   lost() {
     this.#end('over')
   }
 
-  /** The host closes. */
   close() {
     this.#closing = true
     this.#end('closing')
   }
 
-  /** Until shortly before the store forgets the task, by the store's clock: it was claimed when it was updated. */
+  /** By the clock of the store: the task was updated when it was claimed. */
   #timeLeft(): number {
     const left = this.#record.until - this.#record.updatedAt
     return Math.min(left - Math.min(BEFORE_GONE, left / 10), 2 ** 31 - 1)
@@ -292,7 +279,7 @@ export class TaskRun {
     const call = transport.createCall({
       id: this.lease.id,
       method: 'tools/call',
-      // A handler reports progress where there is a token for it.
+      // Handlers report progress only if there is a token.
       params: {
         name,
         ...(args !== undefined && { arguments: args }),
@@ -324,7 +311,7 @@ export class TaskRun {
     throw new HostError('internal', { detail }).within200()
   }
 
-  /** Of what a handler says, the words of its progress. */
+  /** Keeps the message of progress notifications. */
   #hear(message: string) {
     if (!message.includes('"notifications/progress"')) return
     const { method, params } = JSON.parse(message) as { method: string; params?: { message?: unknown } }
@@ -340,7 +327,7 @@ export class TaskRun {
       this.#noting = undefined
       return
     }
-    // One that is not kept is no loss: the next may be.
+    // A later note can succeed.
     this.#host.store.note(this.lease, note).catch(() => undefined)
     this.#noting = this.#host.transport.clock.setTimeout(() => this.#keepNote(), NOTE_EVERY)
   }
@@ -359,7 +346,7 @@ export class TaskRun {
     if (last === end ? kept : await keep(last)) tell(last.state, transport.clock.now() - begun)
   }
 
-  /** For as long as the task may be there and this run's: a store that is away may come back. */
+  /** Retries while the task may exist: the store can come back. */
   async #insist<Value>(write: () => Promise<Value>): Promise<Value | false> {
     const { log, clock } = this.#host.transport
     const begun = clock.now()
@@ -391,7 +378,7 @@ const WORDS = { closing: 'the server is shutting down', late: 'the time of the t
 const noRoom = (detail: string) => () =>
   failedWith(new HostError('internal', { detail, data: { reason: 'no-room' } }).within200())
 
-/** A task always has room to end like this. */
+/** Small outcomes always have room. */
 const NO_ROOM = {
   holder: noRoom('the result of the task could not be kept: your tasks hold as many bytes as they may'),
   full: noRoom('the result of the task could not be kept: there is no room for it'),

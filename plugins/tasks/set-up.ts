@@ -1,4 +1,4 @@
-// The set-up of tasks: what the extension adds, and for each store its worker. Loaded where the plugin is on.
+// Sets up the tasks extension, with one worker for each store.
 import {
   type Call,
   type Extension,
@@ -49,14 +49,13 @@ function offerFigures({ figures }: Pick<PluginHost, 'figures'>, depths: () => re
   }
 }
 
-/** The tasks of one store. */
 interface Service {
   readonly tasks: Tasks
   readonly followers: Followers
   readonly worker: TaskWorker
 }
 
-/** What a store that is of one process alone cannot do. */
+/** Reports a role or worker processes without a shared store. */
 function checkStore({ at, processes, purpose, report, log }: PluginHost, store: TaskStore, role: string) {
   if (role !== 'both' && store.shared !== true) {
     const where = store.shared ? 'in a file of this host' : 'in this process'
@@ -74,7 +73,6 @@ function checkStore({ at, processes, purpose, report, log }: PluginHost, store: 
   }
 }
 
-/** What the extension adds; `serviceOf`: the tasks of the route of a call. */
 const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
   methods: {
     'tasks/get': call => serviceOf(call).tasks.get(call),
@@ -88,7 +86,6 @@ const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
   toolKeys: { task: { around: (call, tool, run) => serviceOf(call).tasks.around(call, tool, run) } },
 })
 
-/** What the services of all stores have in common. */
 interface Shared extends Pick<TasksHost, 'settings' | 'extension'>, Pick<WorkerHost, 'ended'> {
   readonly host: PluginHost
   readonly given: Services
@@ -119,7 +116,6 @@ function createService(store: TaskStore, routes: readonly McpRoute[], { host, gi
   return { tasks, followers: new Followers(store, tasks, host), worker }
 }
 
-/** The stores of the plugin's routes, each with the routes that use it. */
 function storesOf({ routes }: PluginHost, { slot }: Services): ReadonlyMap<TaskStore, readonly McpRoute[]> {
   const stores = new Map<TaskStore, McpRoute[]>()
   for (const route of routes) {
@@ -129,7 +125,7 @@ function storesOf({ routes }: PluginHost, { slot }: Services): ReadonlyMap<TaskS
   return stores
 }
 
-/** A process that only runs tasks answers no client, where a balancer sends it some: another node does. */
+/** Workers serve no clients; a load balancer tries another node. */
 function refuseClients(): never {
   const detail = 'this process only runs tasks (role worker); another that answers clients is to be asked'
   throw new HostError('unavailable', { detail, headers: { 'Retry-After': '1' } })

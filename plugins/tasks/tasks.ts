@@ -15,16 +15,28 @@ import {
 import type { QueueOffer, TaskBounds, TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts'
 import type { FilledTasksOptions } from './options.ts'
 import type { TaskPolicy } from './policy.ts'
-import { detailsOf, lineOf, seedOf } from './shown.ts'
-import { accountOf, factsOf, isId, isOwnedBy, newId, ownerOf, packWork, type Work, workOf } from './work.ts'
+import {
+  accountOf,
+  detailsOf,
+  factsOf,
+  isId,
+  isOwnedBy,
+  lineOf,
+  newId,
+  ownerOf,
+  packWork,
+  seedOf,
+  type Work,
+  workOf,
+} from './records.ts'
 
 export const TASKS_ID = 'io.modelcontextprotocol/tasks'
 
-/** Shorter ones lapse while a store answers; longer ones would leave clients without word for more than 30 seconds. */
+/** Milliseconds. Shorter leases lapse during a store request, longer ones leave clients waiting. */
 const SHORTEST_LEASE = 300
 const LONGEST_LEASE = 20_000
 
-/** Tasks of a holder that are kept, for each that may be open. */
+/** Stored tasks per open one. */
 const KEPT_PER_OPEN = 10
 
 /** Times are milliseconds, sizes bytes. */
@@ -35,13 +47,12 @@ export interface TaskSettings {
   readonly pollInterval: number
   readonly lease: number
   readonly maxSize: number
-  /** In this process. */
   readonly concurrent: number
   readonly offered: Pick<QueueOffer, 'running' | 'runningPerHolder'>
   readonly bounds: TaskBounds
 }
 
-/** Reports a lease that makes no sense. */
+/** Reports an invalid lease. */
 export function settingsOf(options: FilledTasksOptions, { at, report }: PluginHost): TaskSettings {
   const lease = parseDuration(options.lease)
   if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
@@ -63,13 +74,11 @@ export function settingsOf(options: FilledTasksOptions, { at, report }: PluginHo
   }
 }
 
-/** Tasks that one page of a list has. */
 const PAGE = 50
-/** Pages that are read for one: those of other addresses, or of tools that the caller may not call, are left out of it. */
+/** Reads per page: tasks of other addresses or inaccessible tools are skipped. */
 const MOST_READS = 20
-/** Answers of one `tasks/update`. */
 const MOST_ANSWERS = 100
-/** Milliseconds between attempts to take back a task that may have been kept, and how many there are. */
+/** Milliseconds between cancellations of a task that may have been stored, and their number. */
 const TAKE_BACK_EVERY = 1_000
 const TAKE_BACKS = 30
 
@@ -88,7 +97,7 @@ type Handler = NonNullable<Parameters<Run>[0]>
 
 const invalid = (detail: string) => new HostError('invalidParams', { detail })
 
-/** The same for one that never was, one whose time is over and one of somebody else. */
+/** The same for unknown, expired and foreign tasks. */
 const unknownTask = () => invalid('there is no such task, or its time is over')
 
 const missing = (tool: string) =>
@@ -108,10 +117,9 @@ function taskIdOf(call: Call): string {
   return taskId
 }
 
-/** The queue of a tool, and how many of it one process runs. */
+/** Maximum concurrent calls of a tool in one process. */
 export const concurrencyOf = ({ concurrency = Number.POSITIVE_INFINITY }: ToolDefinition): number => concurrency
 
-/** The tasks of one store, for the routes that use it. */
 export class Tasks {
   readonly #host: TasksHost
 
@@ -119,7 +127,7 @@ export class Tasks {
     this.#host = host
   }
 
-  /** Around the handler of a tool that says `task`. */
+  /** Wraps handlers of tools with `task`. */
   around(call: Call, tool: ToolDefinition, run: Run): ReturnType<Run> {
     const { extension } = this.#host
     if (call.deferred) return run()
@@ -170,7 +178,7 @@ export class Tasks {
     throw invalid(`"${work.tool}" cannot run as a task: it is offered by a credential in a header, which no task keeps`)
   }
 
-  /** What fails may have been done: nobody knows of the task then, and it is not to run. */
+  /** After a failure the task may be stored, but no one knows its id: it must not run. */
   async #insisting<Value>(id: string, act: () => Promise<Value>): Promise<Value> {
     try {
       return await act()
@@ -188,10 +196,7 @@ export class Tasks {
     }
   }
 
-  /**
-   * Throws `invalidParams` for one that is not this caller's, or of a tool that it may not call with this token. One small
-   * look-up, whatever comes of it.
-   */
+  /** Throws `invalidParams` for tasks of other callers, and of tools that the caller cannot call. */
   async find(call: Call, id = taskIdOf(call)): Promise<TaskSummary> {
     const { store, policy } = this.#host
     const task = isId(id) ? await store.look(id) : undefined
@@ -199,7 +204,6 @@ export class Tasks {
     return task
   }
 
-  /** All of it, for its owner. */
   async #read(call: Call): Promise<TaskRecord> {
     const { id } = await this.find(call)
     const record = await this.#host.store.get(id)
@@ -207,7 +211,6 @@ export class Tasks {
     return record
   }
 
-  /** Whether a caller who listens may hear of a task, as things are now. */
   mayHear(call: Call | undefined, task: Pick<TaskRecord, 'queue'>): boolean {
     return call !== undefined && this.#host.policy.allowsNow(call, task)
   }
@@ -243,10 +246,7 @@ export class Tasks {
     return {}
   }
 
-  /**
-   * Those that the caller made at this address, of tools that it may call with this token, newest first; anonymous callers have
-   * no list, for an id is what they have. A page may have few of them, and yet be followed by another.
-   */
+  /** The caller's tasks at this address, newest first. Anonymous callers get an empty list. A short page can have a next page. */
   async list(call: Call): Promise<object> {
     const { cursor } = call.params
     if (cursor !== undefined && !(typeof cursor === 'string' && /^\d{1,15}$/.test(cursor))) {

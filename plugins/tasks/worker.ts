@@ -1,31 +1,27 @@
-// Claims tasks of a store up to the concurrency limit of this process, and renews their leases. It wakes up on store notifications,
-// and polls slowly, because expired leases cause no notification.
+// Claims tasks up to the limits of this process and renews their leases. Wakes up on notifications, and polls for expired leases.
 import type { Logger, Timer } from '../../core/index.ts'
 import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
 import { Places } from './places.ts'
+import { nodeGone, unpackWork } from './records.ts'
 import { type RunHost, TaskRun } from './run.ts'
-import { nodeGone } from './shown.ts'
-import { unpackWork } from './work.ts'
 
-/** A task that may run again does so at most so often: one that ends its node each time is not tried for ever. */
+/** Limits tasks that crash their node each time. */
 const MOST_RUNS = 5
-/** Lapsed tasks that one look settles. */
+/** Expired leases that one sweep handles. */
 const MOST_LAPSED = 100
-/** Tasks of a tool that wait in this process and are not counted among those under way, for each that may be. */
+/** Waiting tasks of a tool per running one that are not counted as running. */
 const WAITING_PER_RUNNING = 10
 
-/** Milliseconds that a task has waited while none of its queue runs. */
 const UNSERVED_AFTER = 60_000
 const UNSERVED =
   'start a node without --role or with --role worker, whose config has this tool; see that it is not full'
 
-/** The queues that this process takes tasks from, each with how many of it may run here. */
-export type ReadQueues = () => ReadonlyMap<string, number>
+type ReadQueues = () => ReadonlyMap<string, number>
 
 export interface WorkerHost extends Omit<RunHost, 'waits' | 'returns'> {
   readonly log: Logger
   readonly queues: ReadQueues
-  /** Counts a run among what a closing host waits for; throws once that is over. */
+  /** Registers a run for graceful shutdown; throws during shutdown. */
   readonly inFlight: (cancel: (reason: Error) => void) => () => void
 }
 
@@ -37,7 +33,7 @@ export class TaskWorker {
   readonly #places: Places<TaskRun>
   #offered: ReadonlyMap<string, number> = new Map()
   #turn = 0
-  /** Queues whose next free slot is for a new task before it is for a run of this process. */
+  /** Queues whose next free slot is for a new task. */
   readonly #claimsNext = new Set<string>()
   #taking: Promise<void> | undefined
   #again = false
@@ -46,9 +42,8 @@ export class TaskWorker {
   #sweeping: Timer | undefined
   #unwatch: () => void = () => undefined
   #away = false
-  /** Since when the store has answered in time: those whose nodes could not reach it have not fallen silent. */
+  /** Leases count as expired only if the store has been available since then. */
   #steadySince = 0
-  /** Queues that nobody serves, which was said. */
   readonly #told = new Set<string>()
   depths: readonly QueueDepth[] = []
 
@@ -67,25 +62,23 @@ export class TaskWorker {
     const { store, settings, transport } = this.#host
     const { clock } = transport
     this.#offered = this.#host.queues()
-    // What lapsed in a file lapsed because its host ended; of several nodes each may have had no way to their store.
+    // With a shared store, other nodes may have been unable to reach it.
     this.#steadySince = store.shared === true ? clock.now() : Number.NEGATIVE_INFINITY
     this.#unwatch = store.watch(news => this.#hear(news))
     this.#sweeping = clock.setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
     void this.#sweep()
   }
 
-  /** A queue that the config does not name yet, such as of a tool that was added while the host runs. */
   serve(queue: string, most: number) {
     if (!this.#offered.has(queue)) this.#offered = new Map([...this.#offered, [queue, most]])
   }
 
-  /** Takes no more; what may run again elsewhere is given back at once, the rest may end by itself for as long as the host waits. */
+  /** Returns retryable tasks at once; others can finish during shutdown. */
   drain() {
     this.#stopped = true
     for (const run of this.#runs.values()) if (run.again) run.close()
   }
 
-  /** Resolves once what this process knows of its tasks is kept. */
   async close(): Promise<void> {
     this.#stopped = true
     this.#unwatch()
@@ -103,12 +96,12 @@ export class TaskWorker {
     }
     const run = this.#runs.get(news.id)
     if (run) this.#lookAt(run)
-    // One more waits, or one less runs.
+    // A task was queued or has ended.
     if (news.state !== 'running' && this.#offered.has(news.queue)) this.#wake()
   }
 
   #lookAt(run: TaskRun, version?: number) {
-    // What is not seen now is seen with the next beat.
+    // The next heartbeat tries again.
     run.look(version).catch(() => undefined)
   }
 
@@ -129,7 +122,7 @@ export class TaskWorker {
       }
       this.#away = false
     } catch (err) {
-      // The next look around tries again.
+      // The next sweep tries again.
       this.#again = false
       this.#beginAll()
       if (!this.#away) this.#host.log.warn({ err }, 'the task store does not answer: tasks wait')
@@ -137,7 +130,7 @@ export class TaskWorker {
     }
   }
 
-  /** Fills one free slot. New tasks of a queue and its runs in this process that wait for a slot take turns. */
+  /** New tasks and waiting runs of a queue take turns. */
   async #fillOne(): Promise<boolean> {
     return this.#beginNext(queue => !this.#claimsNext.has(queue)) || (await this.#claimOne()) || this.#beginNext()
   }
@@ -148,7 +141,6 @@ export class TaskWorker {
     return run !== undefined
   }
 
-  /** Assigns the free slots to waiting runs of this process. */
   #beginAll() {
     while (this.#beginNext());
   }
@@ -168,20 +160,18 @@ export class TaskWorker {
     return [...counts.values()].reduce((sum, count) => sum + count, 0) >= this.#host.settings.concurrent
   }
 
-  /** A run that waits for its client frees its slot for other runs. */
   #pause(run: TaskRun) {
     this.#places.pause(run)
     this.#wake()
   }
 
-  /** Resolves when the run has a slot again. */
   #resume(run: TaskRun): Promise<void> {
     const ready = this.#places.resume(run)
     this.#wake()
     return ready
   }
 
-  /** Rotates the queues, so that each is the first in turn. */
+  /** Rotates the queues. */
   #offers(counts: ReadonlyMap<string, number>): QueueOffer[] {
     const { running, runningPerHolder } = this.#host.settings.offered
     const open = [...this.#offered].filter(([queue, most]) => (counts.get(queue) ?? 0) < most)
@@ -201,7 +191,7 @@ export class TaskWorker {
     try {
       leave = this.#host.inFlight(() => run.close())
     } catch {
-      // The host closed while the store answered.
+      // The host closed meanwhile.
       void this.#host.store.release(run.lease).catch(() => undefined)
       return
     }
@@ -222,13 +212,12 @@ export class TaskWorker {
       this.#beating = undefined
     }
     leave()
-    // A handler that does not heed its signal keeps its place until it ends.
+    // A handler that ignores its signal keeps its slot.
     await handlerOver
     this.#places.leave(run)
     this.#wake()
   }
 
-  /** Renews the leases of what runs. */
   async #beat(): Promise<void> {
     const runs = [...this.#runs.values()]
     try {
@@ -246,7 +235,7 @@ export class TaskWorker {
         this.#lookAt(run, version)
       }
     } catch {
-      // A lease that lapsed is still one until another claims the task.
+      // An expired lease is valid until another claim.
       for (const run of runs) run.unrenewed()
     }
   }
@@ -256,11 +245,11 @@ export class TaskWorker {
     try {
       this.#offered = new Map([...this.#offered, ...this.#host.queues()])
       const asked = transport.clock.now()
-      // Those of this process first: where it stood still, they lapsed with no harm done.
+      // Own leases first: they expire without harm while this process is blocked.
       if (this.#runs.size > 0) await this.#beat()
       this.depths = await store.depths()
       const now = transport.clock.now()
-      // After an outage all leases have lapsed: nodes that live renew theirs.
+      // After an outage other nodes need time to renew their leases.
       if (now - asked > settings.lease / 3) this.#steadySince = now
       else this.#steadySince = Math.min(this.#steadySince, now)
       if (store.shared && now - this.#steadySince >= settings.lease) await this.#settleLapsed()
@@ -272,7 +261,6 @@ export class TaskWorker {
     this.#wake()
   }
 
-  /** Once of each queue, until somebody takes from it. */
   #tellOfUnserved() {
     for (const { queue, queued, running, waited } of this.depths) {
       const isUnserved = queued > 0 && running === 0 && waited > UNSERVED_AFTER
@@ -284,7 +272,7 @@ export class TaskWorker {
     }
   }
 
-  /** Tasks whose nodes are silent wait again where they may run twice, and fail where not. */
+  /** Tasks of lost nodes are queued again, or fail if they are not retryable. */
   async #settleLapsed(): Promise<void> {
     const { store, settings, log, ended } = this.#host
     for (let count = 0; count < MOST_LAPSED && !this.#stopped; count++) {

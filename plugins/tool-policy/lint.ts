@@ -5,7 +5,7 @@ import { fits, type Rule, type Rules, skillFoldersOf } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'
 
-export interface LintSubject {
+interface LintSubject {
   readonly host: PluginHost
   readonly services: Services
   readonly rules: Rules

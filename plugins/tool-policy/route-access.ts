@@ -4,11 +4,7 @@ import { type Call, isObject, type PluginHost, type User } from '../../core/inde
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
 import { denialFor, type Held, type Requirement } from './requirement.ts'
 
-export interface RouteAccess {
-  audienceOf(user: User | undefined): Audience
-  ruleOf(item: CatalogItem): ItemRule
-  held(user: User | undefined): Held | undefined
-}
+export type RouteAccess = ReturnType<typeof createRouteAccess>
 
 interface RouteAccessSettings {
   /** Path of the route: keys of routes differ. */
@@ -19,7 +15,7 @@ interface RouteAccessSettings {
   readonly scopes: readonly string[] | undefined
 }
 
-export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings): RouteAccess {
+export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings) {
   const items = new WeakMap<CatalogItem, ItemRule>()
   /** Distinct requirements by id; later definitions can add some. */
   const requirements = new Map<string, Requirement>()
@@ -68,7 +64,7 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
   }
 
   return {
-    audienceOf(user) {
+    audienceOf(user: User | undefined): Audience {
       if (!user) {
         anonymous ??= createAudience(undefined)
         return anonymous
@@ -78,7 +74,7 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
       return audience
     },
     ruleOf: itemRule,
-    held: user => user && holderOf(user),
+    held: (user: User | undefined): Held | undefined => user && holderOf(user),
   }
 }
 

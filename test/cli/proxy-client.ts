@@ -2,7 +2,7 @@
 
 import { TIMING, type Timing } from '../../cli/proxy/link.ts'
 import type { Relay } from '../../cli/proxy/relay.ts'
-import type { ProxyValues } from '../../cli/proxy/settings.ts'
+import type { ProxyValues } from '../../cli/proxy.ts'
 import { type ProxyEnds, startProxy } from '../../cli/proxy.ts'
 import { makeFolder } from '../config/folder.ts'
 import { clientOf, type StdioClient } from '../plugins/transport-stdio/stdio-client.ts'

@@ -84,15 +84,18 @@ const REDIS_STORES = [
 /** Folders of `plugins/` with code that plugins share, and the plugins that share it. */
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
-  'families/address': ['auth-bridge', 'audit', 'metrics', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
   'families/grants': ['auth-bridge'],
   'families/issuer-keys': ['auth-jwt', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
-  'families/secrets': ['session-store-redis', 'grant-store-redis', 'task-store-redis', 'store-sqlite'],
-  'families/session-outage': ['session-store-redis', 'store-sqlite'],
-  'families/stream-bounds': ['event-store-redis', 'store-sqlite'],
+  'families/stores': [
+    'session-store-redis',
+    'event-store-redis',
+    'grant-store-redis',
+    'task-store-redis',
+    'store-sqlite',
+  ],
 }
 
 /** Plugins that consist of other plugins of their family. */

@@ -1,5 +1,4 @@
-// Validators of meta-schemas that were compiled when the package was built, for meta-schema.ts. In the source there are
-// none, and ajv compiles at start: build/write-validators.ts writes this file anew in `dist`.
+// Precompiled validators of meta-schemas. Empty in the source; build/write-validators.ts writes this file in `dist`.
 import type { ValidateFunction } from 'ajv'
 
 /** By dialect. */

@@ -24,8 +24,9 @@ export const isStandardSchema = (schema: unknown): schema is StandardSchema =>
 
 /** The library of a schema; undefined for other values. */
 function libraryOf(value: unknown): string | undefined {
-  if (isStandardSchema(value)) return value['~standard'].vendor in HINTS ? value['~standard'].vendor : 'zod'
-  return isObject(value) && '_def' in value && !('_zod' in value) ? 'zod 3' : undefined
+  if (isObject(value) && '_def' in value && !('_zod' in value)) return 'zod 3'
+  if (!isStandardSchema(value)) return undefined
+  return value['~standard'].vendor in HINTS ? value['~standard'].vendor : 'zod'
 }
 
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array'])

@@ -229,26 +229,6 @@ function registration({ options, clients }: ProviderSettings) {
   }
 }
 
-function features(settings: ProviderSettings) {
-  const { options } = settings
-  return {
-    devInteractions: { enabled: false },
-    rpInitiatedLogout: { enabled: false },
-    userinfo: { enabled: false },
-    // In production, no plugin of this host verifies DPoP proofs of its own tokens.
-    dPoP: { enabled: isDevelopment(options) },
-    pushedAuthorizationRequests: { enabled: false },
-    revocation: { enabled: true },
-    registration: registration(settings),
-    clientIdMetadataDocument: {
-      enabled: options.clients.metadataDocuments,
-      ack: 'draft-02',
-      cacheDuration: DOCUMENT_AGE,
-    },
-    resourceIndicators: resourceIndicators(settings),
-  }
-}
-
 /** Of clients that do not say. Who registers has said of the method (RFC 7591 section 2). */
 const CLIENT_DEFAULTS = {
   id_token_signed_response_alg: SIGNING,
@@ -276,36 +256,6 @@ function clientRules(options: FilledAuthBridge) {
   }
 }
 
-const cookies = ({ issuer, cookieKeys }: ProviderSettings) => ({
-  keys: cookieKeys.map(key => key.toString('base64url')),
-  names: cookieNames(issuer),
-  long: longCookie(issuer),
-  short: shortCookie(issuer),
-})
-
-const ttl = ({ lifetimes }: ProviderSettings) => ({
-  AccessToken: seconds(lifetimes.accessToken),
-  AuthorizationCode: CODE_TTL,
-  Grant: seconds(lifetimes.login),
-  IdToken: seconds(lifetimes.accessToken),
-  Interaction: SIGN_IN_TTL,
-  RefreshToken: seconds(Math.min(lifetimes.refreshToken, lifetimes.login)),
-  Session: seconds(lifetimes.session),
-})
-
-const adapterOf = ({ records, clients, lifetimes, replayed: count, log, now }: ProviderSettings) =>
-  createAdapter({
-    now,
-    records,
-    clients,
-    refreshGrace: lifetimes.refreshGrace,
-    refreshToken: Math.min(lifetimes.refreshToken, lifetimes.login),
-    replayed(model, grantId, reason) {
-      count(model)
-      log.warn({ model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
-    },
-  })
-
 function claimsFor(ctx: ProviderContext) {
   const asserted = assertedIn(ctx)
   if (asserted) return { roles: asserted.roles }
@@ -323,13 +273,40 @@ const timesFor =
   }
 
 function configurationOf(settings: ProviderSettings): object {
-  const { issuer, options, accounts, resources, signing } = settings
+  const { issuer, options, accounts, resources, signing, records, clients, lifetimes, log, now } = settings
+  const refreshToken = Math.min(lifetimes.refreshToken, lifetimes.login)
   return {
-    adapter: adapterOf(settings),
+    adapter: createAdapter({
+      ...{ now, records, clients, refreshToken, refreshGrace: lifetimes.refreshGrace },
+      replayed(model, grantId, reason) {
+        settings.replayed(model)
+        log.warn({ model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
+      },
+    }),
     clients: fixedClients(options),
     jwks: { keys: signing.map(({ privateJwk }) => privateJwk) },
-    cookies: cookies(settings),
-    features: features(settings),
+    cookies: {
+      keys: settings.cookieKeys.map(key => key.toString('base64url')),
+      names: cookieNames(issuer),
+      long: longCookie(issuer),
+      short: shortCookie(issuer),
+    },
+    features: {
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      userinfo: { enabled: false },
+      // In production, no plugin of this host verifies DPoP proofs of its own tokens.
+      dPoP: { enabled: isDevelopment(options) },
+      pushedAuthorizationRequests: { enabled: false },
+      revocation: { enabled: true },
+      registration: registration(settings),
+      clientIdMetadataDocument: {
+        enabled: options.clients.metadataDocuments,
+        ack: 'draft-02',
+        cacheDuration: DOCUMENT_AGE,
+      },
+      resourceIndicators: resourceIndicators(settings),
+    },
     routes: ROUTES,
     pkce: { required: () => true },
     responseTypes: ['code'],
@@ -353,7 +330,15 @@ function configurationOf(settings: ProviderSettings): object {
     issueRefreshToken: (_ctx: unknown, client: Client) => client.grantTypeAllowed('refresh_token'),
     extraTokenClaims: claimsFor,
     formats: { customizers: { jwt: timesFor(settings) } },
-    ttl: ttl(settings),
+    ttl: {
+      AccessToken: seconds(lifetimes.accessToken),
+      AuthorizationCode: CODE_TTL,
+      Grant: seconds(lifetimes.login),
+      IdToken: seconds(lifetimes.accessToken),
+      Interaction: SIGN_IN_TTL,
+      RefreshToken: seconds(refreshToken),
+      Session: seconds(lifetimes.session),
+    },
     discovery: assertionMetadata(settings.trusted),
   }
 }

@@ -28,7 +28,7 @@ const REQUIRED = { EC: ['crv', 'kty', 'x', 'y'], OKP: ['crv', 'kty', 'x'], RSA: 
 const ALLOWED: ReadonlySet<string> = new Set(['alg', 'use', 'key_ops', 'kid', 'ext'])
 const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
 
-export interface ProofSettings {
+interface ProofSettings {
   readonly algorithms: readonly ProofAlgorithm[]
   /** Milliseconds. */
   readonly maxAge: number
@@ -39,7 +39,7 @@ export interface ProofSettings {
 }
 
 /** The request that a proof must match. */
-export interface ProvenRequest {
+interface ProvenRequest {
   /** The `DPoP` header. */
   readonly proof: string | readonly string[] | undefined
   readonly method: string
@@ -56,7 +56,7 @@ export interface ProvenRequest {
 }
 
 /** The result for the metrics. `nonce`: for the client's next proofs. */
-export interface ProofOutcome {
+interface ProofOutcome {
   readonly outcome: 'accepted' | 'refused' | 'replayed' | 'nonce' | 'limited' | 'unavailable'
   readonly flaw?: ProofFlaw
   readonly nonce?: string

@@ -18,7 +18,7 @@ export interface VerificationKey {
   readonly pem: string
 }
 
-export type KeyLookup =
+type KeyLookup =
   | { readonly keys: readonly VerificationKey[] }
   | { readonly unavailable: string; readonly retryAfter: number }
 

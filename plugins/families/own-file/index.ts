@@ -1,4 +1,4 @@
-// A file that one plugin writes, and no other: what two wrote into it, neither could read.
+// Files that are written by one plugin only.
 import { accessSync, constants, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { errorText, type PluginHost, StartError } from '../../../core/index.ts'
@@ -11,8 +11,8 @@ interface Owner {
 const FILES = Symbol('files that plugins write')
 
 /**
- * Reports a `file` that another plugin writes, that is a folder, or whose folder cannot be written. Warns about a folder in which
- * any user can replace the file. `path`: absolute. `appendsOnly`: the folder of an existing file is not written to.
+ * Reports a `file` that another plugin writes or that is not writable, and warns about a folder in which others can replace it.
+ * `path`: absolute. `appendsOnly`: the folder of an existing file is not written to.
  */
 export function claimFile(host: PluginHost, path: string, { appendsOnly = false } = {}): void {
   const at = [...host.at, 'file']

@@ -1,5 +1,4 @@
-// A client of a Redis Cluster. node-redis follows its slots; where that does not lead anywhere for long, as when a node that
-// it is told of is gone, or certificates were renewed, all of it is made anew from every node that is known.
+// A client of a Redis Cluster. If node-redis cannot recover, or certificates change, a new client is made from all known nodes.
 import { setMaxListeners } from 'node:events'
 import type { RedisClientType, RedisClusterType } from '@redis/client'
 import type { RedisCommands } from './commands.ts'
@@ -10,10 +9,9 @@ import { slotsWithoutMaster } from './refusals.ts'
 import type { RedisAddress } from './settings.ts'
 import { readTls } from './settings.ts'
 
-/** How long a node is away before the others are asked who has its slots, milliseconds. */
+/** Milliseconds after which other nodes are asked for the slots of a lost one. */
 const ASK_OTHERS = 500
 
-/** Of every Redis Cluster. */
 const SLOTS = 16_384
 
 export const clusterLink = (settings: LinkSettings): Link => new ClusterLink(settings)
@@ -27,17 +25,17 @@ class ClusterLink implements Link {
   readonly #settings: LinkSettings
   readonly #credentials: Credentials
   #cluster: RedisClusterType | undefined
-  /** Ends every socket of the cluster, also those that it is still opening. */
+  /** Ends every socket, including those that are connecting. */
   #life = new AbortController()
   #timer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
-  /** Runs while the cluster is not whole. */
+  /** Runs while the cluster is incomplete. */
   #patience: NodeJS.Timeout | undefined
-  /** The nodes of the config, and those that were masters when it was whole. */
+  /** Configured nodes, and masters of the last complete state. */
   #known: readonly RedisAddress[]
-  /** The certificates that the connections have, to tell those that were renewed. */
+  /** Certificates of the connections. */
   #certificates = ''
-  /** What node-redis knows of the slots, where each was found to have a master: a new one whenever it asks anew. */
+  /** The slot table of the last complete state; node-redis replaces it on each discovery. */
   #whole: RedisClusterType['slots'] | undefined
   #closed = false
 
@@ -74,15 +72,15 @@ class ClusterLink implements Link {
     void this.#connect()
   }
 
-  /** What the host asks at each beat one node answers: the sockets of the others would be taken for dead. */
+  /** Keeps the sockets of all nodes alive. */
   #beat() {
     for (const client of this.#clients()) if (client?.isReady) client.time().catch(() => undefined)
   }
 
-  /** Its clients let commands wait themselves: one node may be there, and another not. */
+  /** The clients of the nodes queue commands themselves. */
   async whenReady() {}
 
-  /** It says itself where its keys went, and a silent socket is given up by its own timeout; but are there slots of nobody? */
+  /** node-redis follows moved slots; detects slots without a master. */
   reset() {
     const cluster = this.#cluster
     const client = this.#clients().find(one => one?.isReady)
@@ -120,7 +118,7 @@ class ClusterLink implements Link {
       const cluster = await this.#createCluster()
       if (this.#closed) return
       this.#cluster = cluster
-      // It waits for ever for a master that it is told of and that is away: who has its slots may be known next time.
+      // node-redis waits forever for a lost master.
       const failed = new Promise<never>((_, reject) => void cluster.once('node-error', reject))
       await within(Promise.race([cluster.connect(), failed]), silenceOf(this.#settings.redis))
       if (this.#cluster !== cluster) return
@@ -132,7 +130,7 @@ class ClusterLink implements Link {
     }
   }
 
-  /** As if nothing were connected, until all of it is. */
+  /** Disconnects until the cluster is complete. */
   #lost(cause: unknown, retries = 0) {
     if (this.#closed) return
     this.#drop()
@@ -141,7 +139,7 @@ class ClusterLink implements Link {
     this.#changed(cause)
   }
 
-  /** Cheap, for it is asked before each command. */
+  /** Called before each command. */
   #isWhole(cluster: RedisClusterType): boolean {
     const { slots } = cluster
     if (slots !== this.#whole && countOf(cluster) === SLOTS) this.#whole = slots
@@ -156,7 +154,6 @@ class ClusterLink implements Link {
     return this.#credentials.hide(thrown)
   }
 
-  /** Something happened to a node of this cluster, if it is the one that counts. */
   #nodeChanged(of: RedisClusterType, cause?: unknown) {
     if (of !== this.#cluster || this.#closed) return
     this.#changed(cause)
@@ -204,13 +201,13 @@ class ClusterLink implements Link {
     const { signal } = this.#life
     setMaxListeners(0, signal)
     const reconnectStrategy = (retries: number) => !signal.aborted && backOff(retries, random)
-    // Node's sockets take a signal, which the types of node-redis do not know.
+    // Node accepts a signal here; the types of node-redis omit it.
     const socket: typeof options.socket = Object.assign({ reconnectStrategy, signal }, options.socket)
     const cluster = createCluster({
       RESP,
       commandOptions,
       rootNodes: this.#known.map(({ host, port }) => ({ socket: { host, port } })),
-      // What blocks has a client of its own, whose commands wait for it.
+      // Clients for blocking commands queue them.
       defaults: { ...options, disableOfflineQueue: blocking === 0, socket },
       topologyRefreshOnReconnectionAttemptStrategy: ASK_OTHERS,
     }) as unknown as RedisClusterType

@@ -1,5 +1,4 @@
-// The connection to Redis that the plugins of one host share. It connects when the host starts, again for ever with
-// back-off, and closes with the host; while there is none, what needs it is refused with 503, and readiness shows it.
+// The Redis connection of a host, shared by its plugins. It reconnects forever; while offline, commands get 503 and the host is not ready.
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
@@ -7,13 +6,13 @@ import { assertInstalled } from '../../../core/auth.ts'
 import { type Logger, type PluginHost, StartError } from '../../../core/index.ts'
 import { clusterLink } from './cluster-link.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
+import type { RedisCommandName } from './examination.ts'
 import { Examination } from './examination.ts'
 import { createOccurrence, isDisconnection, unavailable, within } from './failures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, serverLink, silenceOf } from './link.ts'
 import { explainRefusal } from './refusals.ts'
-import type { RedisCommandName } from './rehearsal.ts'
 import { evaluateOn, evaluateWhole, type RedisScript } from './script.ts'
 import type { RedisHost, RedisSettings } from './section.ts'
 import { Sentinels } from './sentinels.ts'
@@ -48,14 +47,11 @@ function offerHealth(
   )
 }
 
-/** What the plugins of one host share: connections by their settings. */
 const CONNECTIONS = Symbol('connections to Redis')
 
 /**
- * The connection for these options, which default to the config's `redis`: the same one for every plugin of a host
- * with the same. Call it in `setup`, with the commands that the plugin will send beside EVAL, in scripts too: where
- * they are not allowed the start says which. Without it the host is not ready, unless it is `vital` for nobody. Throws a
- * StartError for options that do not go together, and where @redis/client is not installed.
+ * The connection for these options (default: the config's `redis`). Call it in `setup` with all commands that are used in addition
+ * to EVAL. The host is not ready without it, unless `vital` is false. Throws a StartError for invalid options.
  */
 export function redisConnection(
   host: RedisHost,
@@ -80,7 +76,7 @@ export function redisConnection(
 function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
   const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
   offerHealth(host, redis.name, connection)
-  // What is asked of a config that nobody serves is answered without it.
+  // Inspected hosts do not connect.
   if (host.purpose !== 'inspect') host.starting(() => connection.start())
   return connection
 }
@@ -90,15 +86,14 @@ async function closeAll(connections: ReadonlySet<SharedConnection>) {
 }
 
 const RESET_AT_MOST_EVERY = 1_000
-/** A primary that was replaced and still answers loses what is written to it meanwhile, milliseconds. */
+/** Milliseconds: a replaced primary may still accept writes, which are lost. */
 const ASK_SENTINELS = 500
-/** How long a cluster where a command was refused is not asked whether it still does, milliseconds. */
+/** Milliseconds before a refusing cluster is examined again. */
 const HOLD = 5_000
 
 class SharedConnection implements RedisConnection {
   readonly client: RedisCommands
   readonly examination: Examination
-  /** Whether the host is not ready without it. */
   isVital = false
   readonly settings: ResolvedRedis
   readonly #log: Logger
@@ -107,10 +102,10 @@ class SharedConnection implements RedisConnection {
   readonly #readers = new Set<Link>()
   readonly #batches = countBatches()
   readonly #health: Health
-  /** What came of the first attempt to connect: why it failed, or nothing. */
+  /** The result of the first attempt to connect. */
   readonly #first = createOccurrence<unknown>()
   #resetAt = Number.NEGATIVE_INFINITY
-  /** What to add to the monotonic clock for that of Redis, or less. */
+  /** Offset from the monotonic clock to the Redis clock. */
   #offset: number | undefined
   readonly #watch: Watch
   readonly #measure: Measure
@@ -161,7 +156,7 @@ class SharedConnection implements RedisConnection {
     return redis.isCluster ? clusterLink(settings) : serverLink(settings)
   }
 
-  /** Milliseconds between beats, which also keep the sockets awake: one that is silent for longer is given up. */
+  /** Milliseconds. Heartbeats keep sockets from timing out. */
   get #interval() {
     return silenceOf(this.settings) / 2.5
   }
@@ -211,7 +206,6 @@ class SharedConnection implements RedisConnection {
     this.#offset = time - performance.now()
   }
 
-  /** The first attempt: a Redis that can never serve us stops the start, one that is away or full does not. */
   async start() {
     this.#health.begin()
     await this.#link.open()
@@ -255,7 +249,7 @@ class SharedConnection implements RedisConnection {
     if (isConnected || cause !== undefined) this.#first.happen(cause)
   }
 
-  /** It answers, and is no primary: the Sentinel that named it, or its name, may know better now. */
+  /** Redis is no primary any more. */
   #replaced() {
     this.#sentinels?.distrust()
     this.#reset()
@@ -267,7 +261,6 @@ class SharedConnection implements RedisConnection {
     this.#link.reset()
   }
 
-  /** The answer, and what it, or its absence, says about Redis. */
   async #answered<Value>(answer: Promise<Value>, timeout: number): Promise<Value> {
     const asked = performance.now()
     try {
@@ -278,7 +271,7 @@ class SharedConnection implements RedisConnection {
       const error = this.#link.hide(thrown)
       const waited = performance.now() - asked
       if (!isDisconnection(error)) this.#health.heard()
-      // A socket that said nothing for as long as an answer may take leads nowhere.
+      // A socket that is silent for this long is dead.
       else if (waited > this.commandTimeout - 5 && this.#health.overdue(asked, error)) this.#reset()
       throw error
     }
@@ -297,7 +290,7 @@ class SharedConnection implements RedisConnection {
     } catch (error) {
       const refusal = explainRefusal(error)
       this.#measure(performance.now() - asked, isDisconnection(error) ? 'unavailable' : 'refused')
-      // What is examined is one node of a cluster: another may have refused.
+      // The examination sees one node of a cluster only.
       if (refusal?.code === 'CLUSTERDOWN') this.#reset()
       if (refusal) this.#watch.refused(refusal, this.settings.isCluster ? HOLD : undefined)
       throw refusal !== undefined || isDisconnection(error) ? unavailable(error) : error

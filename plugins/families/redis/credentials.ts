@@ -1,38 +1,35 @@
-// As whom we are at Redis: a password that stands in the config, or one that a function gives anew for each connection
-// and, where it ends, for those that are open. For the links.
+// Credentials of a connection: a password, or a function that is called for each connection and before expiry.
 import { errorText, type Logger } from '../../../core/index.ts'
 import { RedisTimeout, within } from './failures.ts'
 import { withoutPassword } from './refusals.ts'
 import type { ResolvedRedis } from './settings.ts'
 
-/** A connection that is open. */
 export interface Authenticated {
   sendCommand(words: readonly string[]): Promise<unknown>
 }
 
-export interface CredentialsSettings {
+interface CredentialsSettings {
   readonly redis: Pick<ResolvedRedis, 'username' | 'password' | 'name' | 'commandTimeout'>
   readonly log: Logger
-  /** Those that are to hear of a new password. */
+  /** Connections that need a new password. */
   open(): readonly Authenticated[]
 }
 
 interface Given {
   readonly password: string | undefined
-  /** Milliseconds since 1970. */
   readonly expires: number | undefined
 }
 
-/** A new password is asked for when this much of the time of the old one has passed. */
+/** Fraction of the lifetime after which a password is renewed. */
 const RENEW_AT = 0.75
 const SOONEST = 500
 const AGAIN = 2_000
-/** What timers take at most. */
+/** Maximum timer delay. */
 const LATEST = 2 ** 31 - 1
 
 export class Credentials {
   readonly #settings: CredentialsSettings
-  /** Those that were given last: an error may quote one. */
+  /** Recent passwords, to remove them from error messages. */
   #known: readonly string[] = []
   #timer: NodeJS.Timeout | undefined
   #due = Number.POSITIVE_INFINITY
@@ -42,7 +39,7 @@ export class Credentials {
     this.#settings = settings
   }
 
-  /** For a new connection. Rejects where the function fails, or takes longer than Redis may. */
+  /** For a new connection. Rejects if the function fails or takes too long. */
   async fetch(): Promise<{ username?: string; password?: string }> {
     const { username } = this.#settings.redis
     const { password, expires } = await this.#ask()
@@ -50,7 +47,6 @@ export class Credentials {
     return { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
   }
 
-  /** The error without any password in its text. */
   hide(thrown: unknown): unknown {
     return this.#known.reduce(withoutPassword, withoutPassword(thrown, undefined))
   }
@@ -70,7 +66,7 @@ export class Credentials {
     return given
   }
 
-  /** Several connections may have passwords that end at several times: the first counts. */
+  /** The earliest expiry counts. */
   #renewBefore(expires: number | undefined) {
     if (expires === undefined || this.#closed) return
     const now = Date.now()
@@ -86,7 +82,7 @@ export class Credentials {
     this.#timer = setTimeout(() => void this.#renew(), Math.min(due - Date.now(), LATEST)).unref()
   }
 
-  /** Who is connected says who we are once more; what is under way at Redis goes on meanwhile. */
+  /** Authenticates open connections again. */
   async #renew() {
     const { redis, log, open } = this.#settings
     this.#due = Number.POSITIVE_INFINITY
@@ -116,7 +112,7 @@ async function call(source: Source, timeout: number): Promise<unknown> {
   }
 }
 
-/** As an error of the network: it is not Redis that refuses us. */
+/** Counts as a network error. */
 const failure = (text: string) => Object.assign(new Error(text), { code: 'ERR_REDIS_PASSWORD' })
 
 const WRONG =
@@ -130,6 +126,6 @@ function readGiven(given: unknown): Given {
   const until = expires instanceof Date ? expires.getTime() : expires
   if (typeof password !== 'string' || password === '') throw failure(WRONG)
   if (until !== undefined && !(typeof until === 'number' && Number.isFinite(until))) throw failure(WRONG)
-  // A file ends with a line break that nobody meant.
+  // Secret files end with a line break.
   return { password: password.replace(/[\r\n]+$/, ''), expires: until }
 }

@@ -1,5 +1,4 @@
-// Whether the Redis that answers can be used: after each connection, at each beat, and until it does again once it refused.
-// For connection.ts, which asks it, and health.ts, which is told.
+// Examines Redis after each connection and at each heartbeat: required commands, keys, eviction policy and secrets.
 import { errorText, type Logger } from '../../../core/index.ts'
 import {
   CLAIM_KEYS,
@@ -10,19 +9,120 @@ import {
   unevenSecrets,
   writeClaim,
 } from './key-space.ts'
-import type { Refusal } from './refusals.ts'
-import { explainThrown, judgeRehearsal, planRehearsal, REHEARSE, type RedisCommandName } from './rehearsal.ts'
+import { explainRefusal, lackingRights, type Refusal } from './refusals.ts'
 import { type RedisScript, redisScript } from './script.ts'
 import type { ResolvedRedis } from './settings.ts'
 
-export interface ExaminationSettings {
+/** In an order in which each command finds its key. */
+const REHEARSED = {
+  hset: ['$h', 'field', 'value'],
+  hsetnx: ['$h', 'other', 'value'],
+  hget: ['$h', 'field'],
+  hmget: ['$h', 'field'],
+  hexists: ['$h', 'field'],
+  hgetall: ['$h'],
+  hincrby: ['$h', 'count', '1'],
+  hdel: ['$h', 'field'],
+  sadd: ['$s', 'member'],
+  smembers: ['$s'],
+  srem: ['$s', 'member'],
+  zadd: ['$z', '1', 'member'],
+  zcard: ['$z'],
+  zscore: ['$z', 'member'],
+  zincrby: ['$z', '1', 'member'],
+  zrange: ['$z', '0', '0'],
+  zrangebyscore: ['$z', '-inf', '0'],
+  zrevrange: ['$z', '0', '0'],
+  zremrangebyscore: ['$z', '-inf', '0'],
+  zrem: ['$z', 'member'],
+  xadd: ['$x', '*', 'field', 'value'],
+  xlen: ['$x'],
+  xrange: ['$x', '-', '+', 'COUNT', '1'],
+  xrevrange: ['$x', '+', '-', 'COUNT', '1'],
+  xread: ['COUNT', '1', 'STREAMS', '$x', '0'],
+  xtrim: ['$x', 'MAXLEN', '0'],
+  set: ['$t', '1', 'PX', '1000'],
+  get: ['$t'],
+  incr: ['$t'],
+  incrby: ['$t', '1'],
+  expire: ['$t', '1'],
+  exists: ['$t'],
+  pttl: ['$t'],
+  // Removes the key without DEL.
+  pexpire: ['$h', '0'],
+  del: ['$h', '$s', '$z', '$x'],
+  unlink: ['$t'],
+  time: [],
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+/** Commands besides EVAL and EVALSHA. */
+export type RedisCommandName = keyof typeof REHEARSED
+
+const ORDER = Object.keys(REHEARSED) as RedisCommandName[]
+const KINDS = ['h', 's', 'z', 'x', 't'] as const
+
+/** KEYS: test keys. ARGV: commands as JSON. Returns the error of each, or ''. */
+const REHEARSE = `
+local replies = {}
+for index, command in ipairs(ARGV) do
+  local reply = redis.pcall(unpack(cjson.decode(command)))
+  replies[index] = type(reply) == 'table' and reply['err'] or ''
+end
+return replies
+`
+
+interface Rehearsal {
+  readonly names: readonly RedisCommandName[]
+  readonly keys: readonly string[]
+  readonly args: readonly string[]
+}
+
+/** All keys are in one slot. */
+function planRehearsal(needs: ReadonlySet<RedisCommandName>, key: (part: string) => string): Rehearsal {
+  const keys = Object.fromEntries(KINDS.map(kind => [`$${kind}`, key(kind)]))
+  const names = ORDER.filter(name => needs.has(name))
+  const args = names.map(name => JSON.stringify([name, ...REHEARSED[name].map(word => keys[word] ?? word)]))
+  return { names, keys: Object.values(keys), args }
+}
+
+const FORBIDS_KEY = /access (?:at least )?one of the keys|permissions to access a key/
+
+function judgeRehearsal({ names }: Rehearsal, replies: readonly string[], keyPrefix: string): Refusal | undefined {
+  const refused = replies.flatMap((text, index) => {
+    const refusal = text === '' ? undefined : explainRefusal(new Error(text))
+    return refusal ? [{ refusal, name: names[index] ?? '', text }] : []
+  })
+  const other = refused.find(({ refusal }) => refusal.code !== 'NOPERM' && refusal.code !== 'UNKNOWN')
+  if (other) return other.refusal
+  const unknown = refused.filter(({ refusal }) => refusal.code === 'UNKNOWN')
+  const [first] = unknown
+  if (first) return { ...first.refusal, commands: listed(unknown), text: `Redis has no command ${listed(unknown)}` }
+  const onKeys = refused.filter(({ text }) => FORBIDS_KEY.test(text))
+  const commands = refused.filter(({ text }) => !FORBIDS_KEY.test(text))
+  if (commands.length > 0) {
+    const names = listed(commands)
+    return { ...lackingRights(`NOPERM: our user may not run ${names}`, undefined), commands: names }
+  }
+  return onKeys.length > 0 ? forbiddenKeys(keyPrefix) : undefined
+}
+
+const listed = (refused: ReadonlyArray<{ readonly name: string }>) => refused.map(({ name }) => name).join(', ')
+
+const forbiddenKeys = (keyPrefix: string) =>
+  lackingRights(`NOPERM: our user may not use keys that begin with ${keyPrefix}`, keyPrefix)
+
+/** Redis checks the keys of a script before it runs. */
+function explainThrown(thrown: unknown, keyPrefix: string): Refusal | undefined {
+  return FORBIDS_KEY.test(errorText(thrown)) ? forbiddenKeys(keyPrefix) : explainRefusal(thrown)
+}
+
+interface ExaminationSettings {
   readonly redis: ResolvedRedis
   readonly log: Logger
-  /** Milliseconds between beats. */
+  /** Milliseconds. */
   readonly beat: number
-  /** Runs a script, in one round trip. Rejects where it takes longer than a command may. */
+  /** Runs a script in one round trip. */
   ask(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown>
-  /** Runs the script with this digest. */
   askByDigest(sha: string): Promise<unknown>
   /** `INFO memory`. */
   info(): Promise<string>
@@ -30,14 +130,14 @@ export interface ExaminationSettings {
 
 const REHEARSAL = redisScript(REHEARSE)
 
-/** KEYS: a key of ours. Writes, of which nothing stays, and gives the time. */
+/** KEYS: a test key. Writes and removes it, and returns the time. */
 const PROBE = redisScript(`
 redis.call('HSET', KEYS[1], 'probe', '1')
 redis.call('PEXPIRE', KEYS[1], 0)
 return redis.call('TIME')
 `)
 
-/** One node of a cluster has not the slots of all of these, but by a chance of 1 in 128. */
+/** A single cluster node serves all of these slots with a probability of 1 in 128. */
 const TAGS = Array.from({ length: 8 }, (_, index) => `{probe-${index}}`)
 
 export class Examination {
@@ -51,7 +151,6 @@ export class Examination {
     this.#settings = settings
   }
 
-  /** Commands that a plugin will send. */
   need(names: readonly RedisCommandName[]) {
     for (const name of names) this.#needs.add(name)
   }
@@ -65,7 +164,7 @@ export class Examination {
     return `${this.#settings.redis.keyPrefix}${parts.join(':')}`
   }
 
-  /** Everything, in one round trip. Undefined where Redis can be used; rejects where it was not heard. */
+  /** In one round trip. Undefined if Redis can be used; rejects without a response. */
   async examine(hear: (time: number) => void): Promise<Refusal | undefined> {
     const looks = [
       this.#rehearse(),
@@ -77,12 +176,12 @@ export class Examination {
     return this.#judge(await Promise.allSettled(looks))
   }
 
-  /** What is asked of it at each beat; `hear` is given its clock in milliseconds. */
+  /** The heartbeat. `hear` receives the Redis clock in milliseconds. */
   async probe(hear: (time: number) => void): Promise<Refusal | undefined> {
     return this.#judge(await Promise.allSettled([this.#probeOnce(TAGS[0] ?? '', hear), this.#claimKeys()]))
   }
 
-  /** This node is none of those that run any more. */
+  /** Removes this node from the key space. */
   async leave() {
     if (this.#claim) await this.#settings.ask(LEAVE_KEYS, [this.#nodes], [writeClaim(this.#claim)])
   }
@@ -105,7 +204,7 @@ export class Examination {
     return judgeRehearsal(plan, replies, redis.keyPrefix)
   }
 
-  /** Scripts are asked for by their digests; one that nobody has is not there. */
+  /** EVALSHA with an unknown digest. */
   async #tryDigest(): Promise<undefined> {
     await this.#settings.askByDigest('0'.repeat(40)).catch(error => {
       if (!errorText(error).includes('NOSCRIPT')) throw error
@@ -117,13 +216,13 @@ export class Examination {
     hear(Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000))
   }
 
-  /** Whoever talks to one node of a cluster as if it were all of it is told so by some of these. */
+  /** Detects a cluster node that is used as a single server. */
   async #probeAll(hear: (time: number) => void): Promise<undefined> {
     const tags = this.#settings.redis.isCluster ? TAGS.slice(0, 1) : TAGS
     await Promise.all(tags.map(tag => this.#probeOnce(tag, hear)))
   }
 
-  /** Once: what is evicted is a session or an event that is gone, and nothing says so. */
+  /** Evicted sessions and events are lost silently. */
   async #lookForEviction(): Promise<undefined> {
     if (this.#looked) return undefined
     const { info, log, redis } = this.#settings

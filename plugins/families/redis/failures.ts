@@ -8,7 +8,7 @@ const RETRY_AFTER = '2'
 
 const CLIENT_MESSAGE = /client is (?:closed|offline)|Disconnects client|[Ss]ocket|Connection timeout|root nodes/
 
-/** Redis did not answer in time: nobody knows whether it did what it was asked. */
+/** Redis did not respond in time: the command may have been executed. */
 export class RedisTimeout extends Error {
   constructor(timeout: number) {
     super(`Redis did not answer within ${timeout} ms`)
@@ -16,20 +16,20 @@ export class RedisTimeout extends Error {
   }
 }
 
-/** A word for a reply that means "not now" or "not as this user", such as `OOM`; undefined for any other failure. */
+/** The code of a refusal, such as `OOM`. */
 const refusalOf = (thrown: unknown): string | undefined => explainRefusal(thrown)?.code
 
-/** The connection broke, or there was none: nobody knows whether Redis did what it was asked. */
+/** The connection failed: the command may have been executed. */
 export function isDisconnection(thrown: unknown): boolean {
   if (thrown instanceof RedisTimeout) return true
   if (!(thrown instanceof Error)) return false
   return typeof (thrown as NodeJS.ErrnoException).code === 'string' || CLIENT_MESSAGE.test(thrown.message)
 }
 
-/** Of these, what passes by itself, and soon. */
+/** Refusals that pass soon. */
 const SOON: ReadonlySet<string> = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN'])
 
-/** True for what `run` threw where asking again within the same time may help: the answer was lost, or was "not yet". */
+/** Whether a retry within the time-out can help. */
 export function isMomentary(thrown: unknown): boolean {
   if (!isUnavailable(thrown)) return false
   const { cause } = thrown as Error
@@ -37,7 +37,6 @@ export function isMomentary(thrown: unknown): boolean {
   return refusal === undefined ? !(cause instanceof RedisTimeout) : SOON.has(refusal)
 }
 
-/** What a client is told while Redis cannot be asked. The cause is for the log. */
 export const unavailable = (cause: unknown): HostError =>
   new HostError('unavailable', {
     detail: 'what this server keeps for its sessions cannot be reached; try again',
@@ -45,7 +44,6 @@ export const unavailable = (cause: unknown): HostError =>
     cause,
   })
 
-/** Something that happens once, and what it brings. */
 interface Occurrence<Value> {
   readonly happened: Promise<Value>
   happen(value: Value): void
@@ -59,7 +57,7 @@ export function createOccurrence<Value>(): Occurrence<Value> {
   return { happened, happen: value => happen(value) }
 }
 
-/** Resolves with the value of the promise; rejects with a RedisTimeout after this many milliseconds. */
+/** Rejects with a RedisTimeout. After a blocked event loop, a response that has already arrived is still accepted. */
 export const within = <Value>(promise: Promise<Value>, milliseconds: number): Promise<Value> =>
   withTimeout(promise, milliseconds, () => {
     throw new RedisTimeout(Math.round(milliseconds))

@@ -1,33 +1,30 @@
-// Whether Redis answers: what is known of it, who hears of it, and the lines about it in the log. For connection.ts.
+// The availability of Redis: state, listeners and log lines.
 import { performance } from 'node:perf_hooks'
 import { errorText, type Logger } from '../../../core/index.ts'
 import { createOccurrence, RedisTimeout, within } from './failures.ts'
 import { nameRefusal, type Refusal } from './refusals.ts'
 import { explainTls } from './settings.ts'
 
-export interface HealthSettings {
-  /** Where Redis is, without a password. */
+interface HealthSettings {
   readonly name: string
   readonly log: Logger
-  /** Whether there is a connection. */
   isConnected(): boolean
-  /** Milliseconds without a connection after which nobody waits for one any more. */
+  /** Milliseconds offline after which commands fail at once. */
   readonly patience: number
 }
 
 export class Health {
   readonly #settings: HealthSettings
   readonly #listeners = new Set<(healthy: boolean) => void>()
-  /** A connection may be open to something that hangs. */
+  /** A connected server can hang. */
   #answers = true
   #was = false
   #changed = createOccurrence<void>()
-  /** What is known of the Redis that is connected: whether it does what we need. */
   #standing: 'unknown' | 'accepted' | Refusal = 'unknown'
-  /** What the log said last: for a refusal its name. */
+  /** The last log line. */
   #told: 'nothing' | 'up' | 'down' | `refused ${string}` = 'nothing'
   #closed = false
-  /** By the monotonic clock, in milliseconds. */
+  /** Monotonic milliseconds. */
   #downSince = performance.now()
   #heardAt = 0
 
@@ -39,12 +36,11 @@ export class Health {
     return this.#settings.isConnected() && this.#answers && this.#standing === 'accepted' && !this.#closed
   }
 
-  /** Why it is not healthy, where Redis said so. */
   get refusal(): Refusal | undefined {
     return typeof this.#standing === 'object' ? this.#standing : undefined
   }
 
-  /** Why it is not healthy, in words that anybody may read. */
+  /** Public. */
   get trouble(): string {
     return this.refusal ? `Redis refuses: ${nameRefusal(this.refusal)}` : 'Redis does not answer'
   }
@@ -54,30 +50,27 @@ export class Health {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** The first attempt to connect begins. */
   begin() {
     this.#downSince = performance.now()
   }
 
-  /** A connection came or went; `refusal` where Redis would not have it. */
   connectionChanged(cause?: unknown, refusal?: Refusal) {
     if (this.#settings.isConnected()) {
       this.#answers = true
       this.#heardAt = performance.now()
     } else if (refusal) this.#standing = refusal
-    // A connection that is refused ends as well: that is no other news.
+    // A refused connection also ends.
     else if (this.#standing === 'accepted' || hasErrno(cause)) this.#standing = 'unknown'
     this.#update(cause)
   }
 
-  /** Redis was examined, or refused a command; undefined: it does what we need. */
+  /** Undefined: Redis executes commands. */
   judged(refusal: Refusal | undefined) {
     if (!this.#settings.isConnected()) return
     this.#standing = refusal ?? 'accepted'
     this.#update()
   }
 
-  /** Redis said something. */
   heard() {
     this.#heardAt = performance.now()
     if (this.#answers) return
@@ -85,7 +78,7 @@ export class Health {
     this.#update()
   }
 
-  /** An answer is overdue; true where nothing at all was heard since it was asked for. */
+  /** Returns whether nothing was received since the request. */
   overdue(asked: number, cause: unknown): boolean {
     if (this.#heardAt >= asked) return false
     this.#answers = false
@@ -93,10 +86,7 @@ export class Health {
     return true
   }
 
-  /**
-   * Waits for a connection to a Redis that was examined, until `deadline`; not at all where there was none for as long as
-   * anybody waits. One that refuses is there: what is only read it may give all the same.
-   */
+  /** Waits until `deadline` for an examined connection, but not after a longer outage. A refusing Redis can still be read. */
   async whenUsable(deadline: number): Promise<void> {
     const { isConnected, patience } = this.#settings
     while (!isConnected() || this.#standing === 'unknown') {
@@ -123,7 +113,7 @@ export class Health {
     for (const listener of [...this.#listeners]) listener(healthy)
   }
 
-  /** One line when it goes, one when it is back; attempts between them are for those who debug. */
+  /** Logs the begin and end of an outage; attempts only at debug level. */
   #tell(healthy: boolean, cause: unknown) {
     const { name: redis, log } = this.#settings
     if (healthy) {
@@ -149,7 +139,7 @@ export class Health {
 
   #tellAbsence(cause: unknown) {
     const { name: redis, log } = this.#settings
-    // Not connected yet is no news, unless it failed.
+    // The first connection is pending.
     if (cause === undefined && this.#told !== 'up') return
     const reason = cause === undefined ? 'the connection ended' : errorText(cause)
     const fix = explainTls(cause)
@@ -160,5 +150,4 @@ export class Health {
   }
 }
 
-/** An error of the network, such as ECONNREFUSED: nobody is there to refuse us. */
 const hasErrno = (cause: unknown) => cause instanceof Error && 'code' in cause

@@ -1,9 +1,8 @@
-// What the plugins that keep things in Redis share, and no plugin itself: the config's `redis`, one connection a host,
-// scripts, and which failures pass. Its members are named in test/architecture.test.ts; they import this file alone.
+// One Redis connection per host, for all plugins that use Redis.
 export { redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable, within } from './failures.ts'
 export { claimOf } from './key-space.ts'
-export { type RedisScript, redisScript } from './script.ts'
+export { entriesOf, fieldsOf, type RedisScript, redisScript, type StreamEntry } from './script.ts'
 export {
   REDIS_PROPERTIES,
   REDIS_SECTIONS,

@@ -5,22 +5,18 @@ import type { Refusal } from './refusals.ts'
 import { redisScript } from './script.ts'
 import type { ResolvedRedis } from './settings.ts'
 
-/** A node that was not heard of for as long is gone, milliseconds. */
+/** Milliseconds after which a silent node is gone. */
 export const SHORTEST_LIFETIME = 15_000
 
-/** The code of the refusal of a host that shares no secret with those that run. */
 export const FOREIGN_KEYS = 'keys of another host'
 
 export interface KeySpaceClaim {
   readonly node: string
-  /** One for each secret; the first is the one that this node signs with. */
+  /** One per secret, the signing one first. */
   readonly fingerprints: readonly string[]
 }
 
-/**
- * KEYS: the nodes, by when they are taken for gone: `<node> <fingerprint>,<fingerprint>`. ARGV: this one as it is written
- * there, how long it is believed, its fingerprints. Gives whether it is one of them, and the others.
- */
+/** KEYS: nodes by expiry, `<node> <fingerprint>,<fingerprint>`. ARGV: own entry, lifetime, fingerprints. Returns the other nodes. */
 export const CLAIM_KEYS = redisScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -44,7 +40,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return reply
 `)
 
-/** KEYS: the nodes. ARGV: this one as it is written there. */
+/** KEYS: nodes. ARGV: own entry. */
 export const LEAVE_KEYS = redisScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`)
 
 export const writeClaim = ({ node, fingerprints }: KeySpaceClaim): string => `${node} ${fingerprints.join(',')}`
@@ -62,7 +58,7 @@ export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'k
   }
 }
 
-/** What clients of nodes in step with each other do not meet; undefined where all know what all sign with. */
+/** Warns about a rotation of secrets that is out of step. */
 export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly string[]): string | undefined {
   const theirs = others.map(fingerprintsOf)
   if (theirs.some(list => !list.includes(fingerprints[0] ?? '')))
@@ -72,7 +68,7 @@ export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly 
   return undefined
 }
 
-/** Tells secrets apart, and tells nothing of them: the key is derived for this alone. */
+/** A derived key, which reveals nothing of the secret. */
 const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
 
 /** What `RedisConnection.claim` takes, for this host. */

@@ -10,19 +10,18 @@ import type { RedisAddress, ResolvedRedis } from './settings.ts'
 import { readTls } from './settings.ts'
 
 export interface Link {
-  /** Throws where nothing was connected yet. */
+  /** Throws before the first connection. */
   readonly commands: RedisCommands
-  /** Whether Redis answers, as far as the sockets tell. */
   readonly isReady: boolean
-  /** Begins, and resolves once there is a client; that it is connected, `changed` tells. */
+  /** Resolves when there is a client, before it is connected. */
   open(): Promise<void>
-  /** Resolves once something is connected; rejects when the link is closed. For commands that wait for that. */
+  /** For commands that wait for a connection; rejects after `close`. */
   whenReady(): Promise<void>
-  /** Gives up the socket for a new one: it is dead, or leads to what is the primary no more. */
+  /** Reconnects: the socket is dead, or its server is no primary. */
   reset(): void
-  /** Connects to the primary that is one now, unless it does or is about to. */
+  /** Reconnects to another primary. */
   moved(primary: RedisAddress): void
-  /** The error without any password in its text: what answers may quote what it was sent before. */
+  /** Removes passwords from an error. */
   hide(thrown: unknown): unknown
   close(): void
 }
@@ -30,11 +29,10 @@ export interface Link {
 export interface LinkSettings {
   readonly redis: ResolvedRedis
   readonly log: Logger
-  /** Who knows the primary, where addresses are of Sentinels. */
   readonly sentinels: Sentinels | undefined
-  /** Milliseconds that a command may block at Redis: this long the socket may be silent. 0: commands do not block. */
+  /** Maximum milliseconds of blocking commands; 0 without. */
   readonly blocking: number
-  /** Called whenever `isReady` may have changed; with why, where it failed. No password is in it. */
+  /** Called for each change of `isReady`, with the cause of a failure. */
   changed(cause?: unknown): void
   /** From 0 to below 1; for tests. */
   readonly random?: () => number
@@ -42,19 +40,18 @@ export interface LinkSettings {
 
 const FIRST_WAIT = 50
 const LONGEST_WAIT = 2_000
-/** A connection is given up when it was silent for as long; how often it is asked for a sign is in connection.ts. */
+/** Milliseconds after which a silent connection is closed. */
 const SHORTEST_SILENCE = 1_000
 
-/** Milliseconds before the next attempt: doubled each time up to 2 s, and between half of it and all. */
+/** Exponential up to 2 s, with jitter. */
 export function backOff(retries: number, random: () => number = Math.random): number {
   const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(retries, 16))
   return Math.round(wait / 2 + (wait / 2) * random())
 }
 
-/** How long a socket may say nothing, in milliseconds. */
+/** Milliseconds. */
 export const silenceOf = ({ commandTimeout }: ResolvedRedis): number => Math.max(commandTimeout, SHORTEST_SILENCE)
 
-/** Options of a client: who connects, how long it waits, and the certificates as they are now. */
 export function clientOptions({ redis, blocking }: LinkSettings, credentials: Credentials) {
   const { password, username, database, tls, commandTimeout } = redis
   const timeouts = { connectTimeout: commandTimeout, socketTimeout: silenceOf(redis) + blocking }
@@ -66,11 +63,11 @@ export function clientOptions({ redis, blocking }: LinkSettings, credentials: Cr
     ...(isSomebody && { credentialsProvider }),
     ...(database !== 0 && { database }),
     socket: tls ? { ...timeouts, tls: true as const, ...readTls(tls) } : timeouts,
-    // What cannot be sent is refused at once: whoever waits does so in connection.ts, and no longer than it should.
+    // Waiting is limited in connection.ts.
     disableOfflineQueue: true,
     disableClientInfo: true,
     maintNotifications: 'disabled' as const,
-    // Ours ends a command that was sent too; node-redis's costs a signal each and ends only what was not.
+    // Time-outs are in connection.ts: node-redis uses a signal per command, and only before it is sent.
     commandOptions: { timeout: 0 },
   }
 }
@@ -84,7 +81,7 @@ class ServerLink implements Link {
   readonly #credentials: Credentials
   #client: RedisClientType | undefined
   #address: RedisAddress | undefined
-  /** Which attempt to connect is the last: what is heard of others counts no more. */
+  /** Events of earlier attempts are ignored. */
   #attempt = 0
   #timer: NodeJS.Timeout | undefined
   #readied = createOccurrence<void>()
@@ -150,7 +147,6 @@ class ServerLink implements Link {
     return this.#credentials.hide(thrown)
   }
 
-  /** One attempt; the next one begins where it failed, or when what it connected is lost. */
   async #connect(retries = 0) {
     const attempt = ++this.#attempt
     const isLast = () => attempt === this.#attempt
@@ -162,7 +158,7 @@ class ServerLink implements Link {
       this.#client = client
       let wasReady = false
       client.on('ready', () => {
-        // Given up while it connected.
+        // Abandoned meanwhile.
         if (!isLast()) return client.destroy()
         wasReady = true
         this.#readied.happen()

@@ -1,16 +1,14 @@
-// What Redis says when it refuses, and what an operator can do about each. For connection.ts and failures.ts.
+// Refusals by Redis, with a fix for each.
 
-/** Why Redis does not do what we need. */
 export interface Refusal {
-  /** A word for clients of the health page: the first of Redis's own reply where it has one. */
+  /** Public: usually the first word of the reply. */
   readonly code: string
-  /** The commands that are refused, where it is known which. */
   readonly commands?: string
-  /** What Redis said, or what it was found to lack; for the log alone. */
+  /** For the log only. */
   readonly text: string
-  /** What to do about it; for the log, and for the error that stops a start. */
+  /** For the log and startup errors. */
   readonly fix: string
-  /** Only a person can help: it stops the start. */
+  /** Startup fails, because it does not pass by itself. */
   readonly isLasting: boolean
 }
 
@@ -30,7 +28,7 @@ const PASSES = 'this should pass by itself; where it does not, see the log of Re
 const lasting = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: true })
 const passing = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: false })
 
-/** The first that fits. What a script runs into is named in the middle of the reply. */
+/** The first match counts. Errors in scripts are in the middle of a reply. */
 const RULES: readonly Rule[] = [
   lasting('SENTINEL', /^the Sentinel .*(?:NOAUTH|WRONGPASS|NOPERM)/, SENTINEL_RIGHTS),
   lasting('SENTINEL', /^the Sentinel .*it watches no primary/, 'redis.sentinel.name is the name in `sentinel monitor`'),
@@ -85,15 +83,14 @@ const RULES: readonly Rule[] = [
   passing('CLIENTS', /max number of clients reached/, 'raise the maxclients of Redis, or find out who has so many'),
 ]
 
-/** Where a Redis Cluster has slots that no node serves; `which` says how many. */
 export const slotsWithoutMaster = (which: string): Error =>
   new Error(`CLUSTERDOWN: ${which}, so no node of the Redis Cluster serves their keys`)
 
-/** The client of Redis looks for the master of a slot, and there is none. */
+/** node-redis fails like this for a slot without a master. */
 const isSlotless = (thrown: Error) =>
   thrown instanceof TypeError && /reading '(?:master|replicas)'/.test(thrown.message)
 
-/** Undefined for what is no refusal: a connection that broke, or a mistake of ours. */
+/** Undefined for other errors. */
 export function explainRefusal(thrown: unknown): Refusal | undefined {
   if (!(thrown instanceof Error)) return undefined
   const { message: text } = isSlotless(thrown) ? slotsWithoutMaster('some slots have no master') : thrown
@@ -104,21 +101,18 @@ export function explainRefusal(thrown: unknown): Refusal | undefined {
   return commands === undefined ? refusal : { ...refusal, commands }
 }
 
-/** A refusal in a few words, for anybody: the same words are the same news. */
+/** Public. */
 export const nameRefusal = ({ code, commands }: Refusal): string =>
   commands === undefined ? code : `${code} (${commands})`
 
-/** What the rehearsal found that our user may not do. */
+/** Missing rights of the Redis user. */
 export function lackingRights(text: string, keyPrefix: string | undefined): Refusal {
   const fix =
     keyPrefix === undefined ? RIGHTS : `let the user of Redis use the keys ~${keyPrefix}*, or set redis.keyPrefix`
   return { code: 'NOPERM', text, fix, isLasting: true }
 }
 
-/**
- * An error of Redis, or of its client, that holds nothing of what was sent. A server that does not know HELLO quotes its
- * arguments, and the password is one.
- */
+/** Removes passwords from an error. A server without HELLO quotes its arguments. */
 export function withoutPassword(thrown: unknown, password: string | undefined): unknown {
   if (!(thrown instanceof Error)) return thrown
   const unquoted = thrown.message.replace(/,? with args beginning with:.*$/s, '')

@@ -1,7 +1,6 @@
-// A Lua script as Redis knows it. For everything that does several things at Redis in one step.
+// Lua scripts of Redis, and readers for their replies.
 import { createHash } from 'node:crypto'
 
-/** A Lua script and the name that Redis keeps it by. */
 export interface RedisScript {
   readonly source: string
   readonly sha: string
@@ -17,7 +16,7 @@ interface Evaluating {
   eval(source: string, given: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
-/** Whole: one round trip, also at a Redis that has just begun. */
+/** By source: one round trip on a restarted Redis. */
 export const evaluateWhole = (
   client: Pick<Evaluating, 'eval'>,
   { source }: RedisScript,
@@ -25,7 +24,7 @@ export const evaluateWhole = (
   args: readonly string[],
 ): Promise<unknown> => client.eval(source, { keys: [...keys], arguments: [...args] })
 
-/** By its digest, or whole where Redis does not know it. */
+/** By digest, or by source if Redis does not know it. */
 export async function evaluateOn(
   client: Evaluating,
   { sha, source }: RedisScript,
@@ -39,4 +38,24 @@ export async function evaluateOn(
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
     return await client.eval(source, given)
   }
+}
+
+/** Fields of a reply that alternates names and values. */
+export function fieldsOf(flat: readonly string[]): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>()
+  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
+  return fields
+}
+
+/** An entry of a Redis Stream. */
+export interface StreamEntry {
+  readonly id: string
+  readonly message: Readonly<Record<string, string>>
+}
+
+/** The entries of one stream in a reply to XREAD: pairs or an object, depending on the protocol version. */
+export function entriesOf(reply: unknown, key: string): readonly StreamEntry[] {
+  if (reply === null || typeof reply !== 'object') return []
+  if (!Array.isArray(reply)) return (reply as Record<string, readonly StreamEntry[]>)[key] ?? []
+  return reply.find(stream => stream?.name === key)?.messages ?? []
 }

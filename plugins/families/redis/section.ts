@@ -1,5 +1,4 @@
-// How Redis is reached: the config's section `redis`, and the same options of each plugin that uses it, as types and as
-// JSON Schema. settings.ts makes one of the two. As `mcp-host/redis` it is for plugins from elsewhere, too.
+// The section `redis` of the config, as types and JSON Schema. Published as `mcp-host/redis`.
 import {
   DURATION_PATTERN,
   type JsonSchema,
@@ -16,7 +15,7 @@ type GivenSecret = string | { readonly password: string; readonly expires?: Date
 /** The secret itself, or a function that gives it: called for each connection, and again before it expires. */
 export type SecretSource = string | (() => GivenSecret | Promise<GivenSecret>)
 
-/** Of what neither the section nor a plugin says: a plugin's own option must not hide the section's. */
+/** Not in the schema: a plugin's default would hide the section. */
 export const REDIS_DEFAULTS = { keyPrefix: 'mcp-host:', commandTimeout: '5s' } as const
 
 const url = <const D extends string>(description: D) =>
@@ -118,12 +117,12 @@ export interface RedisSettings extends OptionsOf<typeof REDIS> {}
 
 /** The config's top-level keys that the family shares. */
 export interface RedisSections {
-  /** For the plugins that keep sessions, streams and changes in Redis; each may say otherwise for itself. */
+  /** For all plugins that use Redis; a plugin can override it. */
   redis: RedisSettings
 }
 
-/** What each of the family gives `definePlugin` as `sections`. */
+/** `sections` of `definePlugin`. */
 export const REDIS_SECTIONS: SectionSchemas<RedisSections> = { redis: REDIS }
 
-/** The host as a plugin of the family gets it. */
+/** The host of a plugin with these sections. */
 export type RedisHost = PluginHost & SectionReader<RedisSections>

@@ -1,5 +1,5 @@
 // Limits of what is stored in the file.
-import type { StreamBounds } from '../../families/stream-bounds/index.ts'
+import type { StreamBounds } from '../../families/stores/index.ts'
 
 export interface StoreBounds extends StreamBounds {
   readonly maxSize: number

@@ -1,8 +1,10 @@
-// The stored work of a task, its owner and its queue. Never contains tokens or headers that look like credentials.
+// Stored tasks: work, owner, queue and end of a task, and its form in the protocol. Work contains no tokens or credentials.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import {
   type Call,
+  errorText,
+  HostError,
   isObject,
   type JsonObject,
   type McpRoute,
@@ -13,12 +15,14 @@ import {
   type ClientFacts,
   holderOf,
   type RequestFacts,
+  type TaskEnd,
+  type TaskQuestion,
   type TaskRecord,
+  type TaskSummary,
   type ToolsetChoice,
   withoutCredentials,
 } from '../../core/transport.ts'
 
-/** The call that a task runs, and its caller. */
 export interface Work {
   readonly route: string
   readonly params: Readonly<Record<string, string>>
@@ -33,26 +37,23 @@ export interface Work {
   readonly headers?: IncomingHttpHeaders
   /** The choice of `configureSession`. Absent for a tool that it added individually: the run then calls `configureSession` again. */
   readonly choice?: ToolsetChoice
-  /** Whether it can run again after its node died. */
+  /** Whether the task can run again after its node died. */
   readonly again: boolean
 }
 
 const digest = (parts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
-/** Who may see what a call creates, and sees it there alone: its user at this address; for anonymous calls whoever knows the id. */
+/** The user at this address; for anonymous calls anyone who has the id. */
 export const ownerOf = ({ user, offer }: Call): string =>
   digest([user && holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
 
-/** 24 random bytes, which for an anonymous task are all that gives access to it. */
+/** For an anonymous task the id is the credential. */
 export const newId = (): string => randomBytes(24).toString('base64url')
 
-/** What no store needs to be asked for. */
+/** Filters invalid ids without a store request. */
 export const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
-/**
- * Whom a call's tasks are counted for: its user on this route, whatever the parameters of the address, which callers choose; of
- * anonymous callers their network.
- */
+/** The account of a caller's tasks: the user on this route for all parameters; for anonymous callers their network. */
 export const accountOf = ({ user, offer }: Call): string =>
   digest(['account', holderOf({ user, ip: offer.ip }), offer.route.path])
 
@@ -85,8 +86,7 @@ export const factsOf = (work: Work, route: McpRoute, signal: RequestFacts['signa
   return { route, params, user: user && { ...user }, headers, ip, choice, signal }
 }
 
-/** Identifies the queue of a task. */
-export interface Queue {
+interface Queue {
   readonly route: string
   readonly tool: string
   /** Whether only `configureSession` offers the tool. */
@@ -110,7 +110,7 @@ export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON
 
 export const isOwnedBy = (task: Pick<TaskRecord, 'owner'>, owner: string): boolean => task.owner === owner
 
-/** Undefined for what another version of this plugin keeps. */
+/** Undefined for data of another version. */
 export function unpackWork({ body }: Pick<TaskRecord, 'body'>): Work | undefined {
   try {
     const work: unknown = JSON.parse(body.slice(body.indexOf('\n') + 1))
@@ -121,3 +121,101 @@ export function unpackWork({ body }: Pick<TaskRecord, 'body'>): Work | undefined
     return undefined
   }
 }
+
+type Fields = Record<string, unknown>
+
+const time = (milliseconds: number) => new Date(milliseconds).toISOString()
+
+/** A stored question. `as`: the name that the handler gave it. */
+export interface Asked {
+  readonly method: string
+  readonly params: object
+  readonly as?: string
+}
+
+function statusOf({ state, open }: TaskSummary): string {
+  if (state === 'queued' || state === 'running') return open > 0 ? 'input_required' : 'working'
+  return state
+}
+
+function baseOf(task: TaskSummary, pollInterval: number): Fields {
+  const { id, createdAt, updatedAt, until, note, state } = task
+  // The last progress message is out of date after the end.
+  const isOpen = state === 'queued' || state === 'running'
+  return {
+    taskId: id,
+    status: statusOf(task),
+    ...(isOpen && note !== undefined && { statusMessage: note }),
+    createdAt: time(createdAt),
+    lastUpdatedAt: time(updatedAt),
+    ttlMs: until - createdAt,
+    pollIntervalMs: pollInterval,
+  }
+}
+
+function questionsOf(questions: readonly TaskQuestion[]): Fields {
+  const open = questions.filter(({ answer }) => answer === undefined)
+  const requests = open.map(({ key, text }) => {
+    const { method, params } = JSON.parse(text) as Asked
+    return [key, { method, params }] as const
+  })
+  return Object.fromEntries(requests)
+}
+
+/** The result of a call that created a task. */
+export const seedOf = (task: TaskSummary, pollInterval: number): Fields => ({
+  ...baseOf(task, pollInterval),
+  status: 'working',
+})
+
+/** The result of `tasks/get`. */
+export function detailsOf(task: TaskRecord, pollInterval: number): Fields {
+  const base = baseOf(task, pollInterval)
+  const { outcome = '{}', questions } = task
+  switch (base['status']) {
+    case 'input_required':
+      return { ...base, inputRequests: questionsOf(questions) }
+    case 'completed':
+      return { ...base, result: JSON.parse(outcome) as JsonObject }
+    case 'failed': {
+      const error = JSON.parse(outcome) as { readonly message: string }
+      return { ...base, statusMessage: error.message, error }
+    }
+    default:
+      return base
+  }
+}
+
+export const lineOf = (task: TaskSummary, pollInterval: number): Fields => ({
+  ...baseOf(task, pollInterval),
+  tool: unpackQueue(task.queue).tool,
+})
+
+/** Stores an error as clients of a call would see it. */
+export function failedWith(thrown: unknown): TaskEnd {
+  const error = HostError.is(thrown) ? thrown : new HostError('internal')
+  const { code, data } = error
+  return {
+    state: 'failed',
+    outcome: JSON.stringify({ code, message: errorText(error), ...(data !== undefined && { data }) }),
+  }
+}
+
+const NODE_GONE =
+  'The server node that ran this stopped or was lost. It may be done, wholly or in part, and is not run again: look before you ' +
+  'send it again'
+
+/** The task is not retryable, so clients are not told to send it again. */
+export const nodeGone = (): TaskEnd => ({
+  state: 'failed',
+  outcome: JSON.stringify({ code: new HostError('nodeLost').code, message: NODE_GONE, data: { reason: 'node-lost' } }),
+})
+
+/** The task disappeared without an end. */
+export const taskLost = (): TaskEnd =>
+  failedWith(
+    new HostError('nodeLost', {
+      detail: 'the task is not there any more: its time is over, or what kept it has lost it',
+      data: { reason: 'task-lost' },
+    }),
+  )

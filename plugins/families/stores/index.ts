@@ -1,0 +1,122 @@
+// Shared by the plugins that store data: required secrets, stream limits, and the recovery of a session store after an outage.
+import {
+  DURATION_PATTERN,
+  type Duration,
+  type PluginHost,
+  parseDuration,
+  parseSize,
+  SIZE_PATTERN,
+  type Size,
+  StartError,
+} from '../../../core/index.ts'
+import type { RequestId } from '../../../core/transport.ts'
+
+const EVERYWHERE = 'every node'
+
+/** Reports missing `secrets`. `why`: what could not be read. */
+export function demandSecrets({ at, ownKeys, report }: PluginHost, why: string, where = EVERYWHERE): void {
+  if (!ownKeys) return
+  const how =
+    `make a secret with \`openssl rand -base64 32\` and put it into the environment of ${where} as MCP_HOST_SECRETS, or ` +
+    "into the config's `secrets`, or into a file that it names: `secrets: { file: './state/secrets' }` " +
+    (where === EVERYWHERE ? `(the same file on ${where})` : '(a start makes it)')
+  report(new StartError(`${why} were made by this one; ${how}`, { at }))
+}
+
+/** Milliseconds for which other nodes may still restore sessions. */
+const UNSURE = 10_000
+
+/** Maximum sessions with unreported answers. */
+const MAX_UNTOLD = 10_000
+
+/** Distinguishes `1` and `'1'`. */
+export const requestKey = (id: RequestId) => JSON.stringify(id)
+
+interface SessionOutageSettings {
+  readonly log: PluginHost['log']
+  readonly untold: string
+  /** Reports answered requests to the store. */
+  tell(digest: string, requests: string[]): Promise<unknown>
+}
+
+export class SessionOutage {
+  readonly #settings: SessionOutageSettings
+  /** Answered requests that are not reported yet. */
+  readonly #untold = new Map<string, RequestId[]>()
+  #unsureUntil = 0
+
+  constructor(settings: SessionOutageSettings) {
+    this.#settings = settings
+  }
+
+  /** Reports answered requests now, or after the outage. */
+  leave(digest: string, requests: readonly RequestId[]) {
+    if (requests.length === 0) return
+    const { log, untold, tell } = this.#settings
+    tell(digest, requests.map(requestKey)).catch(err => {
+      log.debug({ err }, untold)
+      if (this.#untold.size < MAX_UNTOLD) this.#untold.set(digest, [...(this.#untold.get(digest) ?? []), ...requests])
+    })
+  }
+
+  /** Call it when the store is back. */
+  end() {
+    this.#unsureUntil = performance.now() + UNSURE
+    const untold = [...this.#untold]
+    this.#untold.clear()
+    for (const [digest, requests] of untold) this.leave(digest, requests)
+  }
+
+  get unsure(): boolean {
+    return performance.now() < this.#unsureUntil
+  }
+}
+
+/** Clients need time to reconnect. */
+const MIN_TTL = 1_000
+
+export const STREAM_PROPERTIES = {
+  ttl: {
+    type: ['string', 'number'],
+    pattern: DURATION_PATTERN,
+    minimum: MIN_TTL,
+    default: '1h',
+    description: 'How long after its last event a stream can be resumed.',
+  },
+  maxEvents: {
+    type: 'integer',
+    minimum: 1,
+    default: 10_000,
+    description: 'Events of one stream; the oldest go first.',
+  },
+  maxBytes: {
+    type: ['string', 'number'],
+    pattern: SIZE_PATTERN,
+    minimum: 1,
+    default: '4mb',
+    description: 'Bytes of one stream; its last event is kept whatever its size.',
+  },
+} as const
+
+export interface StreamBounds {
+  /** Milliseconds after the last event. */
+  readonly ttl: number
+  /** The oldest are removed first. */
+  readonly maxEvents: number
+  /** The last message is always kept. */
+  readonly maxBytes: number
+}
+
+interface StreamOptions {
+  readonly ttl: Duration
+  readonly maxEvents: number
+  readonly maxBytes: Size
+}
+
+export function readStreamBounds({ at }: Pick<PluginHost, 'at'>, options: StreamOptions): StreamBounds {
+  const ttl = parseDuration(options.ttl)
+  if (ttl < MIN_TTL) {
+    throw new StartError('it is less than 1s; no client comes back so soon', { at: [...at, 'ttl'] })
+  }
+  return { ttl, maxEvents: options.maxEvents, maxBytes: parseSize(options.maxBytes) }
+}
