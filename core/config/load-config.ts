@@ -1,7 +1,8 @@
 // Finds and reads the config: TypeScript, JavaScript, JSON or YAML.
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { dirname, extname, join, resolve } from 'node:path'
+import type { Loader } from 'cosmiconfig'
 import { errorText, StartError } from '../http/errors.ts'
 import { isUtf16, UTF16_FAULT } from '../http/utf8-text.ts'
 import { importModule } from './import-module.ts'
@@ -29,8 +30,7 @@ const assertUtf8 = (file: string, source: string): void => {
   if (isUtf16(source)) throw stop(file, undefined, UTF16_FAULT)
 }
 
-type Loader = (file: string, source: string) => Promise<Omit<LoadedConfig, 'file'>>
-
+// Loaders return an object that contains the config, because cosmiconfig interprets `$import` in a config.
 const loaders: Record<string, Loader> = {
   ...Object.fromEntries(CODE.map(extension => [extension, loadCode])),
   '.json': (file, source) => loadDocument(file, source, 'readJson'),
@@ -48,6 +48,7 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
     throw stop(path, undefined, `not a kind of config that is known; use ${EXTENSIONS.join(', ')}`)
   }
   const found = await find(cwd, path)
+  if (path === undefined) await assertReadable(cwd, found?.filepath)
   if (found === null) {
     throw new StartError(
       `No config found in ${cwd} or above it, up to the nearest package.json. Create mcp.config.ts ` +
@@ -73,18 +74,33 @@ async function load(path: string) {
   return { filepath: path, isEmpty, config: isEmpty ? undefined : await loaders[extname(path)]?.(path, source) }
 }
 
-/** Loads the first config from `cwd` up. Throws for a file that this user may not read: another config would be served. */
+/** The first config from `cwd` up, found by cosmiconfig. */
 async function search(cwd: string) {
+  const options = {
+    searchPlaces: SEARCHED,
+    searchStrategy: 'project',
+    cache: false,
+    ignoreEmptySearchPlaces: false,
+  } as const
+  const explore = await import('cosmiconfig')
+    .then(({ cosmiconfig }) => cosmiconfig('mcp', { ...options, loaders }))
+    .catch(() => undefined)
+  if (explore) return explore.search(cwd)
+  // cosmiconfig needs a home folder and package.json files without a byte order mark. A container can lack the one, an editor add the other.
+  const file = candidatesFrom(cwd).find(candidate => existsSync(candidate))
+  return file === undefined ? null : load(file)
+}
+
+/** Throws if a file before the one found cannot be read: cosmiconfig skips it, and another config would be served. */
+async function assertReadable(cwd: string, found: string | undefined): Promise<void> {
   for (const file of candidatesFrom(cwd)) {
-    try {
-      return await load(file)
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      if (code === 'EACCES') throw stop(file, undefined, 'cannot be read: EACCES; let this user read it')
-      if (code !== 'ENOENT' && code !== 'EISDIR') throw error
-    }
+    if (file === found) return
+    const { code } = await open(file).then(
+      async handle => ({ code: await handle.close() }),
+      (error: NodeJS.ErrnoException) => error,
+    )
+    if (code === 'EACCES') throw stop(file, undefined, 'cannot be read: EACCES; let this user read it')
   }
-  return null
 }
 
 /** The candidates from a folder up to the nearest package.json. */
