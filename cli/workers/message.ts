@@ -37,6 +37,8 @@ export interface Serving {
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly file: string
+  /** A digest of each file of the project, as it was when the worker read it. */
+  readonly digests: Readonly<Record<string, string>>
 }
 
 /** From a worker to the primary. */

@@ -59,11 +59,15 @@ interface SeatSettings {
   readonly log: Logger
   /** Number of workers that serve, of all seats. */
   readonly serving: () => number
+  /** Called when another worker serves in place of one that died. */
+  readonly refilled: () => void
 }
 
 export interface Seat {
   /** The process that serves; undefined while none does. */
   readonly pid: number | undefined
+  /** What it serves. */
+  readonly now: Serving | undefined
   /** All processes of this seat that have not ended: serving, starting, draining. */
   readonly processes: ReadonlySet<WorkerProcess>
   /** Takes a worker once it serves; if it cannot, another is started. */
@@ -76,7 +80,7 @@ export interface Seat {
   close(): void
 }
 
-export function createSeat({ start, log, serving }: SeatSettings): Seat {
+export function createSeat({ start, log, serving, refilled }: SeatSettings): Seat {
   const nextWait = createBackOff()
   const processes = new Set<WorkerProcess>()
   let seated: WorkerProcess | undefined
@@ -119,7 +123,9 @@ export function createSeat({ start, log, serving }: SeatSettings): Seat {
     timer = setTimeout(async () => {
       const worker = start()
       const now = await fill(worker)
-      if (now) log.info({ worker: worker.pid, url: now.url, serving: serving() }, 'a worker serves')
+      if (!now) return
+      log.info({ worker: worker.pid, url: now.url, serving: serving() }, 'a worker serves')
+      refilled()
     }, wait)
   }
 
@@ -139,6 +145,9 @@ export function createSeat({ start, log, serving }: SeatSettings): Seat {
   return {
     get pid() {
       return seated?.pid
+    },
+    get now() {
+      return seated?.serving
     },
     processes,
     fill,

@@ -91,10 +91,24 @@ function createReload(seats: readonly Seat[], log: Logger) {
       state = 'idle'
       void run()
     },
+    isBusy: () => state === 'busy',
     end() {
       state = 'over'
     },
   }
+}
+
+/** Logs the files that workers read in different versions: a worker that replaces a dead one reads them as they are then. */
+function warnOfDifferences(seats: readonly Seat[], log: Logger): void {
+  const read = seats.flatMap(({ now }) => (now ? [now.digests] : []))
+  const files = [...new Set(read.flatMap(digests => Object.keys(digests)))]
+  const changed = files.filter(file => new Set(read.map(digests => digests[file])).size > 1).sort()
+  if (changed.length === 0) return
+  const workers = seats.flatMap(({ pid }) => pid ?? [])
+  log.warn(
+    { changed, workers },
+    'the workers serve different configs, because files were changed: send SIGHUP to this process',
+  )
 }
 
 /** Serves with `count` workers until a signal, then drains them and exits 0. */
@@ -120,7 +134,11 @@ export async function supervise(count: number, options: StartOptions, context: C
   connectWorkers(log)
   const first = await startFirst()
   stage = 'serving'
-  for (let place = 0; place < count; place++) seats.push(createSeat({ start: startWorker, log, serving }))
+  // A reload replaces all workers, so their configs differ until it ends.
+  const refilled = () => {
+    if (!reload.isBusy()) warnOfDifferences(seats, log)
+  }
+  for (let place = 0; place < count; place++) seats.push(createSeat({ start: startWorker, log, serving, refilled }))
   void Promise.all(seats.map((seat, place) => seat.fill(place === 0 ? first.worker : startWorker()))).then(() => {
     if (stage === 'stopping') return
     const processes = { primary: process.pid, workers: seats.flatMap(({ pid }) => pid ?? []) }

@@ -127,8 +127,8 @@ export function startWorker(first = false): WorkerProcess {
   worker.on('message', message => {
     if (!isFromWorker(message)) return
     if (message.mcpHost === 'ready') {
-      const { url, routes, file } = message
-      serving = { url, routes, file }
+      const { mcpHost: _, ...told } = message
+      serving = told
       ready.settle(serving)
     } else if (message.mcpHost === 'failed' || message.mcpHost === 'failing') {
       reported.problem = message.problem

@@ -1,7 +1,9 @@
 // A worker process: serves the config like a single process, on the port that it shares, and obeys the primary.
 import cluster from 'node:cluster'
+import { digestProject } from '../../core/config/module-graph.ts'
 import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
 import { errorText, StartError } from '../../core/index.ts'
+import { startThread } from '../../core/threads/start-thread.ts'
 import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'
 import {
@@ -43,6 +45,18 @@ function listenForOrders(): Orders {
   // A terminal sends these to all processes; the primary handles them.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
   return { stop: heard<StopOrder>('stop'), retire: heard<void>('retire'), leave: heard<void>('leave') }
+}
+
+/** Starts the watchdog thread. Returns a function that tells it that this thread knows that the primary is gone. */
+function startWatchdog(): () => void {
+  const noticed = new Int32Array(new SharedArrayBuffer(4))
+  startThread('cli/workers/thread/main', {
+    workerData: { primary: process.ppid, noticed },
+    execArgv: [],
+    env: {},
+    resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 16 },
+  }).unref()
+  return () => void Atomics.store(noticed, 0, 1)
 }
 
 /** Resolves when the primary is gone. Without `exitedAfterDisconnect` node:cluster would then end the process at once. */
@@ -100,6 +114,7 @@ export async function work(
   context: CommandContext,
   settings: ServeSettings,
 ): Promise<undefined> {
+  const notice = startWatchdog()
   const log = openLog(options, context, process.pid)
   surviveStdout(log, context)
   const orders = listenForOrders()
@@ -109,9 +124,10 @@ export async function work(
   const { host, file } = await startHost(options.config, log, context, { ...settings, processes: count })
   serving = true
   const orphaned = whenOrphaned()
+  void orphaned.then(notice)
   void logOrphaned(orphaned, orders, log)
   const { url, routes } = host
-  await tell({ mcpHost: 'ready', url, routes, file })
+  await tell({ mcpHost: 'ready', url, routes, file, digests: await digestProject(file) })
   const over = Promise.race([stop, orphaned.then(() => STOP)])
   const leaving = Promise.race([retire, failing]).then(() => Promise.race([over, host.handOver().then(() => STOP)]))
   const { handOver } = await Promise.race([over, leaving])

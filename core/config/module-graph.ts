@@ -1,9 +1,10 @@
 // The project's modules in this process: which imports which, what changed since, and which version of each to import.
 // Unchanged modules that import nothing changed stay the same.
+import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, resolve } from 'node:path'
+import { dirname, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
 
@@ -168,6 +169,19 @@ export async function refreshModules(root: string, { environment = false } = {})
 export function projectFiles(): string[] {
   drain()
   return [...new Set([...filesRead, ...stamps.keys(), ...watched])]
+}
+
+/** SHA-256 of each file of the project, in base64url, by its path from the config. Empty for a file that is gone. */
+export async function digestProject(config: string): Promise<Record<string, string>> {
+  await readGraph([...filesRead], () => undefined)
+  const files = [...new Set([...filesRead, ...stamps.keys()])]
+  const digest = async (file: string) =>
+    createHash('sha256')
+      .update(await readFile(file))
+      .digest('base64url')
+  return Object.fromEntries(
+    await Promise.all(files.map(async file => [relative(dirname(config), file), await digest(file).catch(() => '')])),
+  )
 }
 
 /** `from './x'`, `import './x'`, `import('./x')`, `require('./x')`: in a comment too, which does no harm. */

@@ -1,5 +1,4 @@
-// A worker whose event loop a tool holds up hears nothing: neither that it is to end, nor that its primary is gone. It
-// ends all the same.
+// A worker with a blocked event loop is ended: at a stop, at a reload, and when its primary was killed.
 import { expect } from 'chai'
 import { removeFolders } from '../config/folder.ts'
 import { sideBySide } from '../support/side-by-side.ts'
@@ -50,5 +49,16 @@ describe('a worker that spins', function () {
     const { code, stderr } = await running.ended
     expect(linesOf(stderr).filter(({ level }) => level >= 40)).to.have.length(1)
     expect(code).to.equal(0)
+  })
+
+  it('ends itself when its primary is killed, and logs the reason', async () => {
+    const { running, spinning, workers } = await startSpinning()
+    running.child.kill('SIGKILL')
+    // That is when all who could write to stdout and stderr have ended: the workers too.
+    const { stderr } = await running.ended
+    const other = workers.find(pid => pid !== spinning)
+    const lines = linesOf(stderr)
+    expect(lines.map(({ pid }) => pid)).to.deep.equal([other, spinning])
+    expect(lines[1]?.msg).to.match(/event loop/)
   })
 })

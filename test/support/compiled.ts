@@ -47,6 +47,7 @@ function digestSources(): string {
 /** Files that tests start or that their configs import. One bundle, so that they share module instances. */
 const ENTRIES = [
   'cli/bin.ts',
+  'cli/workers/thread/main.ts',
   'core/auth.ts',
   'core/config/thread/main.ts',
   'core/index.ts',
@@ -62,6 +63,7 @@ const ENTRIES = [
 const NOT_BUNDLED = [
   'tsx',
   'esbuild',
+  'cosmiconfig',
   'oidc-provider',
   'koa-body',
   '@redis/client',

@@ -48,6 +48,7 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   '@koa/router',
   'ajv',
   'ajv-formats',
+  'cosmiconfig',
   'fastest-levenshtein',
   'import-meta-resolve',
   'jsonc-parser',

@@ -1,0 +1,34 @@
+// The watchdog thread of a worker process: ends the process if the primary was killed and the main thread does not notice it,
+// because a tool blocks the event loop, or does not finish its drain.
+import { writeSync } from 'node:fs'
+import { setInterval } from 'node:timers/promises'
+import { workerData } from 'node:worker_threads'
+import { HEARING_TIME, STOPPING_TIME } from '../message.ts'
+
+const CHECK_INTERVAL = 1_000
+
+/** `noticed`: 1 once the main thread knows that the primary is gone. */
+const { primary, noticed } = workerData as { readonly primary: number; readonly noticed: Int32Array }
+
+/** Writes to stderr itself, because the main thread can be blocked. */
+function kill(why: string): void {
+  const line = {
+    level: 50,
+    time: Date.now(),
+    pid: process.pid,
+    msg: `ended this worker: its primary is gone, and ${why}`,
+  }
+  try {
+    writeSync(2, `${JSON.stringify(line)}\n`)
+  } finally {
+    process.kill(process.pid, 'SIGKILL')
+  }
+}
+
+let waited = 0
+for await (const _ of setInterval(CHECK_INTERVAL)) {
+  if (process.ppid === primary) continue
+  waited += CHECK_INTERVAL
+  if (waited > STOPPING_TIME) kill('it took too long to drain')
+  else if (waited > HEARING_TIME && Atomics.load(noticed, 0) === 0) kill('something blocks its event loop')
+}
