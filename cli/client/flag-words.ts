@@ -1,11 +1,15 @@
 // Messages of the client library for people at a terminal: flags of `mcp-host login` for the options of `createAuthFetch`.
+import { shellWord } from '../text.ts'
 
 /** Whole phrases, whose flags are written in another way than the options. */
-const PHRASES: readonly (readonly [pattern: RegExp, words: string])[] = [
+const PHRASES: readonly (readonly [pattern: RegExp, words: string | ((...found: string[]) => string)])[] = [
   [/set (issuerMatch|resourceMatch): '([\w-]+)'/g, 'log in with $1 $2'],
-  [/set trustedIssuers: \{ "([^"]*)": \["([^"]*)"\] \}/g, "log in with trustedIssuers '$1=$2'"],
-  [/set assumePkceS256: \["([^"]*)"\]/g, "log in with assumePkceS256 '$1'"],
-  [/list "([^"]*)" in networkPolicy\.allowHosts/g, 'log in with --allow-host $1'],
+  [
+    /set trustedIssuers: \{ "([^"]*)": \["([^"]*)"\] \}/g,
+    (_, url, issuer) => `log in with trustedIssuers ${shellWord(`${url}=${issuer}`)}`,
+  ],
+  [/set assumePkceS256: \["([^"]*)"\]/g, (_, issuer) => `log in with assumePkceS256 ${shellWord(issuer ?? '')}`],
+  [/list "([^"]*)" in networkPolicy\.allowHosts/g, (_, host) => `log in with --allow-host ${shellWord(host ?? '')}`],
   [/set resourceIndicator to "omit" or to what it wants/g, 'log in with --no-resource, or --resource <what it wants>'],
   [/see `resourceIndicator`/g, 'log in with --no-resource, or --resource <what it wants>'],
   [/drop its registration: session\.forgetClient\(\)/g, 'drop its registration: mcp-host logout <URL> --forget-client'],
@@ -53,6 +57,8 @@ const NAMES = new RegExp(
 
 /** A message of the client library with flags instead of options. */
 export const inFlags = (message: string): string =>
-  PHRASES.reduce((text, [pattern, words]) => text.replace(pattern, words), message).replace(NAMES, (_, name: string) =>
-    flagOf(name),
-  )
+  PHRASES.reduce(
+    (text, [pattern, words]) =>
+      typeof words === 'string' ? text.replace(pattern, words) : text.replace(pattern, words),
+    message,
+  ).replace(NAMES, (_, name: string) => flagOf(name))

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createProxyFetch } from '../../client/node/index.ts'
-import { usesProxy } from '../../client/node/proxy-fetch.ts'
+import { usesProxy } from '../../client/node/proxy-dispatcher.ts'
 import { withinOrigin } from '../../client/replay.ts'
 import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'

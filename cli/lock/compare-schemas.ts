@@ -282,8 +282,9 @@ const lookOf = (name: string): string =>
     .normalize('NFKD')
     .replace(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
     .replace(/[1I|]/g, 'l')
-    .replaceAll('0', 'o')
+    .replace(/[0O]/g, 'o')
     .replaceAll('rn', 'm')
+    .replaceAll('vv', 'w')
 
 /** A warning about a new name; empty for most. `others`: the names beside it. */
 export function createNameMarks(others: Iterable<string>): (name: string) => string {

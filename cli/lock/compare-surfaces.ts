@@ -119,7 +119,9 @@ function compareEach(was: object, now: object, rule: (key: string) => Compare, n
     const [before, after]: unknown[] = [was, now].map(one =>
       Object.hasOwn(one, key) ? Reflect.get(one, key) : undefined,
     )
-    return isSame(before, after) ? [] : rule(key)(before, after, nameOf(key))
+    if (isSame(before, after)) return []
+    const found = rule(key)(before, after, nameOf(key))
+    return found.length > 0 ? found : compareUnknown(before, after, nameOf(key))
   })
 }
 
@@ -138,8 +140,16 @@ const compareAnnotations: Compare = (before, after) =>
     name => `annotations.${name}`,
   )
 
+/** Whether this is a list of names, or an object with empty values. */
+const isAllowed = (value: unknown) =>
+  value === undefined ||
+  (Array.isArray(value)
+    ? value.every(one => typeof one === 'string')
+    : isObject(value) && Object.values(value).every(one => isObject(one) && Object.keys(one).length === 0))
+
 /** Names and values that a page may reach (SEP-1865). */
 const compareAllowed: Compare = (before, after, name) => {
+  if (!isAllowed(before) || !isAllowed(after)) return compareUnknown(before, after, name)
   const listOf = (value: unknown) => (Array.isArray(value) ? value.map(String) : Object.keys(record(value)))
   const { gone, added } = listDifference(listOf(before), listOf(after))
   return [
@@ -176,9 +186,12 @@ const compareMeta: Compare = (before, after) =>
 
 /** The arguments of a prompt, by name. */
 const compareArguments: Compare = (before, after) => {
-  const read = (list: unknown) =>
-    Object.fromEntries((Array.isArray(list) ? list : []).filter(isObject).map(one => [`${one['name']}`, one]))
-  const [was, now] = [read(before), read(after)]
+  const read = (list: unknown) => {
+    const named = (Array.isArray(list) ? list : []).filter(isObject).map(one => [`${one['name']}`, one] as const)
+    return { byName: Object.fromEntries(named), isWhole: new Set(named.map(([name]) => name)).size === named.length }
+  }
+  const [{ byName: was, isWhole: wasWhole }, { byName: now, isWhole }] = [read(before), read(after)]
+  if (!wasWhole || !isWhole) return compareUnknown(before, after, 'arguments')
   const markOf = createNameMarks(keysOf(was, now))
   const compareOne: Compare = (old, other, name) => {
     const label = `argument ${shown(name)}`
@@ -199,11 +212,11 @@ const compareArguments: Compare = (before, after) => {
   return compareEach(was, now, () => compareOne)
 }
 
-/** Something new; with what it says, if it says more than its name. */
+/** A new item with all its values. */
 function addition(label: string, impact: Impact, mark: string, value: unknown): Difference {
   const { name: _, ...after } = record(value)
   const what = [label === '' ? 'added' : `${label}: added`, ...(mark === '' ? [] : [mark])].join(': ')
-  const sides = hasNewWords(after, '') ? { after } : {}
+  const sides = Object.keys(after).length > 0 ? { after } : {}
   return differs(mark !== '' && impact === 'harmless' ? 'read' : impact, what, sides)
 }
 
@@ -279,7 +292,7 @@ function compareNames(label: string, was: readonly string[], now: readonly strin
 
 /** Capabilities or extensions. */
 const compareDeclared: Compare = (before, after, label) => {
-  if (before === undefined) return [differs('harmless', `${label} is new`, hasNewWords(after, '') ? { after } : {})]
+  if (before === undefined) return [differs('harmless', `${label} is new`, { after })]
   if (after === undefined) return [differs('breaking', `${label} is gone`)]
   if (label !== 'capability extensions' || !isObject(before) || !isObject(after))
     return compareUnknown(before, after, label)
@@ -339,9 +352,8 @@ function compareLists(
 function newRoute(at: string, route: SurfaceRoute, known: ReadonlySet<string>): Change[] {
   const needs = route.needs.length === 0 ? '' : `, and needs ${route.needs.join(' and ')}`
   const { capabilities: after } = route
-  const words = hasNewWords(after, '') ? { after } : {}
   return [
-    { at: [at], ...withWords(differs('harmless', `the address is new${needs}`, words)) },
+    { at: [at], ...withWords(differs('harmless', `the address is new${needs}`, { after })) },
     ...compareLists(at, {}, route, known),
   ]
 }

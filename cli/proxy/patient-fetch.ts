@@ -1,7 +1,7 @@
 // How bytes travel to the server: through the proxy of the environment, with cookies for whatever balances its load, and
 // without a clock on streams that say nothing for a while.
 import type { Agent as AgentOf, Dispatcher } from 'undici'
-import { createProxyDispatcher, loadUndici, usesProxy } from '../../client/node/proxy-fetch.ts'
+import { createProxyDispatcher, loadUndici, usesProxy } from '../../client/node/proxy-dispatcher.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 
 /** How long connecting can take, milliseconds. */

@@ -62,18 +62,37 @@ export function checkUri(uri: string): void {
   if (!fits(uri, MAX_URI)) throw new HostError('invalidParams', { detail: `a URI has at most ${MAX_URI} bytes` })
 }
 
-const countValues = (value: unknown): number =>
-  typeof value === 'object' && value !== null
-    ? Object.values(value).reduce((count: number, member) => count + countValues(member), 1)
-    : 1
+/** Most bytes of JSON that a value has in addition to its texts: a number, or quotes, colon, comma and brackets. */
+const MAX_OVERHEAD = 33
+/** Most bytes of JSON for a UTF-16 unit of a text: an escape. */
+const MAX_UNIT = 6
+
+/** An upper bound of the JSON bytes of a value without serializing it; undefined if it has more than `most` values. */
+function boundOf(value: unknown, most: number): number | undefined {
+  let count = 0
+  let units = 0
+  const rest: unknown[] = [value]
+  while (rest.length > 0) {
+    if (++count > most) return undefined
+    const next = rest.pop()
+    if (typeof next === 'string') units += next.length
+    if (typeof next !== 'object' || next === null) continue
+    if (Array.isArray(next) && next.length > most) return undefined
+    // `Object.values` would first copy all members of a large object.
+    for (const key in next) {
+      if (rest.length > most) return undefined
+      if (!Array.isArray(next)) units += key.length
+      rest.push((next as Record<string, unknown>)[key])
+    }
+  }
+  return units * MAX_UNIT + count * MAX_OVERHEAD
+}
 
 /** The reason why a fact that a client states about itself is too large, or undefined. */
 export function sizeFault(name: string, fact: unknown): string | undefined {
   if (fact === undefined) return undefined
-  const json = JSON.stringify(fact)
-  // A value has at least two characters, its comma or brackets included.
-  const isSmall = json.length <= 2 * MAX_CLIENT_VALUES
-  if (isSmall || (fits(json, MAX_CLIENT_FACT) && countValues(fact) <= MAX_CLIENT_VALUES)) return undefined
+  const bound = boundOf(fact, MAX_CLIENT_VALUES)
+  if (bound !== undefined && (bound <= MAX_CLIENT_FACT || fits(JSON.stringify(fact), MAX_CLIENT_FACT))) return undefined
   return `${name} is too large: at most ${MAX_CLIENT_FACT} bytes of JSON, with at most ${MAX_CLIENT_VALUES} values`
 }
 

@@ -109,9 +109,21 @@ export function createRequestWatch(
         if (ctx.state.hasRecords) return
         if (ctx.res.writableFinished) return notify(ctx, began)
         // The client left before the response. The request can still be refused.
-        void decided.catch(() => undefined).then(() => notify(ctx, began))
+        void settledWithin(decided, DECIDED_WITHIN).then(() => notify(ctx, began))
       })
   }
+}
+
+/** How long the record of a request whose client left waits for the decision, milliseconds: a step of a plugin can hang. */
+const DECIDED_WITHIN = 60_000
+
+async function settledWithin(work: Promise<unknown>, limit: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, limit).unref()
+  })
+  await Promise.race([work.catch(() => undefined), late])
+  clearTimeout(timer)
 }
 
 /** Notifies the observers of a route of messages that were refused before they were Calls and have no HTTP request of their own. */

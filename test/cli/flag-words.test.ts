@@ -32,8 +32,12 @@ describe('errors of the client on the command line', () => {
 
   for (const [said, shown] of [
     ["set issuerMatch: 'ignore-trailing-slash'", 'log in with --issuer-match ignore-trailing-slash'],
-    ['set trustedIssuers: { "https://a": ["https://b"] }', "log in with --trusted-issuer 'https://a=https://b'"],
-    ['set assumePkceS256: ["https://a"]', "log in with --assume-pkce 'https://a'"],
+    ['set trustedIssuers: { "https://a": ["https://b"] }', 'log in with --trusted-issuer https://a=https://b'],
+    [
+      'set trustedIssuers: { "https://a": ["https://b/\';id;\'"] }',
+      `log in with --trusted-issuer ${shellWord("https://a=https://b/';id;'")}`,
+    ],
+    ['set assumePkceS256: ["https://a"]', 'log in with --assume-pkce https://a'],
     [
       'if that is meant, list "10.0.0.7" in networkPolicy.allowHosts',
       'if that is meant, log in with --allow-host 10.0.0.7',

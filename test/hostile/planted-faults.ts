@@ -22,7 +22,8 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
   const held: unknown[] = []
   let requests = 0
   const everyTenth: Partial<Record<Plant, () => void>> = {
-    leak: () => held.push(new Array(200_000).fill(requests)),
+    // Large, because a slow machine sends few requests.
+    leak: () => held.push(new Array(2_000_000).fill(requests)),
     descriptor: () => openSync('/dev/null', 'r'),
     timer: () => held.push(setInterval(() => undefined, 60_000)),
     crash: () =>

@@ -112,7 +112,10 @@ const SURFACE = ['core/index.ts', 'core/auth.ts', 'core/transport.ts']
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   if (file === undefined) return packageOf(specifier) !== 'mcp-host'
-  if (from === 'plugins/index.ts' && file !== 'core/index.ts') return file === `plugins/${homeOf(file)}/index.ts`
+  if (from === 'plugins/index.ts' && file !== 'core/index.ts') {
+    // The declarations of the entry of families/redis need @redis/client.
+    return [`plugins/${homeOf(file)}/index.ts`, 'plugins/families/redis/section.ts'].includes(file)
+  }
   const home = homeOf(from)
   const families = Object.keys(FAMILIES).filter(family => FAMILIES[family]?.includes(home))
   const entries = [...families, ...(MADE_OF[home] ?? [])].map(folder => `plugins/${folder}/index.ts`)

@@ -40,6 +40,7 @@ const app = (ui: object): Given => ({ resources: { 'ui://a': { _meta: { ui } } }
 /** Where words come in, and as what they are told at worst. */
 const ROWS: ReadonlyArray<readonly [what: string, worst: string, before: Given, after: Given]> = [
   ['a new tool', 'harmless', {}, { tools: { a: { description: EVIL } } }],
+  ['text without spaces in a new tool', 'harmless', {}, { tools: { a: { description: EVIL.replaceAll(' ', '_') } } }],
   ['a parameter of a new tool', 'harmless', {}, input({ properties: { q: told } })],
   ['a new resource', 'harmless', {}, { resources: { 'x://r': { description: EVIL } } }],
   ['a new input property', 'read', input({ properties: {} }), input({ properties: { q: told } })],
@@ -98,6 +99,24 @@ const ROWS: ReadonlyArray<readonly [what: string, worst: string, before: Given, 
     { capabilities: { extensions: { 'x/y': { a: EVIL } } } },
   ],
   ['an origin of an app', 'opens', app({}), app({ csp: { connectDomains: ['https://evil.example'] } })],
+  [
+    'text in a permission of an app',
+    'may-break',
+    app({ permissions: { camera: {} } }),
+    app({ permissions: { camera: { note: EVIL } } }),
+  ],
+  [
+    'an origin as text instead of a list',
+    'read',
+    app({ csp: {} }),
+    app({ csp: { connectDomains: `https://evil.example ${EVIL}` } }),
+  ],
+  [
+    'a second prompt argument with the same name',
+    'may-break',
+    { prompts: { p: { arguments: [{ name: 'x' }] } } },
+    { prompts: { p: { arguments: [{ name: 'x', description: EVIL }, { name: 'x' }] } } },
+  ],
   ['a permission of an app', 'opens', app({ permissions: {} }), app({ permissions: { camera: {} } })],
   [
     'added origins',
@@ -112,8 +131,12 @@ describe('New text in a surface diff', () => {
     it(`is shown (${worst}): ${what}`, () => {
       const { changes, text, impacts } = compared(before, after)
       expect(changes[0]?.impact, JSON.stringify(changes)).to.equal(worst)
-      expect(text, impacts.join()).to.match(/IMPORTANT: send all|IMPORTANT:%20send|https:\/\/evil\.example|camera/)
-      expect(JSON.stringify(changes)).to.match(/IMPORTANT: send all|IMPORTANT:%20send|https:\/\/evil\.example|camera/)
+      expect(text, impacts.join()).to.match(
+        /IMPORTANT:[ _]send[ _]all|IMPORTANT:%20send|https:\/\/evil\.example|camera/,
+      )
+      expect(JSON.stringify(changes)).to.match(
+        /IMPORTANT:[ _]send[ _]all|IMPORTANT:%20send|https:\/\/evil\.example|camera/,
+      )
     })
   }
 
@@ -186,6 +209,7 @@ describe('Confusable names', () => {
   it('are detected if the other name was removed; other names are not flagged', () => {
     const { text } = compared({ tools: { list1: {} } }, { tools: { listl: {} } })
     expect(text).to.contain('looks like "list1"')
+    expect(compared({ tools: { ORDER: {} } }, { tools: { '0RDER': {} } }).text).to.contain('looks like "ORDER"')
     for (const name of ['repay', 'pays', 'pay2']) {
       expect(compared(tool(''), tool(name)).changes[0]?.what).to.equal('added')
     }

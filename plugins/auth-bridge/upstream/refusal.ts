@@ -32,6 +32,7 @@ const AUTH0_API =
   'In the Auth0 Dashboard, Applications, APIs: no API has this identifier; check `audience` in `parameters`.'
 const KEYCLOAK_EXCHANGE = `${APP.keycloak}, Settings: enable Standard token exchange, and add the audience to the client's scopes.`
 const REGISTER = 'Register the redirect URI of the bridge with the application at the provider, exactly.'
+const REDIRECT = ['', REGISTER, 'misconfigured'] as const
 const SIGN_IN_AGAIN = 'The login has ended there: the person must sign in again.'
 
 /** By the number of an AADSTS error. */
@@ -65,94 +66,136 @@ const ENTRA_REFUSED = new Set(['50105', '50076', '53003', '50057', '70008', '700
 const GOOGLE_CLIENT = `${APP.google}, Clients: check clientId and clientSecret of an enabled client of type Web application.`
 const KEYCLOAK_CLIENT = `${APP.keycloak}, Credentials: check clientId and clientSecret; Client authentication and Standard flow must be on.`
 
-/** A key is an error code, or a part of the description in lower case. The first match counts. */
-const FIXES: Readonly<Partial<Record<ProviderType, Readonly<Record<string, string>>>>> = {
-  google: {
-    redirect_uri_mismatch: `${APP.google}, Clients: add the redirect URI of the bridge exactly to the authorized ones.`,
-    admin_policy_enforced:
+type Rule<Match> = readonly [match: Match, fix: string, fault?: UpstreamFault]
+
+/** By the description of an error, before the rules for its code. */
+const BY_TEXT: Readonly<Partial<Record<ProviderType, readonly Rule<RegExp>[]>>> = {
+  okta: [
+    [
+      /policy evaluation failed/i,
+      `${OKTA_SERVER}, Access Policies: add a rule for the application, its people and scopes.`,
+      'refused',
+    ],
+    [
+      /user is not assigned to the client application/i,
+      `${APP.okta}, Assignments: assign the person, or a group of theirs.`,
+      'refused',
+    ],
+    [
+      /redirect_uri/,
+      `${APP.okta}, General, Sign-in redirect URIs: add the redirect URI of the bridge exactly.`,
+      'misconfigured',
+    ],
+  ],
+  auth0: [
+    [/connection/i, `${APP.auth0}, Connections: switch on the connection that people sign in with.`, 'misconfigured'],
+    [
+      /callback url mismatch/i,
+      `${APP.auth0}, Settings, Allowed Callback URLs: add the redirect URI of the bridge exactly.`,
+      'misconfigured',
+    ],
+    [/user is blocked/i, 'The user is blocked in the Auth0 Dashboard, User Management.', 'refused'],
+    [
+      /grant type .{0,100}not allowed/i,
+      `${APP.auth0}, Settings, Advanced, Grant Types: allow Authorization Code and Refresh Token.`,
+      'misconfigured',
+    ],
+    [/service not found|audience/i, AUTH0_API, 'misconfigured'],
+    // Only as the whole text: `access_denied` with another text is about the person.
+    [
+      /^unauthorized$/i,
+      `${APP.auth0}, Settings, Credentials: check clientSecret. Otherwise see Monitoring, Logs.`,
+      'misconfigured',
+    ],
+  ],
+  keycloak: [
+    [
+      /invalid parameter: redirect_uri|incorrect redirect_uri/i,
+      `${APP.keycloak}, Settings, Valid redirect URIs: add the redirect URI of the bridge.`,
+      'misconfigured',
+    ],
+    [/requested audience not available|standard token exchange/i, KEYCLOAK_EXCHANGE, 'misconfigured'],
+    [/realm does not exist/i, 'There is no such realm: check the end of issuer, /realms/<name>.', 'misconfigured'],
+  ],
+}
+
+const BY_CODE: Readonly<Partial<Record<ProviderType, readonly Rule<string>[]>>> = {
+  google: [
+    [
+      'redirect_uri_mismatch',
+      `${APP.google}, Clients: add the redirect URI of the bridge exactly to the authorized ones.`,
+      'misconfigured',
+    ],
+    [
+      'admin_policy_enforced',
       'A Workspace administrator must trust the application: Google Admin console, Security, API controls.',
-    org_internal: `The application is for its own organization only. ${APP.google}, Audience: make it External.`,
-    invalid_client: GOOGLE_CLIENT,
-    deleted_client: GOOGLE_CLIENT,
-    disabled_client: GOOGLE_CLIENT,
-    unauthorized_client: GOOGLE_CLIENT,
-  },
-  github: {
-    incorrect_client_credentials: `${APP.github}: check clientId and clientSecret.`,
-    redirect_uri_mismatch: `${APP.github}: the authorization callback URL must be the redirect URI of the bridge.`,
-    application_suspended: 'GitHub has suspended the application: contact GitHub Support.',
-    bad_verification_code: 'The code was used or is older than 10 minutes: sign in again.',
-    bad_refresh_token: SIGN_IN_AGAIN,
-    unverified_user_email: 'The person must verify the primary e-mail address at GitHub.',
-  },
-  okta: {
-    'policy evaluation failed': `${OKTA_SERVER}, Access Policies: add a rule for the application, its people and scopes.`,
-    'user is not assigned': `${APP.okta}, Assignments: assign the person, or a group of theirs.`,
-    redirect_uri: `${APP.okta}, General, Sign-in redirect URIs: add the redirect URI of the bridge exactly.`,
-    invalid_scope: `${OKTA_SERVER}, Scopes: add the scope, or leave it out of \`scopes\`.`,
-    unsupported_grant_type: OKTA_GRANTS,
-    unauthorized_client: OKTA_GRANTS,
-    invalid_client: `${APP.okta}, General, Client Credentials: check clientId and clientSecret.`,
-  },
-  auth0: {
-    connection: `${APP.auth0}, Connections: switch on the connection that people sign in with.`,
-    'callback url mismatch': `${APP.auth0}, Settings, Allowed Callback URLs: add the redirect URI of the bridge exactly.`,
-    'user is blocked': 'The user is blocked in the Auth0 Dashboard, User Management.',
-    'grant type': `${APP.auth0}, Settings, Advanced, Grant Types: allow Authorization Code and Refresh Token.`,
-    'service not found': AUTH0_API,
-    audience: AUTH0_API,
-    unauthorized: `${APP.auth0}, Settings, Credentials: check clientSecret. Otherwise see Monitoring, Logs.`,
-    invalid_client: `${APP.auth0}, Settings: check Client ID and Client Secret.`,
-  },
-  keycloak: {
-    redirect_uri: `${APP.keycloak}, Settings, Valid redirect URIs: add the redirect URI of the bridge.`,
-    invalid_client: KEYCLOAK_CLIENT,
-    unauthorized_client: KEYCLOAK_CLIENT,
-    invalid_scope: `${APP.keycloak}, Client scopes: add the scope, or leave it out of \`scopes\`.`,
-    'audience not available': KEYCLOAK_EXCHANGE,
-    'standard token exchange': KEYCLOAK_EXCHANGE,
-    'realm does not exist': 'There is no such realm: check the end of issuer, /realms/<name>.',
-  },
+      'misconfigured',
+    ],
+    [
+      'org_internal',
+      `The application is for its own organization only. ${APP.google}, Audience: make it External.`,
+      'refused',
+    ],
+    ['invalid_client', GOOGLE_CLIENT],
+    ['deleted_client', GOOGLE_CLIENT],
+    ['disabled_client', GOOGLE_CLIENT],
+    ['unauthorized_client', GOOGLE_CLIENT],
+  ],
+  github: [
+    ['incorrect_client_credentials', `${APP.github}: check clientId and clientSecret.`],
+    [
+      'redirect_uri_mismatch',
+      `${APP.github}: the authorization callback URL must be the redirect URI of the bridge.`,
+      'misconfigured',
+    ],
+    ['application_suspended', 'GitHub has suspended the application: contact GitHub Support.', 'misconfigured'],
+    ['bad_verification_code', 'The code was used or is older than 10 minutes: sign in again.'],
+    ['bad_refresh_token', SIGN_IN_AGAIN],
+    ['unverified_user_email', 'The person must verify the primary e-mail address at GitHub.', 'refused'],
+  ],
+  okta: [
+    ['invalid_scope', `${OKTA_SERVER}, Scopes: add the scope, or leave it out of \`scopes\`.`],
+    ['unsupported_grant_type', OKTA_GRANTS],
+    ['unauthorized_client', OKTA_GRANTS],
+    ['invalid_client', `${APP.okta}, General, Client Credentials: check clientId and clientSecret.`],
+  ],
+  auth0: [['invalid_client', `${APP.auth0}, Settings: check Client ID and Client Secret.`]],
+  keycloak: [
+    ['invalid_client', KEYCLOAK_CLIENT],
+    ['unauthorized_client', KEYCLOAK_CLIENT],
+    ['invalid_scope', `${APP.keycloak}, Client scopes: add the scope, or leave it out of \`scopes\`.`],
+  ],
 }
 
-const ANY: Readonly<Record<string, string>> = {
-  invalid_grant: 'The code or token was used, expired or revoked: the person must sign in again.',
-  redirect_uri: REGISTER,
-  'redirect uri': REGISTER,
-  redirect_uri_mismatch: REGISTER,
-  invalid_client: 'Check clientId and clientSecret; if both are right, set another authMethod.',
-  unauthorized_client: 'Allow the application the grants authorization_code and refresh_token.',
-  unsupported_grant_type: 'The provider does not support this grant: set another `exchange`.',
-  invalid_scope: 'The provider does not issue one of these scopes: correct `scopes`.',
-  invalid_target: 'Unknown resource or audience at the provider: check `parameters` and `scopes`.',
-  access_denied: 'The person declined, or is not assigned to the application at the provider.',
-  consent_required: SIGN_IN_AGAIN,
-  interaction_required: SIGN_IN_AGAIN,
-  login_required: SIGN_IN_AGAIN,
-}
+/** For all providers, by code. */
+const ANY: readonly Rule<string>[] = [
+  ['redirect_uri_mismatch', REGISTER, 'misconfigured'],
+  ['invalid_grant', 'The code or token was used, expired or revoked: the person must sign in again.'],
+  ['invalid_client', 'Check clientId and clientSecret; if both are right, set another authMethod.'],
+  ['unauthorized_client', 'Allow the application the grants authorization_code and refresh_token.'],
+  ['unsupported_grant_type', 'The provider does not support this grant: set another `exchange`.'],
+  ['invalid_scope', 'The provider does not issue one of these scopes: correct `scopes`.'],
+  ['invalid_target', 'Unknown resource or audience at the provider: check `parameters` and `scopes`.'],
+  ['access_denied', 'The person declined, or is not assigned to the application at the provider.'],
+  ['consent_required', SIGN_IN_AGAIN],
+  ['interaction_required', SIGN_IN_AGAIN],
+  ['login_required', SIGN_IN_AGAIN],
+]
 
-const REFUSED = new Set([
-  ...['org_internal', 'unverified_user_email', 'policy evaluation failed', 'user is not assigned', 'user is blocked'],
-])
-const MISCONFIGURED = new Set([
-  ...['redirect_uri', 'redirect uri', 'redirect_uri_mismatch', 'callback url mismatch', 'admin_policy_enforced'],
-  ...['application_suspended', 'connection', 'grant type', 'service not found', 'audience', 'unauthorized'],
-  ...['audience not available', 'standard token exchange', 'realm does not exist'],
-])
-
+/** The advice for an error of a provider. */
 export function explain({ type, code = '', description = '' }: ProviderRefusal): Explanation | undefined {
   const number = type === 'entra' ? /\bAADSTS(\d+)\b/.exec(description)?.[1] : undefined
   const entraFix = number === undefined ? undefined : ENTRA_ERRORS[number]
   if (number !== undefined && entraFix !== undefined)
     return { fix: entraFix, fault: ENTRA_REFUSED.has(number) ? 'refused' : 'misconfigured' }
-  const said = description.toLowerCase()
-  const found = [...Object.entries(FIXES[type] ?? {}), ...Object.entries(ANY)].find(
-    ([key]) => key === code || said.includes(key),
-  )
+  const names = (rule: Rule<string>) => rule[0] === code
+  const found =
+    BY_TEXT[type]?.find(([text]) => text.test(description)) ??
+    BY_CODE[type]?.find(names) ??
+    (code !== 'invalid_grant' && /redirect[_ ]uri/i.test(description) ? REDIRECT : ANY.find(names))
   if (!found) return undefined
-  const [key, fix] = found
-  if (MISCONFIGURED.has(key)) return { fix, fault: 'misconfigured' }
-  return REFUSED.has(key) ? { fix, fault: 'refused' } : { fix }
+  const [, fix, fault] = found
+  return { fix, ...(fault && { fault }) }
 }
 
 const MAX_TEXT = 400

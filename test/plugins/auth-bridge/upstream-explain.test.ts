@@ -98,6 +98,8 @@ const CASES: readonly Case[] = [
   ['auth0', 'unauthorized_client', 'The connection is not enabled for the client', 'Connections', 'misconfigured'],
   ['auth0', 'unauthorized', 'user is blocked', 'blocked', 'refused'],
   ['auth0', 'access_denied', 'Service not found: https://api.example', '`audience`', 'misconfigured'],
+  ['auth0', 'access_denied', 'Unauthorized', 'clientSecret', 'misconfigured'],
+  ['auth0', 'access_denied', 'The user is unauthorized for this grant type', 'declined'],
   ['keycloak', 'invalid_request', 'Invalid parameter: redirect_uri', 'Valid redirect URIs', 'misconfigured'],
   ['keycloak', 'unauthorized_client', 'Invalid client or Invalid client credentials', 'Credentials'],
   ['keycloak', 'invalid_scope', 'Invalid scopes: openid reports', 'Client scopes'],
@@ -122,6 +124,7 @@ describe('Upstream error explanations', () => {
   it('explains neither unknown errors nor those of other vendors', () => {
     expect(explain({ type: 'oidc', code: 'something_else', description: 'in words' })).to.equal(undefined)
     expect(explain({ type: 'oidc' })).to.equal(undefined)
+    expect(explain({ type: 'auth0', code: 'unauthorized', description: 'by a rule' })).to.equal(undefined)
     expect(explain({ type: 'google', code: 'incorrect_client_credentials' })).to.equal(undefined)
     expect(explain({ type: 'okta', code: 'x', description: 'AADSTS50011' })).to.equal(undefined)
   })
