@@ -95,7 +95,6 @@ const resultText = (broken: Broken | undefined): string => {
   return broken.isKeyMissing ? 'cannot be verified: no key' : 'BROKEN'
 }
 
-/** `isCut`: a required line is missing from all chains. */
 function chainText(report: ChainReport, isCut: boolean): string {
   const { chain, files, lines, firstSeq, lastSeq, firstTime, lastTime, signedBy, head, broken } = report
   const { lost, refused, healed, changed } = report
@@ -146,7 +145,6 @@ async function verify(places: readonly string[], values: AuditValues, context: C
   throw new StartError(`the audit is broken:\n${problems.join('\n')}`, { exitCode: 1 })
 }
 
-/** The exit code if no verification key is known. */
 const NO_KEY = 3
 const CUT = 'lines were cut off the end, or the file that had it is not among those given'
 const NO_SECRETS =

@@ -106,7 +106,6 @@ const OPTIONS = {
 type EnvContext = Pick<CommandContext, 'env' | 'cwd'>
 type CheckOptions = Omit<VerbValues<typeof OPTIONS>, 'format'>
 
-/** A `Neighbours` stub of a single worker. */
 async function unreachable() {
   const { createNeighbours } = await import('./workers/neighbours.ts')
   return createNeighbours({ send: () => false, receive() {} })

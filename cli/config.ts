@@ -47,7 +47,6 @@ export interface EnvFiles {
    * StartError with file and line, and changes nothing.
    */
   load(): boolean
-  /** Reverts the last `load`. The next one then reports a change. */
   undo(): void
 }
 

@@ -29,9 +29,7 @@ export interface CommandEnvironment {
   readonly cwd: string
   /** Default: no events. */
   readonly process?: ProcessEvents
-  /** The program file for printed commands. Default: the one installed by npm. */
   readonly script?: string
-  /** Default: BROWSER of the environment, or the system's browser. */
   readonly openBrowser?: (url: URL) => Promise<void>
 }
 
@@ -48,7 +46,6 @@ export interface CommandContext extends Required<CommandEnvironment> {
 
 export type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>
 
-/** The command that runs `mcp-host` in this terminal and folder. */
 export function selfCommand({ script, env, cwd }: Starter, program = process.execPath): string {
   // npm adds project programs to PATH only for its child processes.
   const isOfNpm = env['npm_execpath'] !== undefined || env['npm_command'] !== undefined

@@ -6,7 +6,6 @@ const LITERALS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 
 const isString = (literal: string) => literal.startsWith('"')
 
-/** A canonical form of a decimal number. */
 function normalize(literal: string): string {
   const [, sign = '', whole = '', part = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(literal) ?? []
@@ -16,14 +15,12 @@ function normalize(literal: string): string {
   return `${sign}${significant}e${Number(exponent) - part.length + digits.length - significant.length}`
 }
 
-/** The first number of a JSON text that would change its digits. */
 export const findInexactNumber = (json: string): string | undefined =>
   json.match(LITERALS)?.find(literal => !isString(literal) && normalize(literal) !== normalize(String(Number(literal))))
 
 const MARK = randomUUID()
 const MARKED = new RegExp(`"${MARK}([^"]*)"`, 'g')
 
-/** Quotes numbers whose digits `JSON.parse` would change. */
 export const protectNumbers = (json: string): string =>
   json.replace(LITERALS, literal =>
     isString(literal) || JSON.stringify(Number(literal)) === literal ? literal : `"${MARK}${literal}"`,

@@ -14,7 +14,6 @@ export interface CliLog extends ProcessLog {
 
 /** Escapes in JSON, and unescaped characters that can control a terminal. */
 const STEERING = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gi
-/** Line breaks and tabs occur in stacks. */
 const HARMLESS = /^\\(?:["\\/nt]|u(?!00[01]|007f|00[89]|061c|200[ef]|202[89a-e]|206[6-9]|feff))/i
 
 function writtenOut(found: string): string {

@@ -33,7 +33,6 @@ const startVerb = defineVerb({
   },
 })
 
-/** Commands are loaded on demand. */
 const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Verb>>>]> = [
   [
     'Begin',
@@ -99,7 +98,6 @@ const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'p
 
 /** Returns the exit code. `release` leaves stdout errors to the command. */
 async function run(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
-  // Options can precede the command.
   const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
   const name = argv[at]
   const help = (text: string) => {

@@ -70,7 +70,6 @@ export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyV
   )
 }
 
-/** Substitutes environment variables. Throws a StartError for an undefined variable. */
 function substitute(text: string, { env, secrets }: Pick<CommandContext, 'env' | 'secrets'>): string {
   return text.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
     const value = env[name]
@@ -164,7 +163,6 @@ export async function startProxy(
     browser: !values['no-browser'],
     timeout: readSeconds('login-timeout', values['login-timeout']),
   }
-  // A request with its own Authorization header requires no login.
   const isOwn = headersOf(context, reach, login).has('authorization')
   const fetch = isOwn ? accounts.fetchFor(login) : await signInFetch(accounts, login, options)
   const note = (what: string) => {

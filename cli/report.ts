@@ -26,7 +26,6 @@ const OPTIONS = {
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 const DAY = 86_400_000
 
-/** Parses a time or an age to milliseconds since the epoch. */
 function readWhen(option: string, given: string, now: number): number {
   const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d+)?)([smhdw])$/.exec(given) ?? []
   const size = UNITS[unit]

@@ -50,7 +50,6 @@ export async function serve(
   try {
     await host.listen()
   } catch (error) {
-    // The startup error is more important than errors of closing.
     await host.close().catch(() => undefined)
     throw error
   }

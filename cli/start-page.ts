@@ -49,7 +49,6 @@ function callLine({ url, example }: RouteSummary, self: string): string {
   return [`${self} call ${address} ${shellWord(example.tool)}`, ...words].join(' ')
 }
 
-/** With only the legacy transport, the URL is a path below the route. */
 const reached = (route: RouteSummary): RouteSummary =>
   route.revisions.includes(MODERN_REVISION) ? route : { ...route, url: `${route.url.replace(/\/$/, '')}/sse` }
 

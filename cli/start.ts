@@ -24,7 +24,6 @@ function withRole<Owner>(owner: Owner, role: string): Owner {
   return { ...owner, plugins: { ...plugins, tasks: changed } }
 }
 
-/** Sets the role of the `tasks` plugin in a config and its routes. Throws a StartError without the plugin. */
 function roleOf(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig) => LoadedConfig {
   return loaded => {
     const { config } = loaded

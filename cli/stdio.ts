@@ -10,7 +10,6 @@ import { nextSignal, onCrash, surviveRejections } from './serve.ts'
 import { CONFIG_OPTION, defineVerb, LOG_OPTIONS } from './verb.ts'
 
 const NAME = 'transport-stdio'
-/** Plugins without effect if the host does not listen. */
 const OVER_HTTP = ['transport-streamable', 'transport-sse']
 
 type StdioTransport = ReturnType<typeof createStdioTransport>
@@ -63,7 +62,6 @@ function findPlace({ host, transport }: StdioHost, asked: string | undefined): S
   if (asked === undefined && paths.length > 1)
     throw usage(`the config has several routes; say which with --route; ${known}`)
   const [only = '/'] = paths
-  // Omits an optional last parameter.
   const address = (asked ?? only).replace(/\/:\w+\?$/, '') || '/'
   if (address.includes('/:')) {
     throw usage(
@@ -91,7 +89,6 @@ interface StdioSettings {
 }
 
 export interface Serving {
-  /** Resolves when the client ends its input or exits. */
   readonly ended: Promise<void>
   close(): Promise<void>
 }
@@ -116,7 +113,6 @@ function connect(made: StdioHost, route: string | undefined, ends: StdioEnds): S
   return onPlace(made, route, ({ path, params }) => made.transport.connect(path, params, ends))
 }
 
-/** Throws a StartError like `serveStdio`, without starting anything. */
 export async function checkStdio({ config, route, cwd }: StdioSettings, log: Logger): Promise<void> {
   const made = await stdioHostOf(await loadConfig({ cwd, ...(config !== undefined && { file: config }) }), log)
   try {
@@ -136,7 +132,6 @@ export async function serveStdio(
   const made = await stdioHostOf(loaded, log)
   const { host } = made
   try {
-    // Validates `--route` before anything is opened.
     findPlace(made, route)
     await host.start()
     const line = connect(made, route, ends)

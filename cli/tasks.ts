@@ -21,7 +21,6 @@ const OPTIONS = {
 
 type Values = VerbValues<typeof OPTIONS>
 
-/** Levels of JSON that can be printed. */
 const MAX_LEVELS = 200
 const MOST_LISTED = 1_000
 /** Milliseconds between two polls. Limits the value of the server. */

@@ -29,7 +29,6 @@ export function localTime(at: number): string {
 /** Indented JSON. JSON.stringify does not escape C1 controls and direction marks. */
 export const jsonText = (value: unknown): string => printableLines(JSON.stringify(value, undefined, 2))
 
-/** Two columns, the first as wide as its widest cell of at most 100 characters. */
 export function columns(rows: ReadonlyArray<readonly [string, string]>): string {
   const width = rows.reduce((most, [left]) => Math.max(most, Math.min(left.length, 100)), 0)
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
@@ -44,7 +43,6 @@ function isNumeric(texts: readonly string[]): boolean {
   return known.length > 0 && known.every(text => /^[\d.]{1,12}(?: %)?$/.test(text))
 }
 
-/** Narrows the widest text columns until the table fits. */
 function narrow(widths: number[], mayShrink: readonly boolean[], most: number): void {
   while (widths.reduce((sum, width) => sum + width, 0) > most) {
     const widest = Math.max(...widths.filter((_, column) => mayShrink[column]), 0)

@@ -9,7 +9,6 @@ interface VerbOption {
   readonly type: 'string' | 'boolean'
   readonly short?: string
   readonly multiple?: boolean
-  /** Placeholder in the help, such as `<file>`. */
   readonly value?: string
   readonly choices?: readonly string[]
   readonly help: string
@@ -25,7 +24,6 @@ type ValueOf<Option extends VerbOption> = Option extends { readonly type: 'boole
       ? Choice
       : string
 
-/** Only given options are present. */
 export type VerbValues<Table extends VerbOptionTable> = {
   readonly [Name in keyof Table]?: ValueOf<Table[Name]>
 } & { readonly verbose?: boolean }
@@ -35,7 +33,6 @@ interface VerbDeclaration<Table extends VerbOptionTable> {
   /** `URL` is required, `[URL]` is optional, `[X...]` takes the rest. */
   readonly positionals?: readonly string[]
   readonly options: Table
-  /** Replacements of options that do not exist. */
   readonly instead?: Readonly<Record<string, string>>
   readonly notes?: string
   /** Returns the exit code; undefined is 0. */
@@ -105,7 +102,6 @@ export const START_OPTIONS = {
 
 export type StartOptions = VerbValues<typeof START_OPTIONS>
 
-/** Converts seconds to milliseconds. */
 export function readSeconds(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const seconds = Number(text)

@@ -93,7 +93,6 @@ type OpenOptions = Pick<
   'authorizationRedirectDelegate' | 'interactive' | 'legacyFallback' | 'loginTimeoutMs' | 'onEvent' | 'redirectUri'
 >
 
-/** Opens a `fetch` for the server of a login. `platform`: opens redirects. */
 export async function openAuthFetch(
   accounts: Accounts,
   login: Login,

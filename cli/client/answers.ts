@@ -75,7 +75,6 @@ export function limitAnswers(
       budget.left -= bytes
       if (budget.left < 0) throw tooLarge()
     }
-    // The official client resumes a stream with event ids.
     let isResumable = false
     function see({ id, data }: StreamEvent): void {
       isResumable ||= id !== undefined && id !== ''

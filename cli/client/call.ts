@@ -185,13 +185,11 @@ const OPTIONS = {
 /** The official client reports its elicitation rounds as progress, which the user already sees as prompts. */
 const isRound = ({ message = '' }: Progress) => /^Fulfilling input required by '.*' \(round \d+\)$/.test(message)
 
-/** A server without this list can still have the tool. */
 async function listTools(client: Client, signal: AbortSignal): Promise<readonly Tool[]> {
   if (!client.getServerCapabilities()?.tools) return []
   return (await client.listTools({}, { signal, timeout: NO_TIMEOUT })).tools
 }
 
-/** Error codes for an unknown tool (per specification) and for an unknown method. */
 const UNKNOWN_TOOL: readonly unknown[] = [-32_602, -32_601]
 
 function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown {

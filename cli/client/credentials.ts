@@ -87,7 +87,6 @@ export function recallCredentials(context: CommandContext, login: Login): Creden
   return { clientAuthentication: missing(login) }
 }
 
-/** Reads a private key: PKCS#8 as PEM, or a JWK. */
 export function readKeyFile(context: CommandContext, file: string): NonNullable<Credentials['privateKey']> {
   const text = readSecretFile(context, file, '--private-key-file')
   if (!text.startsWith('{')) return text

@@ -19,7 +19,6 @@ import { ask, createNarrator, step } from './terminal.ts'
 
 interface ReceiverOptions {
   readonly host?: string | undefined
-  /** 0: any free port. */
   readonly port?: number | undefined
   readonly path?: string | undefined
   /** Port of an earlier registration, which is valid only for its redirect URI. Reused if free. */
@@ -191,7 +190,6 @@ async function isModern(url: string, ask: typeof fetch, signal: AbortSignal): Pr
   return readAnswer(response.status, new TextDecoder().decode(bytes)) === 'answer'
 }
 
-/** Sends `server/discover`, then `initialize` or an event stream request for legacy servers. `ask` adds the token, if any. */
 export async function verifyServer(url: string, ask: typeof fetch, signal: AbortSignal): Promise<Verdict> {
   const both = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)])
   if (await isModern(url, ask, both)) return { kind: 'mcp' }
@@ -298,7 +296,6 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
   )
 }
 
-/** Logs in and stores the login. Undefined if the server requires no login. */
 export async function logIn(
   accounts: Accounts,
   login: Login,

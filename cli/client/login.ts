@@ -207,7 +207,6 @@ function readIssuer(text: string | undefined): string | undefined {
   throw usage(`--client-issuer is ${JSON.stringify(text)}; give the issuer's whole URL, as in its metadata`)
 }
 
-/** The client identity: the given options as a whole, otherwise those of the stored login. */
 function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login | undefined) {
   const { 'client-id': clientId, 'client-metadata': document, 'private-key-file': keyFile } = values
   const file = values['client-secret-file']

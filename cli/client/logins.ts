@@ -34,7 +34,6 @@ export const loginCommand = (url: string, profile: string | undefined): string =
 
 export type GrantName = 'authorization_code' | 'device' | 'client_credentials'
 
-/** Options of `createAuthFetch` for servers that deviate from the specification. */
 export type ServerWays = Pick<
   ClientOAuthOptions,
   | 'resourceIndicator'
@@ -59,22 +58,18 @@ export interface Login {
   readonly clientMetadataDocumentUri?: string | undefined
   readonly scopes?: readonly string[] | undefined
   readonly addedScopes?: readonly string[] | undefined
-  /** Header files. Headers from the command line are not stored, because they can be secrets. */
   readonly headerFiles?: readonly string[] | undefined
   readonly proxy?: string | undefined
   readonly ways?: ServerWays | undefined
-  /** As requested. An automatically chosen port is stored with the registration. */
   readonly redirectHost?: string | undefined
   readonly redirectPort?: number | undefined
   readonly redirectPath?: string | undefined
-  /** The client has a secret, which is not stored. */
   readonly secret?: boolean | undefined
   readonly secretFile?: string | undefined
   readonly privateKeyFile?: string | undefined
 }
 
 export interface Logins {
-  /** Also finds other spellings of the same URL. */
   find(url: string, profile: string | undefined): Promise<Login | undefined>
   keep(login: Login): Promise<void>
   forget(login: Pick<Login, 'url' | 'profile'>): Promise<void>
@@ -83,7 +78,6 @@ export interface Logins {
 
 const EXTENSION = '.login.json'
 
-/** Without a scheme, only loopback addresses use plain HTTP. */
 const LOOPBACK = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?=[:/]|$)/i
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|[\w-]+:\d{1,5})(?=\/|$)/
 

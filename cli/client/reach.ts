@@ -113,7 +113,6 @@ export function createReachingFetch(
 const MOST = 128
 
 export interface RequestIds {
-  /** Observes responses to JSON-RPC requests and ignores notifications. */
   watch(base: typeof fetch): typeof fetch
   tell(): void
 }
@@ -133,7 +132,6 @@ export function createRequestIds({ say }: CommandContext): RequestIds {
   return {
     watch: base => async (input, init) => {
       const asks = isRequest(init?.body)
-      // Discards the value of an earlier request.
       if (asks) last = undefined
       const response = await base(input, init)
       if (asks) last = response.headers.get('x-request-id') ?? undefined

@@ -14,7 +14,6 @@ import { SERVER_OPTIONS } from './with-server.ts'
 interface LoginStatus {
   readonly server: string
   readonly profile: string | null
-  /** Null: login of another program. */
   readonly grant: GrantName | null
   readonly loggedIn: boolean
   readonly issuer: string | null
@@ -41,7 +40,6 @@ function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: 
   return { serverUrl: label ?? file, profile: undefined }
 }
 
-/** `login`: the options of the login; undefined for a login of another program. */
 function describe(cached: CachedLogin, login: Login | undefined, now: number): LoginStatus {
   const { serverUrl, profile } = readLabel(cached)
   const { obtainedAt, expiresIn, hasAccessToken, hasRefreshToken, error } = cached
@@ -196,7 +194,6 @@ async function token(
   const current = await interruptible(context, async signal => {
     const found = await session.token({ signal })
     if (found !== undefined || login.grant !== 'client_credentials') return found
-    // A client credentials login requires no user.
     await session.login({ signal })
     return session.token({ signal })
   })

@@ -90,7 +90,6 @@ function readPair(pair: string, { properties }: InputSchema): [name: string, val
   return [name, readValue(name, text, properties?.[name])]
 }
 
-/** Rejects with a StartError (exit code 2) for invalid syntax. The server validates the values. */
 export async function readToolArguments(
   given: readonly string[],
   schema: InputSchema | undefined,

@@ -32,7 +32,6 @@ export interface ServerWork {
   readonly postpone: () => void
 }
 
-/** The time limit of a command, paused during prompts. */
 function createDeadline(timeout: number, expire: (reason: StartError) => void) {
   let timer: NodeJS.Timeout | undefined
   const stop = () => clearTimeout(timer)
@@ -68,7 +67,6 @@ export async function withServer<T>(
   const reach = readReach(context, values)
   const accounts = openAccounts(context, reach)
   const login = await accounts.recall(url, values.profile)
-  // A request with its own Authorization header requires no login.
   const own = headersOf(context, reach, login).has('authorization')
   const ids = createRequestIds(context)
   return interruptible(context, async interrupted => {

@@ -103,7 +103,6 @@ async function replaceFile(file: string, text: string, mode: number): Promise<vo
   }
 }
 
-/** Returns the path of the backup, if any. `before`: the text as read, to detect concurrent changes. */
 export async function writeConfig(file: string, before: string | undefined, text: string): Promise<string | undefined> {
   if ((await readConfig(file)) !== before) throw new StartError(`${file} was changed meanwhile; run this again`)
   try {

@@ -16,7 +16,6 @@ import type { CONFIG_OPTION, ENV_FILE_OPTION, LOG_OPTIONS, VerbValues } from '..
 
 type DevTold =
   | { readonly mcpHostDev: 'files'; readonly files: readonly string[] }
-  /** `page`: the URL to open first. */
   | { readonly mcpHostDev: 'serving'; readonly page: string }
 
 export interface DevOrder {
@@ -68,7 +67,6 @@ function callLine(record: CallRecord, now = new Date()): string {
   return `${time}  ${who}  ${what}  ${took} ms  ${OUTCOMES[outcome]}${why}`
 }
 
-/** Prints one line per call, up to a limit; further calls are counted. */
 function createCallLines(print: (line: string) => void): Observer {
   let lines = 0
   let left = 0
@@ -86,7 +84,6 @@ function createCallLines(print: (line: string) => void): Observer {
   }
 }
 
-/** Interval between checks for a free port, milliseconds. */
 const PORT_CHECK_INTERVAL = 2_000
 
 interface Address {

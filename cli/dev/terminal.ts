@@ -37,7 +37,6 @@ function configFolder(config: string | undefined, cwd: string): string {
   for (let folder = cwd; ; folder = dirname(folder)) {
     const names = readdirSync(folder)
     if (names.some(name => name.startsWith('mcp.config.'))) return folder
-    // The config search also ends at the nearest package.json.
     if (names.includes('package.json') || dirname(folder) === folder) return cwd
   }
 }
@@ -143,7 +142,6 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       },
       died(why) {
         server = undefined
-        // Without a terminal, no user is about to create the config.
         if (isWithout && !isAtTerminal) process.exit(2)
         say(`the server ended (${why}); it starts again after the next change${isAtTerminal ? ', or with r' : ''}`)
       },
@@ -186,7 +184,6 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
     let quits = 0
     const quit = () => {
       leave()
-      // A second request exits immediately.
       if (quits++ === 0) return
       server?.kill()
       process.exit(1)

@@ -33,7 +33,6 @@ function findCompiler(folder: string): string | undefined {
 }
 
 interface TypeCheck {
-  /** Checks again and cancels a running check. */
   run(): void
   end(): void
 }

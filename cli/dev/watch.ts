@@ -8,7 +8,6 @@ const CODE = new Set(['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.js
 const QUIET = 80
 
 export interface Watch {
-  /** Adds relevant files anywhere; for a folder, all files in it. */
   know(files: readonly string[]): void
   close(): Promise<void>
 }

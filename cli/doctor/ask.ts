@@ -75,19 +75,16 @@ function parseObject(text: string): Answer['json'] {
   }
 }
 
-/** The first chunk of a response body; undefined at its end or after a timeout. */
 export async function firstPiece(response: IncomingMessage): Promise<string | undefined> {
   try {
     for await (const piece of response) return String(piece)
   } catch {
-    // The connection broke or timed out.
   } finally {
     response.destroy()
   }
   return undefined
 }
 
-/** Resolves with the complete response, or with the head of an event stream. */
 export async function ask(url: string, question: Question = {}): Promise<Answer> {
   const response = await open(url, question)
   const { statusCode = 0, headers } = response
@@ -145,7 +142,6 @@ const INITIALIZE = JSON.stringify({
   params: { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: 'mcp-host doctor', version: '1' } },
 })
 
-/** Undefined if the URL supports no legacy transport. */
 export async function askForOlder(url: string, headers: Headers = {}): Promise<OlderServer | undefined> {
   const accept = { Accept: 'application/json, text/event-stream' }
   const answer = await ask(url, {

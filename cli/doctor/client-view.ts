@@ -206,7 +206,6 @@ function describeScopes(info: ResourceInfo, challenged: readonly string[] | unde
   )
 }
 
-/** Findings from a client's perspective; empty for a server that requires no login or does not respond. */
 export async function examineAsClient(url: string): Promise<Finding[]> {
   const signal = AbortSignal.timeout(60_000)
   const { ctx, tried } = createWatched(url)

@@ -82,7 +82,6 @@ const TOLERANCE = 60
 
 function checkClocks(server: Answer, issuer: Answer, name: string): Finding[] {
   const [here, there] = [Date.parse(server.headers.date ?? ''), Date.parse(issuer.headers.date ?? '')]
-  // The time between the two responses is negligible.
   const skew = Math.round(Math.abs(here - there) / 1_000)
   if (Number.isNaN(skew)) return [note('clock', `no Date header to compare the clocks of the server and ${name} by`)]
   if (skew > TOLERANCE)
@@ -126,7 +125,6 @@ interface IssuerDocument {
   readonly refusals: readonly Finding[]
 }
 
-/** Tries the locations in client order, up to the first usable document. */
 async function findIssuerDocument(issuer: string) {
   const { origin, pathname } = new URL(issuer)
   const urls = [
@@ -198,7 +196,6 @@ function checkServers(list: unknown): { findings: Finding[]; servers: string[] }
   return { findings, servers }
 }
 
-/** Checks the document at the standard location if the challenge contains another URL. */
 async function checkStandardLocation(standard: string, resource: unknown): Promise<Finding[]> {
   const found = await readDocument(standard)
   const why =

@@ -163,7 +163,6 @@ const OTHERS: Readonly<Record<Exclude<Store, 'file'>, Replacements>> = {
   redis: [
     [ENV_OF_FILE, ENV_OF_REDIS],
     ['sessions are kept in `state/`', 'sessions are kept in Redis, at the address in [CONFIG](CONFIG)'],
-    // Tests need no Redis.
     ['testHost(config)', "testHost(config, { plugins: { 'cluster-redis': false } })"],
   ],
   memory: [
@@ -176,7 +175,6 @@ const REDIS_URL = '\n# Where sessions are kept. Default: redis://127.0.0.1:6379\
 
 export function replacementsFor(store: Store, format: ConfigFormat): Replacements {
   if (store === 'file') return []
-  // A YAML config reads no environment variables.
   const url = store === 'redis' && format === 'ts' ? REDIS_URL : ''
   return [...configFor(store, format), ...OTHERS[store], ['# MCP_HOST_SECRETS=\n', `# MCP_HOST_SECRETS=\n${url}`]]
 }
@@ -241,7 +239,6 @@ const manifestOf = ({ name, isProtected, store }: Choices): object => ({
   ),
 })
 
-/** Strict and without output, because tsx runs the sources. */
 const COMPILER_OPTIONS = {
   target: 'es2023',
   lib: ['es2023', 'esnext.disposable'],
@@ -279,7 +276,6 @@ export function projectFiles(choices: Choices): NewFiles {
   ])
 }
 
-/** Names the config if it cannot be imported by default. */
 const withConfigFile = (test: string, config: string): string =>
   test.replace("import config from '../mcp.config.ts'", `\nconst config = '${config}'`)
 
@@ -312,7 +308,6 @@ const BUILD = {
   include: ['src'],
 }
 
-/** The short name `audit` of `mcp-host-audit`, `@acme/mcp-host-audit` and `mcp-host-plugin-audit`. */
 const shortName = (name: string): string => withoutScope(name).replace(/^(?:mcp-host-)?(?:plugin-)?(?=.)/, '')
 
 export function pluginFiles({ name }: Choices): NewFiles {

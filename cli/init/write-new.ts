@@ -6,7 +6,6 @@ import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { usage } from '../context.ts'
 
-/** Text by path, relative to the folder and with `/`. */
 export type NewFiles = ReadonlyMap<string, string>
 
 const exists = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined
@@ -14,7 +13,6 @@ const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.is
 
 const wayTo = (path: string): string[] => path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
 
-/** Existing conflicts: the path itself, or a file at the path of a required folder. */
 function inTheWay(folder: string, paths: Iterable<string>): string[] {
   const found = [...paths].flatMap(path => {
     const blocked = wayTo(path).find(
@@ -44,7 +42,6 @@ function assertWithin(folder: string, paths: Iterable<string>): void {
   throw usage(`nothing was written: ${way}; put a folder in its place, or run this in that one`)
 }
 
-/** Throws a StartError (exit code 2) that lists conflicts; `fix` tells what to do. */
 export function assertFree(folder: string, paths: Iterable<string>, fix: string): void {
   if (exists(folder) && !isFolder(folder)) {
     throw usage(`${printable(folder)} is a file, not a folder; name another one`)

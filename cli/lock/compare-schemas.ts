@@ -17,7 +17,6 @@ interface SchemaChange {
   readonly after?: unknown
 }
 
-/** Maximum characters of a value in a line. */
 const MAX_SHOWN = 160
 
 export const isSame = (one: unknown, other: unknown): boolean => Object.is(one, other) || isDeepStrictEqual(one, other)
@@ -94,7 +93,6 @@ function bound(keyword: string, sign: 1 | -1, absent: number | boolean): Compare
   }
 }
 
-/** A keyword that only restricts. Two different values are not compared. */
 const restriction =
   (keyword: string): Compare =>
   ({ [keyword]: was }, { [keyword]: now }, path) => {
@@ -102,7 +100,6 @@ const restriction =
     return [became(path, keyword, was, now, was === undefined ? 'less' : now === undefined ? 'more' : 'unknown')]
   }
 
-/** A list of schemas with additions only. */
 const grown =
   (keyword: string, verdict: Verdict): Compare =>
   (before, after, path) => {
@@ -174,7 +171,6 @@ function compareNamed(
 ): SchemaChange[] {
   const after = kind === 'added' ? { after: { [name]: schema } } : {}
   if (rest === false) return [change(path, kind, kind === 'added' ? 'more' : 'less', after)]
-  // Clients send only declared properties.
   if (isAny(rest) && kind === 'added') return [change(path, kind, 'same', after)]
   if (isAny(rest)) return [change(path, 'removed: a client that still sends it is not refused, and ignored', 'unknown')]
   return [

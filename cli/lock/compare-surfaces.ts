@@ -23,14 +23,12 @@ export type Impact = (typeof IMPACTS)[number]
 interface Difference {
   readonly impact: Impact
   readonly what: string
-  /** Values that `what` does not show completely. */
   readonly before?: unknown
   readonly after?: unknown
 }
 
 export interface Change extends Difference {
   readonly at: readonly string[]
-  /** Absent: the path itself. */
   readonly of?: { readonly kind: string; readonly name: string }
 }
 
@@ -45,7 +43,6 @@ function hasNewWords(after: unknown, before: string): boolean {
   return Object.entries(after).some(([name, value]) => hasNewWords(name, before) || hasNewWords(value, before))
 }
 
-/** Raises a harmless difference with new text to `read`. */
 const withWords = (difference: Difference): Difference =>
   difference.impact === 'harmless' && hasNewWords(difference.after, JSON.stringify(difference.before) ?? '')
     ? { ...difference, impact: 'read' }
@@ -135,7 +132,6 @@ const compareAnnotations: Compare = (before, after) =>
     name => `annotations.${name}`,
   )
 
-/** Origins and permissions of an app page (SEP-1865). */
 const compareAllowed: Compare = (before, after, name) => {
   const listOf = (value: unknown) => (Array.isArray(value) ? value.map(String) : Object.keys(record(value)))
   const { gone, added } = listDifference(listOf(before), listOf(after))
@@ -217,7 +213,6 @@ const FIELDS: Readonly<Record<string, Compare>> = {
 const CHANGED = differs('may-break', 'changed, which is not judged')
 
 const ruleOf = (list: SurfaceList) => (name: string) =>
-  // A resource is identified by its URI.
   name === 'name' && list.startsWith('resource')
     ? compareWords
     : ((Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined) ?? compareUnknown)
@@ -303,7 +298,6 @@ const compareFacts = (before: SurfaceRoute, after: SurfaceRoute): Difference[] =
   ).map(withWords),
 ]
 
-/** Compares the items of one path. `known`: hashes of items that count as old. */
 function compareLists(
   at: string,
   before: Partial<SurfaceRoute>,
@@ -327,7 +321,6 @@ function compareLists(
   })
 }
 
-/** For a new path, lists only items that no other path had. */
 function newRoute(at: string, route: SurfaceRoute, known: ReadonlySet<string>): Change[] {
   const needs = route.needs.length === 0 ? '' : `, and needs ${route.needs.join(' and ')}`
   const { capabilities: after } = route
@@ -359,7 +352,6 @@ function compareRunTime({ atRunTime: was }: Surface, { atRunTime: now }: Surface
   ]
 }
 
-/** Merges changes that differ only in their path; the worst first. */
 function gather(changes: readonly Change[]): Change[] {
   const found = new Map<string, Change & { readonly at: string[] }>()
   for (const { at, ...change } of changes) {

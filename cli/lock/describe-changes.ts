@@ -35,7 +35,6 @@ function sharedEnds(was: string, now: string): [start: number, end: number] {
   return [start, end]
 }
 
-/** Both values around their difference. */
 function excerpts(before: unknown, after: unknown): string[] {
   const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
   const [was, now] = [textOf(before), textOf(after)]

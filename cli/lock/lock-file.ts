@@ -55,7 +55,6 @@ function isWhole({ hash, ...rest }: { readonly hash: string }): boolean {
   return hash === hashOf(canonicalJson(rest))
 }
 
-/** The first part with a wrong hash: items before paths, paths before the whole. */
 function findChanged(surface: Surface): string | undefined {
   for (const [at, route] of Object.entries(surface.routes)) {
     for (const list of SURFACE_LISTS) {

@@ -21,7 +21,6 @@ import {
 const SIGNED_IN = 'a signed-in caller'
 const list = (value: string | readonly string[] | undefined) => (value === undefined ? [] : [value].flat())
 
-/** The requirements of a rule, unless a plugin describes them. */
 function ruleAsWritten(rule: AuthorizeRule): string[] {
   if (rule === true) return [SIGNED_IN]
   if (typeof rule === 'string') return [SIGNED_IN, `policy "${rule}"`]
@@ -101,7 +100,6 @@ function addressesOf({ path, choice, toolsets }: CompiledRoute): Array<readonly 
 /** A plain version number is omitted, because a release changes nothing for a model. */
 const PLAIN_VERSION = /^[\w.+-]{1,64}$/
 
-/** The surface of all routes, including items added at run time. */
 export function readSurface(source: Host['served']): Surface {
   const { now } = source.services.offered
   const { version, ...rest } = now.server

@@ -18,11 +18,9 @@ export interface SurfaceItem {
   /** Hashes of content outside of lists, such as the page of an app. */
   readonly digests?: Readonly<Record<string, string>>
   readonly task?: string
-  /** As in lists. */
   readonly shown: JsonObject
 }
 
-/** A path, or several paths of a route with the same surface. */
 export interface SurfaceRoute extends Readonly<Record<SurfaceList, Readonly<Record<string, SurfaceItem>>>> {
   readonly hash: string
   readonly route: string
@@ -36,7 +34,6 @@ export interface SurfaceRoute extends Readonly<Record<SurfaceList, Readonly<Reco
 
 export interface Surface {
   readonly format: typeof SURFACE_FORMAT
-  /** Hash of all following fields. */
   readonly hash: string
   readonly server: JsonObject
   /** Settings with effects at run time only: `configureSession`. */
@@ -45,9 +42,7 @@ export interface Surface {
   readonly routes: Readonly<Record<string, SurfaceRoute>>
 }
 
-/** Keywords with data, in which order can matter. */
 const DATA = new Set(['enum', 'const', 'default', 'examples'])
-/** Keywords whose lists are sets. */
 const SETS = new Set(['required', 'type'])
 
 const compareText = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0)

@@ -63,7 +63,6 @@ async function* readTextLines(body: ReadableStream<Uint8Array>, most: number): A
   }
 }
 
-/** Yields complete events. Rejects on a broken connection and for events larger than `most`. */
 export async function* readEvents(body: ReadableStream<Uint8Array>, most: number): AsyncGenerator<StreamEvent> {
   let draft = blank()
   for await (const line of readTextLines(body, most)) {

@@ -12,7 +12,6 @@ import { type Exchange, Failure, type Fields, readMessages } from './messages.ts
 export interface Timing {
   /** How long a message waits for an unreachable server before its error response. */
   readonly patience: number
-  /** Retry delay: initial and maximum. */
   readonly pause: number
   readonly longestPause: number
   /** Time limit for resuming a broken stream. */
@@ -31,16 +30,14 @@ export interface Link {
   readonly url: string
   readonly fetch: typeof fetch
   readonly timing: Timing
-  /** Passes a server message to the client and marks its request as done. Resolves with backpressure. */
+  /** Passes a server message to the client and marks its request as done. Resolves when the next message can be passed. */
   hear(text: string): Promise<void>
   note(what: string): void
   readonly signal: AbortSignal
 }
 
-/** Maximum characters of one server message. */
 export const MAX_MESSAGE = 64 * 1024 * 1024
 
-/** Rejects with the reason of the first signal that aborts. */
 export function sleep(milliseconds: number, ...signals: AbortSignal[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const any = AbortSignal.any(signals)

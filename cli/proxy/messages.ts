@@ -17,7 +17,6 @@ export type Call = Omit<Request, 'id'>
 export interface Outgoing {
   readonly text: string
   readonly calls: readonly Call[]
-  /** Requests that need a response; several for a batch. */
   readonly requests: readonly Request[]
   /** Undefined for a batch and for a response to the server. */
   readonly notification: Call | undefined
@@ -27,7 +26,6 @@ export class Failure extends Error {
   readonly code: number
   readonly data: Fields
 
-  /** `reason` is for programs, `message` for people. */
   constructor(reason: string, message: string, { code = -32_000, ...more }: Fields & { readonly code?: number } = {}) {
     super(message)
     this.code = code
@@ -60,7 +58,6 @@ function toCall(message: unknown): (Call & { readonly id: Id | undefined })[] {
   return [{ id: isId(id) ? id : undefined, method, params: paramsOf(message) }]
 }
 
-/** Throws a Failure for an invalid message. */
 export function readOutgoing(text: string): Outgoing {
   const parsed = parse(text)
   if (parsed === undefined) throw new Failure('no JSON', 'the line is not JSON', { code: -32_700 })
@@ -94,7 +91,6 @@ export const errorLine = (id: Id | undefined, { code, message, data }: Failure):
 export interface Exchange {
   readonly out: Outgoing
   readonly open: Map<Id, Request>
-  /** The protocol version in its requests; undefined for versions with a handshake. */
   readonly version: string | undefined
   readonly signal: AbortSignal
   drop(id: Id, reason: string): void

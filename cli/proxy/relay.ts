@@ -26,7 +26,6 @@ import { createRemote, type TransportName } from './streamable.ts'
 
 interface IgnoredTools {
   isIgnored(tool: unknown): boolean
-  /** Filters an outgoing message. Throws a Failure for a call of a hidden tool. */
   screen(out: Outgoing): Outgoing
 }
 
@@ -53,7 +52,6 @@ export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
   }
 }
 
-/** Maximum bytes of a client line. */
 const MAX_LINE = 16 * 1024 * 1024
 /** Maximum pending requests, and maximum queued lines without a response. */
 const MAX_PENDING = 1_000
@@ -98,7 +96,6 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   /** Holds back other messages of a session until `initialize` is complete. */
   let gate: Promise<void> = Promise.resolve()
 
-  /** The tools of a list that the client can see; undefined: all. */
   function findShown(message: Fields, method: string | undefined, modern: boolean): ReadonlySet<unknown> | undefined {
     const { result } = message
     if (method !== 'tools/list' || !isObject(result) || !Array.isArray(result['tools'])) return undefined
@@ -171,7 +168,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     const exchange = pending.get(id as Id)
     if (!exchange) return true
     pending.delete(id as Id)
-    // Messages already received are delivered first.
+    // Pending messages are sent first.
     setImmediate(() => exchange.drop(id as Id, 'the client cancelled the request'))
     return exchange.version === undefined
   }

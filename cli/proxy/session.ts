@@ -24,7 +24,6 @@ interface KeptSession {
   readonly id: string | undefined
   readonly epoch: number
   headers(): Record<string, string>
-  /** Resolves when the session is open, also after a reopen. Rejects if reopening fails. */
   ready(): Promise<void>
   opened(exchange: Exchange, response: Response, result: Fields): void
   remember(exchange: Exchange): void
@@ -250,7 +249,6 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     }
   }
 
-  /** Opens the standing stream once. False: not supported. */
   async function listenOnce(place: Place, epoch: number): Promise<boolean> {
     const { id } = session
     const response = await get(place, over).catch(error => {
@@ -287,7 +285,6 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
       const answered = (text: string) => {
         heard(text)
         backOff.reset()
-        // `hear` first removes it from the list.
         setImmediate(() => {
           if (exchange.open.size === 0) timer ??= setTimeout(() => end.abort(), FAREWELL)
         })

@@ -26,7 +26,6 @@ const TOLD: readonly AuthEvent['type'][] = [
   'token-obtained',
 ]
 
-/** Shows the login URL and opens the browser. Rejects with `interaction_required` without a browser. */
 const showLogin = (login: Login, context: CommandContext) => async (url: URL) => {
   context.say(`${login.url} asks for a login; if no browser opens, go to:`)
   context.stderr.write(`  ${printable(url.href, 8_000)}\n`)
@@ -76,7 +75,6 @@ export async function signInFetch(
   const onEvent = (event: AuthEvent) => {
     if (!TOLD.includes(event.type)) return
     narrate(event)
-    // Stores the login options for other commands.
     if (event.type === 'token-obtained' && event.grant !== 'refresh_token')
       accounts.logins.keep(login).catch(() => undefined)
   }

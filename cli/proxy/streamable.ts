@@ -56,7 +56,6 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
       signal: exchange.signal,
     })
 
-  /** Passes on all messages. `again`: the client already received the subscription's acknowledgement. */
   async function hearAll(response: Response, again: boolean): Promise<void> {
     if (!response.body) return
     for await (const { event, data } of readEvents(response.body, MAX_MESSAGE)) {
@@ -189,7 +188,6 @@ function createStreamable(link: Link, tools: ToolHeaders): Remote {
       if (!refused) break
       if (attempt > 0 || !hasLost(id, refused.status, refused.text)) throw explainRefusal(url, response, refused.text)
       await session.reopen(epoch)
-      // The response belongs to a request of the lost session.
       if (exchange.out.requests.length === 0 && !exchange.out.notification) return
     }
     if (exchange.out.notification?.method !== 'notifications/initialized') return

@@ -37,7 +37,6 @@ export function createDigest(): Digest {
       let seen = 0
       const bucket = counts.findIndex(those => {
         seen += those
-        // Sums of weights are not exact.
         return those > 0 && seen >= rank * (1 - 1e-9)
       })
       return valueIn(bucket)
@@ -109,7 +108,6 @@ export function createDistinct(): Distinct {
 interface Ranking<Entry> {
   count(key: string, weight: number): Entry
   list(): ReadonlyArray<Ranked<Entry>>
-  /** Counts of dropped rare entries. */
   readonly forgotten: number
 }
 
@@ -169,7 +167,6 @@ export interface CauseRow {
   readonly count: number
 }
 
-/** Times as ISO 8601; undefined if the source has none. */
 export interface Use {
   readonly calls: number
   readonly first: string | undefined
@@ -206,7 +203,6 @@ export interface Report {
   readonly calls: number
   readonly errors: number
   readonly errorRatio: number
-  /** HTTP requests that were refused before they became calls. */
   readonly requests: number
   readonly outcomes: Readonly<Record<string, number>>
   readonly busiest: readonly ToolRow[]
@@ -226,6 +222,5 @@ export interface LineCounts {
   readonly counted: number
   readonly outside: number
   readonly future: number
-  /** Incomplete lines, or lines of another program. */
   readonly skipped: number
 }

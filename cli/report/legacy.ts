@@ -13,7 +13,6 @@ interface Feature {
   isUsed(request: Asked): boolean | undefined
   /** Completes "nobody used" and "still use". */
   readonly words: string
-  /** What an operator can do once the feature is unused. */
   readonly allows?: string
 }
 
@@ -87,7 +86,6 @@ const LONG_ENOUGH = 7 * 24 * 3_600_000
 const MOST_NAMES = 3
 
 interface Span {
-  /** Milliseconds since the epoch; not finite without counted calls or times. */
   readonly from: number
   readonly until: number
   /** Some calls were not counted, so absence of use is uncertain. */
@@ -120,7 +118,6 @@ function namesOf(feature: string, clients: readonly ClientRow[], span: Span): st
 function stillUsed({ name, words }: Feature, row: FeatureRow, clients: readonly ClientRow[], span: Span): string {
   const names = namesOf(name, clients, span)
   const last = row.last === undefined ? '' : `, last at ${minuteOf(row.last)}`
-  // Some counters are not recorded per client.
   if (names.length === 0)
     return `Somebody still uses ${words}${last}: ${span.sampled ? 'about ' : ''}${row.calls} calls.`
   const told = names.slice(0, MOST_NAMES).join(', ')

@@ -87,7 +87,6 @@ export interface LoggedRequest {
   readonly asked: readonly string[]
   /** How many requests the line represents: more than one with `sample`. */
   readonly weight: number
-  /** An audit line; audits omit read-only methods. */
   readonly audited: boolean
 }
 

@@ -11,12 +11,10 @@ const MOST_CAUSES = 500
 export interface Window {
   readonly since: number
   readonly until: number
-  /** Later times count as future. */
   readonly future: number
 }
 
 export interface Tally {
-  /** Undefined: the line was too long. */
   line(text: string | undefined): void
   report(most: number, notes: readonly string[]): Report
   readonly read: number
@@ -94,7 +92,6 @@ class LineTally implements Tally {
     else this.#request(read)
   }
 
-  /** Counts the refused anonymous requests of an audit. */
   #refusals({ refusals }: Refusals) {
     this.#outcomes.set('refused', (this.#outcomes.get('refused') ?? 0) + refusals)
     this.#counted += refusals

@@ -5,7 +5,6 @@ import { StartError } from '../../core/index.ts'
 /** Exceeds the cores of any machine, so the value is a mistake, such as a port. */
 const MOST = 1024
 
-/** An integer from 1, or `auto` for one worker per available core. Throws a StartError for anything else. */
 export function parseCount(text: string): number {
   if (text === 'auto') return availableParallelism()
   const count = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0

@@ -24,7 +24,6 @@ interface Kept {
 
 const hasLasting = (given: unknown): given is Lasting => isObject(given) && isObject(given['lasting'])
 
-/** Keeps counts of workers by request name. */
 export function createLasting() {
   const names = new Map<string, Kept>()
   return {
@@ -103,7 +102,6 @@ export function passQuestions(): void {
   })
 }
 
-/** In a worker: responds to requests, and sends them. */
 export function createInEveryProcess(tell: (message: WorkerMessage) => Promise<void>): InEveryProcess {
   const answers = new Map<string, () => unknown>()
   const asking = new Map<string, Promise<readonly unknown[]>>()

@@ -28,7 +28,6 @@ export interface Member {
   gone(): void
 }
 
-/** Calls back once the message has left this process. */
 type Send = (message: FromHub, sent: () => void) => void
 
 export interface Hub {
@@ -212,7 +211,6 @@ export function createHub(
   }
 }
 
-/** In the primary, once: connects every worker to a hub. */
 export function connectWorkers(log: Logger): void {
   const hub = createHub(undefined, {}, createCounts(log))
   const members = new Map<number, Member>()

@@ -19,7 +19,6 @@ export type ToHub =
   | Asking<'send', { node: string; text: string; share: string }>
 
 export type FromHub =
-  /** The number of the last broadcast. */
   | { readonly from: 'place'; readonly number: number }
   | { readonly from: 'told'; readonly first: number; readonly texts: readonly string[] }
   /** Broadcasts up to this number can be missing. */
@@ -34,7 +33,6 @@ export interface Serving {
   readonly url: string
   readonly routes: readonly RouteSummary[]
   readonly file: string
-  /** A digest of each project file, as read by the worker. */
   readonly digests: Readonly<Record<string, string>>
 }
 
@@ -45,9 +43,7 @@ export type WorkerMessage =
   /** `heard`: order received. `awake`: response to `pulse`. */
   | { readonly mcpHost: 'heard' | 'awake' }
   | ({ readonly mcpHost: 'drained' } & CloseReport)
-  /** Requests a value from every worker. */
   | { readonly mcpHost: 'asks'; readonly name: string; readonly question: number }
-  /** Responds to request `question` of the primary. */
   | { readonly mcpHost: 'gives'; readonly question: number; readonly given: unknown }
   | { readonly mcpHost: 'hub'; readonly message: ToHub }
 
@@ -65,7 +61,6 @@ export type Order = StopOrder | { readonly mcpHost: 'retire' | 'leave' }
 
 export type PrimaryMessage =
   | Order
-  /** Checks the worker's event loop. */
   | { readonly mcpHost: 'pulse' }
   | { readonly mcpHost: 'asked'; readonly name: string; readonly question: number }
   | { readonly mcpHost: 'given'; readonly question: number; readonly given: readonly unknown[] }

@@ -17,7 +17,6 @@ const ANSWER_TIME = 5_000
 const RETRY_AFTER = '2'
 
 export interface HubChannel {
-  /** False if the channel is closed. */
   send(message: ToHub): boolean
   receive(listener: (message: FromHub) => void): void
 }

@@ -57,15 +57,12 @@ interface SeatSettings {
   readonly start: () => WorkerProcess
   readonly log: Logger
   readonly serving: () => number
-  /** Called when a new worker serves in place of a dead one. */
   readonly refilled: () => void
 }
 
 export interface Seat {
-  /** The process that serves, if any. */
   readonly pid: number | undefined
   readonly now: Serving | undefined
-  /** All processes of this slot: serving, starting, draining. */
   readonly processes: ReadonlySet<WorkerProcess>
   /** Takes a worker once it serves; if its startup fails, starts another one. */
   fill(worker: WorkerProcess): Promise<Serving | undefined>

@@ -44,12 +44,10 @@ async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
   return { finished: sum(({ report }) => report?.finished), cancelled: sum(({ report }) => report?.cancelled) }
 }
 
-/** Replaces all workers one by one. An invalid config stops this at the first worker. */
 function createReload(seats: readonly Seat[], log: Logger) {
   let state: 'waiting' | 'idle' | 'busy' | 'over' = 'waiting'
   let asked = false
 
-  /** Returns early if another reload is requested. */
   async function replaceAll() {
     log.info({ workers: seats.length }, 'reloading: new workers read the config')
     for (const [replaced, seat] of seats.entries()) {
@@ -79,7 +77,6 @@ function createReload(seats: readonly Seat[], log: Logger) {
   }
 
   return {
-    /** Requests a reload. A running reload starts again with the current config. */
     ask() {
       asked = true
       for (const seat of seats) seat.giveUp()

@@ -17,7 +17,6 @@ interface NewConnection {
 const isNewConnection = (message: unknown): message is NewConnection =>
   typeof message === 'object' && message !== null && 'seq' in message && 'act' in message && message.act === 'newconn'
 
-/** Closes connections that a worker had not accepted when it exited. */
 function closeUnaccepted({ process: child }: Worker): void {
   const unaccepted = new Map<unknown, { close(): void }>()
   const send = child.send.bind(child) as (...args: unknown[]) => boolean
@@ -35,20 +34,16 @@ function closeUnaccepted({ process: child }: Worker): void {
 export interface WorkerEnd {
   readonly code: number | null
   readonly signal: string | null
-  /** The failure that it reported. */
   readonly problem?: string
   readonly report?: CloseReport
 }
 
 export interface WorkerProcess {
   readonly pid: number | undefined
-  /** Undefined until it listens. */
   readonly serving: Serving | undefined
-  /** Resolves once it listens, or with undefined if it ended before. */
   readonly ready: Promise<Serving | undefined>
   readonly ended: Promise<WorkerEnd>
   readonly heard: Promise<void>
-  /** Resolves with the reason after an uncaught error: the worker drains and exits. */
   readonly failing: Promise<string>
   order(order: Order): void
   /** Whether it responded to the previous check; sends the next one. Always true after an order. */

@@ -69,7 +69,6 @@ const whenOrphaned = () =>
     })
   })
 
-/** Logs that the primary is gone, unless it ended this worker. */
 async function logOrphaned(orphaned: Promise<void>, { stop, leave }: Orders, log: ProcessLog): Promise<void> {
   const isOrdered = Promise.race([stop, leave]).then(() => true)
   if (!(await Promise.race([isOrdered, orphaned.then(() => false)]))) {
@@ -107,7 +106,6 @@ async function startHost(
   }
 }
 
-/** Serves as one of `count` processes until an order or signal. */
 export async function work(
   count: number,
   options: StartOptions,
