@@ -9,7 +9,6 @@ export interface Signer {
   sign(text: string | Buffer): string
 }
 
-/** The last line of a chain. */
 export interface Head {
   readonly chain: string
   readonly seq: number
@@ -46,7 +45,6 @@ interface SealedLine {
   readonly head: Head
 }
 
-/** `fields`: a non-empty JSON object. */
 export function sealLine(fields: string, { chain, seq, hash: prev }: Head, signer: Signer): SealedLine {
   const next = seq + 1
   const signed = `{"seq":${next},"prev":"${prev}",${fields.slice(1, -1)}`
@@ -58,7 +56,6 @@ export interface ReadLine {
   readonly seq: number
   readonly prev: string
   readonly hash: string
-  /** The signed bytes. */
   readonly signed: Buffer
   readonly fields: Readonly<Record<string, unknown>>
 }

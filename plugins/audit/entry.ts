@@ -19,9 +19,7 @@ function pickArguments(names: readonly string[], given: unknown): Record<string,
 }
 
 interface EntrySettings {
-  /** Writes subjects and issuers as they are. */
   readonly clear: boolean
-  /** Names of top-level arguments to write, by tool. */
   readonly arguments: ReadonlyMap<string, readonly string[]>
   /** Whether the config has such an item on the route, including items hidden from the caller. */
   isKnown(route: string | undefined, kind: string, name: string): boolean
@@ -102,7 +100,6 @@ interface Tally {
   counted: number
   first: number
   last: number
-  /** By plugin and error kind, such as `auth-jwt unauthorized`. */
   readonly causes: Map<string, number>
 }
 

@@ -1,11 +1,11 @@
-// Locks a file for one writer. The lock of a killed process is taken over at once, that of another machine after a time-out.
+// Locks a file for one writer. Locks of killed processes are taken over.
 import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { link, lstat, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isObject, StartError } from '../../core/index.ts'
 
-/** Milliseconds between heartbeats, and the number of missed ones after which a writer on another machine counts as gone. */
+/** Milliseconds between heartbeats, and missed ones after which a writer on another machine is dead. */
 const TOUCH = 10_000
 const MISSED = 6
 const MOST_ROUNDS = 100
@@ -42,7 +42,6 @@ const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
 const stop = (what: string) => new StartError(what, { exitCode: 2 })
 
-/** Undefined without a lock. Links and pipes are not read. */
 async function read(path: string): Promise<string | undefined> {
   try {
     const info = await lstat(path)
@@ -78,7 +77,6 @@ function newText(): string {
   return JSON.stringify({ pid, began: beganAt(pid), machine: hostname(), id: randomUUID() })
 }
 
-/** Uses a link, so that no process reads an incomplete lock. */
 async function make(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
   try {
@@ -112,7 +110,6 @@ async function clear(path: string, text: string): Promise<string | undefined> {
 
 async function put(path: string, text: string): Promise<string | undefined> {
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    // Reports the holder before a full disk.
     const found = await read(path)
     const holder = found === undefined ? undefined : ((await holderOf(path, found)) ?? (await clear(path, found)))
     if (holder !== undefined) return holder
@@ -145,7 +142,6 @@ async function take(path: string): Promise<{ lock: FileLock } | { holder: string
   return { lock: { hold, release } }
 }
 
-/** Throws a StartError that names the holder. */
 export async function lockFile(file: string): Promise<FileLock> {
   const taken = await take(`${file}.lock`)
   if ('lock' in taken) return taken.lock

@@ -24,7 +24,6 @@ type Tool = Extract<Item, { kind: 'tools' }>
 /** With these keywords `properties` does not list all arguments. */
 const ELSEWHERE = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
 
-/** Undefined if unknown. */
 function argumentsOf({ wire }: Tool): readonly string[] | undefined {
   const schema = wire['inputSchema']
   if (!isObject(schema) || ELSEWHERE.some(keyword => keyword in schema)) return undefined

@@ -1,10 +1,9 @@
-// The writer of an audit: queues entries, writes them in batches, and reports failures to the log, readiness and the audit.
+// Queues and writes audit entries in batches, and reports failures.
 import { errorText } from '../../core/index.ts'
 import type { Appended, FileSettings } from './trail-file.ts'
 import { TrailFile } from './trail-file.ts'
 
 export interface TrailSettings extends FileSettings {
-  /** Takes the lock before the file is opened. */
   claim?(): Promise<Pick<FileSettings, 'path' | 'hold'>>
   readonly sync: 'always' | 'second' | 'never'
   /** Milliseconds between two log lines with the newest hash. */
@@ -75,7 +74,6 @@ export class Trail {
     this.#isOpen = true
   }
 
-  /** `fields`: a non-empty JSON object. Returns at once. */
   push(fields: string): void {
     const isFull = this.#waiting + fields.length > MOST_WAITING
     // Losses are contiguous, so that one `gap` line is at the right place.
@@ -186,7 +184,6 @@ export class Trail {
   #fail(problem: unknown): void {
     const why = errorText(problem)
     const code = codeOf(problem)
-    // A different cause is logged too.
     if (!this.#failure || this.#failure.code !== code)
       this.#settings.log.error({ file: this.#path, problem: why }, 'the audit cannot be written')
     this.#failure = { since: this.#failure?.since ?? new Date().toISOString(), why, code }

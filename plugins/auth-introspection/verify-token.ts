@@ -1,4 +1,4 @@
-// Verifies opaque tokens by introspection, with a short cache. Concurrent requests with one token share one introspection.
+// Verifies opaque tokens by introspection, with a short cache and shared concurrent requests.
 import { LRUCache } from 'lru-cache'
 import {
   type ClaimPaths,

@@ -47,7 +47,6 @@ export interface Profile {
   readonly validate: Checks
   readonly clockTolerance: number
   readonly streamsOutliveToken: boolean
-  /** Issuers whose keys are fetched. */
   readonly remote: ReadonlyMap<string, IssuerKeys>
 }
 
@@ -66,7 +65,6 @@ function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string
   throw new StartError(why, { at })
 }
 
-/** Checks the options of one issuer. */
 function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
   const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...at, ...key] })
   const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
@@ -124,7 +122,7 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
 }
 
-/** Throws a StartError for options without a usable key. */
+/** Throws a StartError without a usable key. */
 export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
   const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
   const { at } = host
@@ -213,13 +211,10 @@ function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, plac
   })
 }
 
-/** The signature algorithm of host-issued tokens. */
 const ALGORITHM = 'ES256'
 
-/** Claims of host-issued tokens. */
 const CLAIMS = { scopes: 'scope', roles: 'roles', subject: 'sub', clientId: 'client_id', audience: 'aud' }
 
-/** One for each authorization server of this host. */
 export interface OwnIssuer extends Issuer {
   /** Distinguishes the servers of one plugin. */
   readonly mark: string

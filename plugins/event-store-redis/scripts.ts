@@ -31,7 +31,6 @@ local function note(fields)
 end
 `
 
-/** Start of scripts that write events. */
 const WRITING = `${PRELUDE}
 -- Redis has lost that this writer claimed it, and has an end of the writer before.
 if known and owner < epoch and found[6] == '1' then return {'fenced'} end

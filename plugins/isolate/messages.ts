@@ -13,7 +13,6 @@ export type CallData = Pick<CallContext, 'user' | 'session' | 'route' | 'headers
   readonly fetchHeaders: Readonly<Record<string, string>>
 }
 
-/** One call, for a worker process. */
 export interface Task {
   readonly tool: string
   /** The module of the tool: an absolute path. */
@@ -48,7 +47,6 @@ export interface Ask {
   readonly args: readonly unknown[]
 }
 
-/** `ask`: the requests that a handler made in one turn of the event loop. */
 export type ToHost =
   /** The handler runs. */
   | { readonly kind: 'begun'; readonly pid: number }

@@ -37,7 +37,6 @@ async function request({ ctx, call }: IsolatedCall, { what, args }: Ask): Promis
 }
 
 export function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => void): ServedCall {
-  /** The errors of requests, by request number. */
   const failures = new Map<number, unknown>()
 
   async function answer(ask: Ask) {

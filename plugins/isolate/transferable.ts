@@ -1,5 +1,4 @@
-// Which values another process can receive: plain data, without functions and class instances. A clone would turn an instance
-// into a plain object, and the client would receive another result than without `isolate`.
+// Checks which values can be transferred: plain data only. A clone of a class instance would lose its class.
 import { serialize } from 'node:v8'
 
 /** Maximum bytes of one result, or of the arguments of one call: the host's event loop reads them. */
@@ -9,7 +8,6 @@ export const MAX_NOTIFY_BYTES = 1_024 ** 2
 
 const PLAIN = new Set<unknown>([Object.prototype, Array.prototype, Date.prototype, Map.prototype, Set.prototype, null])
 
-/** Also a plain object of another realm, for example of `node:vm`. */
 function isPlain(value: object): boolean {
   const prototype: object | null = Object.getPrototypeOf(value)
   return (

@@ -1,10 +1,8 @@
-// Counts and measures finished requests. Label values come from the config or from lists in the code. Names of tools that are added
-// at run time, and of clients, are limited: further names are counted together.
+// Counts and measures finished requests. Label values are limited; further names are counted together.
 import type { CallRecord, Observer } from '../../core/index.ts'
 import { REVISIONS, rulesOf } from '../../core/transport.ts'
 import { type Add, CALL_BUCKETS, type Metric, OTHER, Series } from './series.ts'
 
-/** Tools, prompts and resources that have series of their own. */
 const MAX_ITEMS = 1_000
 
 const ITEM_LABELS = {

@@ -19,7 +19,6 @@ function keyOfUser(user: User): string {
   return key
 }
 
-/** The user, otherwise the network address. */
 const callerKey = (user: User | undefined, ip: string, prefix: number): string =>
   user ? keyOfUser(user) : addressKey(ip, prefix)
 
@@ -29,19 +28,15 @@ const clientKey = (user: User | undefined): string | undefined =>
 /** Seconds. The end of a running call is unknown. */
 const SOON = 1
 
-/** Seconds until the window ends, at least one. */
 const secondsLeft = ({ until }: Tally, now: number) => Math.max(1, Math.ceil((until - now) / 1_000))
 
-/** The `RateLimit` member of a limit. */
 const standing = ({ name, rate }: Limit, tally: Tally, now: number): string =>
   `"${name}";r=${Math.max(0, rate.most - tally.used)};t=${secondsLeft(tally, now)}`
 
 export interface Refusing {
-  /** Name of the plugin in the config. */
   readonly by: string
   /** The clock of the tallies. */
   now(): number
-  /** Called for each refusal. */
   refused(limit: string): void
 }
 

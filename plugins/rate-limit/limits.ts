@@ -4,7 +4,6 @@ import type { Count, CreateCount } from './memory-counts.ts'
 import { type FilledRateLimit, type Rate, readRate } from './options.ts'
 
 interface Running {
-  /** Returns false at the limit. */
   enter(key: string): boolean
   leave(key: string): void
   readonly count: number

@@ -9,10 +9,8 @@ type Params = Readonly<Record<string, string>>
 
 const plain = (path: string) => path.replace(/\/+$/, '')
 
-/** The path of `http.publicUrl`, which a proxy removes. */
 const prefixOf = ({ publicUrl }: ResolvedHttp) => (publicUrl === undefined ? '' : plain(new URL(publicUrl).pathname))
 
-/** Origin of all URLs; empty while it is unknown. */
 const baseOf = ({ publicUrl }: ResolvedHttp, route: Route) =>
   publicUrl?.replace(/\/$/, '') ?? /^https?:\/\/[^/]+/.exec(route.url())?.[0] ?? ''
 
@@ -76,7 +74,6 @@ export function sayBinding(host: PluginHost, options: FilledResourceMetadata): (
   host.serving(services => {
     bindingOn = route => services.slot('tokenBinding', route)
   })
-  // Known once every plugin has its services.
   host.checking(() => {
     if (bindingOn) checkSaid(host, options, bindingOn)
   })

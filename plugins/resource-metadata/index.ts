@@ -38,7 +38,6 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   ].map(([name, value]) => [name, value])
 }
 
-/** Reports options that make invalid documents. */
 function checkOptions({ at, http, log, report, purpose }: PluginHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError(what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options

@@ -18,7 +18,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return {'created'}
 `)
 
-/** KEYS: record, requests, mark. ARGV: ttl, node, version, nodes where none of them runs (`,a,b,`), requests. */
+/** KEYS: record, requests, mark. ARGV: ttl, node, version, nodes without running requests (`,a,b,`), requests. */
 export const ENTER = redisScript(`
 local version = redis.call('HGET', KEYS[1], 'v')
 if not version then return {'missing', tostring(redis.call('EXISTS', KEYS[3]))} end
@@ -46,7 +46,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 redis.call('HSET', KEYS[1], unpack(ARGV, 2))
 ${CHANGED}`)
 
-/** KEYS: record. ARGV: node, uri, what it costs, how many may be watched, what they may cost together. */
+/** KEYS: record. ARGV: node, URI, bytes, maximum resources, maximum bytes. */
 export const WATCH = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 local field = 'w:' .. ARGV[2]
@@ -60,7 +60,7 @@ if redis.call('HEXISTS', KEYS[1], field) == 0 then
 end
 ${CHANGED}`)
 
-/** KEYS: record. ARGV: node, uri, what it costs. */
+/** KEYS: record. ARGV: node, URI, bytes. */
 export const UNWATCH = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 if redis.call('HDEL', KEYS[1], 'w:' .. ARGV[2]) == 1 then
@@ -69,7 +69,7 @@ if redis.call('HDEL', KEYS[1], 'w:' .. ARGV[2]) == 1 then
 end
 ${CHANGED}`)
 
-/** KEYS: record. ARGV: node, the home that it had. */
+/** KEYS: record. ARGV: node, previous home. */
 export const ADOPT = redisScript(`
 if redis.call('HGET', KEYS[1], 'home') ~= ARGV[2] then return {'no'} end
 redis.call('HSET', KEYS[1], 'home', ARGV[1])
@@ -77,7 +77,7 @@ redis.call('HINCRBY', KEYS[1], 'v', 1)
 return {'yes'}
 `)
 
-/** KEYS: record. ARGV: node, stream. Epochs are times, so they grow even where the last one was lost. */
+/** KEYS: record. ARGV: node, stream. Epochs are times, so they grow even after a loss. */
 export const CLAIM = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 local had = redis.call('HMGET', KEYS[1], 'stream', 'streamNode', 'streamEpoch')
@@ -89,7 +89,7 @@ redis.call('HSET', KEYS[1], 'stream', ARGV[2], 'streamNode', ARGV[1], 'streamEpo
 return {'claimed', epoch, had[2] or '', had[1] or ''}
 `)
 
-/** KEYS: record, requests, mark. ARGV: node, '1' for only where it is idle, how long the mark stays. Gives nodes. */
+/** KEYS: record, requests, mark. ARGV: node, '1' to end it only if idle, mark lifetime. Returns nodes. */
 export const END = redisScript(`
 local record = redis.call('HGETALL', KEYS[1])
 if ARGV[2] == '1' then
@@ -113,7 +113,7 @@ end
 return reply
 `)
 
-/** KEYS: record, requests. ARGV: node, ttl, '1' where it is in use there. */
+/** KEYS: record, requests. ARGV: node, ttl, '1' if in use there. */
 export const USE = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 local field = 'b:' .. ARGV[1]
@@ -128,10 +128,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return {'used'}
 `)
 
-/**
- * KEYS: record, requests, mark. ARGV: ttl, node, stream ('': none) and its epoch, the number of fields and values, these,
- * then requests.
- */
+/** KEYS: record, requests, mark. ARGV: ttl, node, stream or '', epoch, number of fields and values, these, requests. */
 export const RESTORE = redisScript(`
 if redis.call('EXISTS', KEYS[3]) == 1 then return {'ended'} end
 local count = tonumber(ARGV[5])
@@ -160,7 +157,7 @@ local function forgetIdle(digest, holder)
 end
 `
 
-/** ARGV: digest, holder, how long a session idles, how many he may have (0: any number). Gives whether this is one. */
+/** ARGV: digest, holder, idle timeout, maximum sessions (0: unlimited). Returns whether it is admitted. */
 export const ADMIT = redisScript(`${COMMON}
 local own = prefix .. 'of:' .. ARGV[2]
 local lifetime, most = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -178,8 +175,10 @@ forgetIdle(ARGV[1], ARGV[2])
 return 1
 `)
 
-/** ARGV: how long a session idles, how many may, then by turns digest, holder, '1' for in use, and how long
- * that was ago. Gives who must go. */
+/**
+ * ARGV: idle timeout, maximum, then per session: digest, holder, '1' if in use, milliseconds since use. Returns evicted
+ * sessions.
+ */
 export const MARK = redisScript(`${COMMON}
 local lifetime, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 for index = 3, #ARGV, 4 do

@@ -17,7 +17,6 @@ export interface ReadFile {
   readonly size: number
   /** Whether its bytes are UTF-8 without 0. */
   readonly isText: boolean
-  /** Undefined if there are more than `keep`. */
   readonly bytes: Buffer | undefined
   /** Device and inode: the same for all hard links. */
   readonly id: string
@@ -47,7 +46,6 @@ async function checkPlace(handle: FileHandle, path: string, opened: FileId, open
   throw new Error('it was moved, or became a link, while it was read')
 }
 
-/** Whether bytes that come in pieces are UTF-8. */
 function createTextCheck() {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let isText = true

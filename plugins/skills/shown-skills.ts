@@ -17,7 +17,6 @@ export interface SkillEntry {
 }
 
 export interface ShownFolder {
-  /** Files and folders by URI. */
   readonly entries: Map<string, Wire>
   /** A file in the folder that the callers cannot see. */
   hidden: ResourceItem | undefined
@@ -30,7 +29,6 @@ export interface ShownSkills {
   readonly folders: ReadonlyMap<string, ShownFolder>
 }
 
-/** Adds a file to its folder, and each folder to its parent. */
 function putInFolders(folders: Map<string, ShownFolder>, item: ResourceItem, wire: Wire | undefined) {
   let child = item.key
   let entry = wire

@@ -22,5 +22,4 @@ export function folderOf(uri: string): string | undefined {
   return at < SCHEME.length ? undefined : uri.slice(0, at)
 }
 
-/** The last name of a URI, decoded. */
 export const nameOf = (uri: string): string => decodeURIComponent(uri.slice(uri.lastIndexOf('/') + 1))

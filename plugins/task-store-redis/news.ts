@@ -11,7 +11,6 @@ import {
 } from '../families/redis/index.ts'
 
 const BATCH = 1_000
-/** Milliseconds between attempts. */
 const PAUSE = 100
 
 /** KEYS: prefix. ARGV: an id. Returns the last id, the number of changes, and that of the next change or ''. */
@@ -50,7 +49,6 @@ export class TaskNewsReading {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Resolves when changes are reported, if Redis is available. */
   begin(): Promise<void> {
     if (!this.#closed) this.#begun ??= this.#begin()
     return this.#begun ?? Promise.resolve()
@@ -78,7 +76,6 @@ export class TaskNewsReading {
     }
   }
 
-  /** Continues after the last change, or from the end with a gap. */
   async #locate() {
     const before = this.#lastId
     const reply = (await this.#redis.evaluate(LOCATE, [this.#prefix], [before ?? '0-0'])) as string[]

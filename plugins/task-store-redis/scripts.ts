@@ -11,7 +11,7 @@
 //   news             stream: changes                          claim:<token>  string: the task that this claim gave
 import { redisScript } from '../families/redis/index.ts'
 
-/** The states as the index has them: queued, running, ended. ARGV[1] is until when it may run, by the clock of Redis. */
+/** Task states in the index: queued, running, ended. ARGV[1]: deadline by the Redis clock. */
 const LINES = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -183,8 +183,8 @@ end
 `
 
 /**
- * ARGV: d, h, q, ttl, open of one holder, kept of one, kept of all, bytes of all, of one, size, id, holder, owner, queue, body.
- * Gives also `holder` and `full`; `done` where it is there already.
+ * ARGV: d, h, q, ttl, maxima (open and kept per holder, kept in total, bytes in total and per holder), size, id,
+ * holder, owner, queue, body. Also replies `holder` or `full`; `done` if it exists.
  */
 export const CREATE = redisScript(`${LINES}
 local d, h, q, ttl, size = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[11])
@@ -214,13 +214,13 @@ expire(f)
 return {'done'}
 `)
 
-/** ARGV: d. Gives the record. */
+/** ARGV: d. Returns the record. */
 export const GET = redisScript(`${LINES}
 if not find(ARGV[2]) then return {'no'} end
 return record('done', ARGV[2])
 `)
 
-/** ARGV: d. Gives what is small of it. */
+/** ARGV: d. Returns the small fields. */
 export const LOOK = redisScript(`${LINES}
 if not find(ARGV[2]) then return {'no'} end
 local reply = summary(ARGV[2])
@@ -228,7 +228,7 @@ table.insert(reply, 1, 'done')
 return reply
 `)
 
-/** ARGV: h, how many, the serial before which. Gives for each how many fields there are, then these. */
+/** ARGV: h, limit, serial to start before. Returns for each task the number of fields, then these. */
 export const LIST = redisScript(`${LINES}
 sweep()
 local reply = {'done'}
@@ -268,8 +268,8 @@ end
 `
 
 /**
- * ARGV: lease, token, then for each queue q, how many may run, and of one holder. Gives the record. Asked again with the token of
- * a claim whose answer was lost it gives what that gave.
+ * ARGV: lease, token, then for each queue: q, maximum running in total and per holder. Returns the record, also for a
+ * repeated token.
  */
 export const CLAIM = redisScript(`${CLAIMS}
 local function first(q, h)
@@ -318,7 +318,7 @@ end
 return {'no'}
 `)
 
-/** ARGV: lease, token. Gives the record. */
+/** ARGV: lease, token. Returns the record. */
 export const CLAIM_LAPSED = redisScript(`${CLAIMS}
 for _, d in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0, 100)) do
   local f = factsOf(d)
@@ -329,7 +329,7 @@ end
 return {'no'}
 `)
 
-/** ARGV: lease, then d and fence by turns. Gives the versions; empty where the lease is lost. */
+/** ARGV: lease, then pairs of d and fence. Returns the versions; empty for a lost lease. */
 export const RENEW = redisScript(`${LINES}
 local reply = {'done'}
 for index = 3, #ARGV, 2 do
@@ -340,7 +340,7 @@ end
 return reply
 `)
 
-/** ARGV: d, fence. True also where it was released with this fence, and nobody has claimed it since. */
+/** ARGV: d, fence. True also if this fence released it before and it was not claimed since. */
 export const RELEASE = redisScript(`${LINES}
 local d = ARGV[2]
 if not held(d, ARGV[3]) then
@@ -358,7 +358,7 @@ expire(f)
 return {'done'}
 `)
 
-/** ARGV: d, fence, bytes of all, of one, note. Gives also `holder` and `full`. */
+/** ARGV: d, fence, maximum bytes in total and per holder, note. Also replies `holder` or `full`. */
 export const NOTE = redisScript(`${LINES}
 local d = ARGV[2]
 if not held(d, ARGV[3]) then return {'no'} end
@@ -372,7 +372,7 @@ changed(d)
 return {'done'}
 `)
 
-/** ARGV: d, fence, bytes of all, of one, key, text. Gives also `holder` and `full`. */
+/** ARGV: d, fence, maximum bytes in total and per holder, key, text. Also replies `holder` or `full`. */
 export const ASK = redisScript(`${LINES}
 local d, key, text = ARGV[2], ARGV[6], ARGV[7]
 if not held(d, ARGV[3]) then return {'no'} end
@@ -390,8 +390,8 @@ return {'done'}
 `)
 
 /**
- * ARGV: d, bytes of all, of one holder, of all answers to the task, then keys and answers by turns. Gives how many were questions
- * without one; `holder`, `full` and `task` where there is no room for these.
+ * ARGV: d, maximum bytes in total, per holder and of all responses, then pairs of key and response. Returns the number
+ * of accepted responses; `holder`, `full` or `task` without room.
  */
 export const ANSWER = redisScript(`${LINES}
 local d = ARGV[2]
@@ -421,7 +421,7 @@ changed(d)
 return {'done', tostring(#taken)}
 `)
 
-/** Gives by turns a queue, how many wait, how many run, and for how long the one has waited that waits longest. */
+/** Returns for each queue: name, queued tasks, running tasks, age of the oldest queued task. */
 export const DEPTHS = redisScript(`${LINES}
 sweep()
 local reply = {'done'}
@@ -479,8 +479,8 @@ end
 `
 
 /**
- * ARGV: d, fence, state, ttl, cost, bytes of all, of one, then the outcome where there is one: without bounds where it is small.
- * Gives also `holder` and `full`.
+ * ARGV: d, fence, state, ttl, cost, maximum bytes in total and per holder, outcome (optional; a small one is not
+ * limited). Also replies `holder` or `full`.
  */
 export const END = redisScript(`${OVER}
 local d = ARGV[2]
@@ -494,7 +494,7 @@ if refusal then return {refusal} end
 return finish(d, math.max(found.till, now + tonumber(ARGV[5])), ARGV[4], ARGV[9], false, size)
 `)
 
-/** ARGV: d, cost. `again`: it is cancelled already. */
+/** ARGV: d, cost. `again`: already cancelled. */
 export const CANCEL = redisScript(`${OVER}
 local d = ARGV[2]
 local found = find(d)

@@ -19,7 +19,6 @@ interface Followed {
   readonly told: Map<Notify, number>
   /** Tasks of one holder are checked one at a time. */
   readonly holder: string
-  /** The last known state. */
   last?: TaskSummary
   /** Checks again after expiry, which the store does not announce. */
   timer?: Timer
@@ -66,7 +65,6 @@ export class Followers {
     const ids = [...new Set(wanted as string[])].filter(isId)
     const own: TaskSummary[] = []
     for (const id of ids) {
-      // The client is gone.
       if (call.cancelled) return undefined
       const found = await this.#tasks.find(call, id).catch(ifUnknown)
       if (found) own.push(found)
@@ -84,7 +82,6 @@ export class Followers {
       const followed = this.#followed.get(id) ?? { told: new Map(), holder }
       this.#followed.set(id, followed)
       followed.told.set(notify, 0)
-      // The task may already have changed.
       this.#look(id)
     }
     return () => {

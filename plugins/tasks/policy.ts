@@ -37,7 +37,6 @@ function standIn(name: string): CatalogItem {
 /** Whether a toolset is a category of its route. Tools of different categories can have the same name. */
 const isOneOf = (route: McpRoute, toolset: string) => route.categories.includes(toolset)
 
-/** Access decisions and queues for tasks. */
 export type TaskPolicy = ReturnType<typeof createTaskPolicy>
 
 export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'itemsOf' | 'itemsIn' | 'slot'>) {
@@ -52,7 +51,6 @@ export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'ite
     return slot('access', route).audienceOf(user, route).denialOf(item) === undefined
   }
 
-  /** Whether the caller may call the task's tool. */
   function allows(call: Call, { queue }: Pick<TaskSummary, 'queue'>, view = call.view): boolean {
     const { tool: name, chosen, toolset } = unpackQueue(queue)
     const item = view.tools.get(name)
@@ -89,7 +87,6 @@ export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'ite
       const queue = packQueue({ route: route.path, tool: tool.name, chosen, toolset })
       return { queue, isOfToolset: !chosen || found !== undefined }
     },
-    /** The queues of all tools with `task` on a route. */
     queuesOn(route: McpRoute): ReadonlyMap<string, ToolItem> {
       const queues = new Map<string, ToolItem>()
       const add = (items: readonly CatalogItem[], toolset?: string) => {

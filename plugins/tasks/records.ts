@@ -43,7 +43,6 @@ export interface Work {
 
 const digest = (parts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
-/** The user at this address; for anonymous calls anyone who has the id. */
 export const ownerOf = ({ user, offer }: Call): string =>
   digest([user && holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
 
@@ -80,7 +79,6 @@ export function workOf(call: Call, tool: ToolDefinition, args: unknown, isOfTool
   }
 }
 
-/** The facts from which the offer of a run is made. */
 export const factsOf = (work: Work, route: McpRoute, signal: RequestFacts['signal']): RequestFacts => {
   const { params, user, headers = {}, ip, choice } = work
   return { route, params, user: user && { ...user }, headers, ip, choice, signal }
@@ -110,7 +108,6 @@ export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON
 
 export const isOwnedBy = (task: Pick<TaskRecord, 'owner'>, owner: string): boolean => task.owner === owner
 
-/** Undefined for data of another version. */
 export function unpackWork({ body }: Pick<TaskRecord, 'body'>): Work | undefined {
   try {
     const work: unknown = JSON.parse(body.slice(body.indexOf('\n') + 1))
@@ -162,13 +159,11 @@ function questionsOf(questions: readonly TaskQuestion[]): Fields {
   return Object.fromEntries(requests)
 }
 
-/** The result of a call that created a task. */
 export const seedOf = (task: TaskSummary, pollInterval: number): Fields => ({
   ...baseOf(task, pollInterval),
   status: 'working',
 })
 
-/** The result of `tasks/get`. */
 export function detailsOf(task: TaskRecord, pollInterval: number): Fields {
   const base = baseOf(task, pollInterval)
   const { outcome = '{}', questions } = task
@@ -211,7 +206,6 @@ export const nodeGone = (): TaskEnd => ({
   outcome: JSON.stringify({ code: new HostError('nodeLost').code, message: NODE_GONE, data: { reason: 'node-lost' } }),
 })
 
-/** The task disappeared without an end. */
 export const taskLost = (): TaskEnd =>
   failedWith(
     new HostError('nodeLost', {

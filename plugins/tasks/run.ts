@@ -1,5 +1,4 @@
-// One run of a task: repeats the call without its token until it ends, its lease is lost or the host closes. Also the
-// requests to the client, which are stored with the task.
+// One run of a task: the call without its token, and the requests to its client, which are stored.
 import { HostError, type McpRoute, type Timer, ToolError } from '../../core/index.ts'
 import {
   type AskClient,
@@ -21,7 +20,6 @@ import type { TaskSettings } from './tasks.ts'
 /** Limits questions without an answer. */
 const MOST_QUESTIONS = 100
 
-/** Default names of keys. */
 const NAMES: Readonly<Record<string, string>> = {
   'elicitation/create': 'elicit',
   'sampling/createMessage': 'sample',
@@ -61,7 +59,6 @@ class RunQuestions implements AskClient {
     return this.#questions.filter(({ answer }) => answer === undefined).length
   }
 
-  /** Adds new answers. */
   update(questions: readonly TaskQuestion[]) {
     for (const { key, answer } of questions) {
       const at = this.#questions.findIndex(one => one.key === key)
@@ -147,9 +144,7 @@ export interface RunHost {
   readonly store: TaskStore
   readonly settings: TaskSettings
   readonly routes: ReadonlyMap<string, McpRoute>
-  /** Called for each task that this node ended. */
   readonly ended: (end: TaskEnd['state'], milliseconds: number) => void
-  /** Called when a run starts to wait for its client. */
   readonly waits: (run: TaskRun) => void
   /** Called when a run does not wait any more. Resolves when its handler can continue. */
   readonly returns: (run: TaskRun) => Promise<void>
@@ -311,7 +306,6 @@ export class TaskRun {
     throw new HostError('internal', { detail }).within200()
   }
 
-  /** Keeps the message of progress notifications. */
   #hear(message: string) {
     if (!message.includes('"notifications/progress"')) return
     const { method, params } = JSON.parse(message) as { method: string; params?: { message?: unknown } }
@@ -327,7 +321,6 @@ export class TaskRun {
       this.#noting = undefined
       return
     }
-    // A later note can succeed.
     this.#host.store.note(this.lease, note).catch(() => undefined)
     this.#noting = this.#host.transport.clock.setTimeout(() => this.#keepNote(), NOTE_EVERY)
   }

@@ -52,7 +52,6 @@ export interface TaskSettings {
   readonly bounds: TaskBounds
 }
 
-/** Reports an invalid lease. */
 export function settingsOf(options: FilledTasksOptions, { at, report }: PluginHost): TaskSettings {
   const lease = parseDuration(options.lease)
   if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
@@ -117,7 +116,6 @@ function taskIdOf(call: Call): string {
   return taskId
 }
 
-/** Maximum concurrent calls of a tool in one process. */
 export const concurrencyOf = ({ concurrency = Number.POSITIVE_INFINITY }: ToolDefinition): number => concurrency
 
 export class Tasks {
@@ -127,7 +125,6 @@ export class Tasks {
     this.#host = host
   }
 
-  /** Wraps handlers of tools with `task`. */
   around(call: Call, tool: ToolDefinition, run: Run): ReturnType<Run> {
     const { extension } = this.#host
     if (call.deferred) return run()

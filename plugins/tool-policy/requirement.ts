@@ -10,7 +10,6 @@ export interface Held {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** Met if nothing is missing. */
 export interface Standing {
   /** Every required scope, including those that the caller has. */
   readonly needed: readonly string[]
@@ -20,12 +19,9 @@ export interface Standing {
 }
 
 export interface Requirement {
-  /** Equal for equal requirements. */
   readonly id: string
   readonly text: string
-  /** Requirements in words. */
   readonly parts: readonly string[]
-  /** Every scope in the requirement. */
   readonly scopes: readonly string[]
   standingOf(held: Held): Standing
 }
@@ -95,7 +91,6 @@ const isNearer = (one: Standing, other: Standing) =>
   one.missingElse.length - other.missingElse.length < 0 ||
   (one.missingElse.length === other.missingElse.length && one.missingScopes.length < other.missingScopes.length)
 
-/** The nearest alternative states what is missing. */
 function anyOf(parts: readonly Requirement[]): Requirement {
   const text = `(${parts.map(({ text }) => text).join(' or ')})`
   return {

@@ -7,17 +7,14 @@ import { denialFor, type Held, type Requirement } from './requirement.ts'
 export type RouteAccess = ReturnType<typeof createRouteAccess>
 
 interface RouteAccessSettings {
-  /** Path of the route: keys of routes differ. */
   readonly path: string
   readonly rules: Rules
   readonly holderOf: (user: User) => Held
-  /** Scopes of the route's metadata. */
   readonly scopes: readonly string[] | undefined
 }
 
 export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings) {
   const items = new WeakMap<CatalogItem, ItemRule>()
-  /** Distinct requirements by id; later definitions can add some. */
   const requirements = new Map<string, Requirement>()
   /** Distinct denials, numbered for audience keys. */
   const numbers = new Map<string, number>()

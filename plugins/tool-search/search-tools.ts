@@ -1,5 +1,5 @@
-// The tools `find_tools` and `call_tool`. A call of `call_tool` is replaced by a call of the tool that it names before access
-// checks, limits and records, which apply to that tool. Its own handler only explains mistakes.
+// The tools `find_tools` and `call_tool`. A `call_tool` call is replaced by the named tool's call before access checks
+// and limits.
 import type { ToolItem } from '../../core/auth.ts'
 import { type Call, defineTool, HostError, isObject, type JsonSchema, nearest, ToolError } from '../../core/index.ts'
 import { callOf, checkHeaderParams, shown, type View } from '../../core/transport.ts'
@@ -8,7 +8,6 @@ import { CALL_TOOL, FIND_TOOLS, isForModels, isFound, isOwn, type Searches } fro
 /** Characters. */
 const MAX_QUERY = 512
 const MAX_NAME = 256
-/** Default and maximum number of tools. */
 const LIMIT = { standard: 5, most: 20 }
 
 const FIND_DESCRIPTION = [
@@ -94,7 +93,6 @@ const CALL_INPUT = {
   additionalProperties: false,
 } as const satisfies JsonSchema
 
-/** `find_tools` and `call_tool`. */
 export function createSearchTools(searches: Searches) {
   const find = defineTool({
     name: FIND_TOOLS,

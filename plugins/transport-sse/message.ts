@@ -72,7 +72,6 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
   return async (ctx: HostContext) => {
     let session = await find(ctx)
     const text = await readBody(ctx.req, host.http.maxBodySize)
-    // It may have ended while the body was read.
     if (session.disposed) session = await find(ctx)
     const messages = validated(text, session)
     const sender = { headers: ctx.req.headers, user: ctx.state.user }

@@ -12,7 +12,6 @@ export type { ServedLine } from './serve-line.ts'
 
 type Params = Readonly<Record<string, string>>
 
-/** A route for the user of the options. */
 interface Served {
   admit(params: Params): void
   serve(params: Params, ends: StdioEnds): ServedLine
@@ -55,7 +54,6 @@ export function createStdioTransport() {
   }
   return {
     plugin,
-    /** The paths of its routes. */
     routes: (): readonly string[] => [...served.keys()],
     /** Throws like `connect`, without a connection. */
     admit: (path: string, params: Params): void => on(path).admit(params),

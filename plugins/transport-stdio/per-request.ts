@@ -18,7 +18,6 @@ import { readRequestMeta, unsupported } from '../families/per-request/index.ts'
 type Request = Extract<ValidMessage, { kind: 'request' }>
 type Reply = Required<SessionReply>
 
-/** The user of a connection and its route. */
 export interface Caller {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
@@ -26,7 +25,6 @@ export interface Caller {
   readonly maxConcurrent: number
 }
 
-/** What is known of a request so far. */
 interface Known {
   revision: string | undefined
   client: ClientFacts | undefined

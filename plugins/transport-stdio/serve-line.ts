@@ -19,7 +19,6 @@ import { namesOwnVersion } from '../families/per-request/index.ts'
 import { createOutput, type Line, readLines, type StdioEnds } from './lines.ts'
 import { type Caller, createPerRequest } from './per-request.ts'
 
-/** A connection in use. */
 export interface ServedLine {
   /** Resolves when the client has ended its input or is gone, or the session has ended. Running requests can still be answered. */
   readonly ended: Promise<void>
@@ -54,7 +53,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   })
   const perRequest = createPerRequest(host, caller, output)
 
-  /** The client is gone. */
   function abandon() {
     perRequest.cancelAll(GONE())
     if (session && !session.disposed) {
@@ -63,7 +61,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     end()
   }
 
-  /** `request`: the part of it that could be read. */
   function refuse(
     thrown: unknown,
     request?: { readonly id?: RequestId | undefined; readonly method?: string },

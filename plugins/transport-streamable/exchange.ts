@@ -19,7 +19,6 @@ export function accept(ctx: HostContext): void {
   ctx.status = 202
 }
 
-/** The stream of a response. */
 export interface Sink {
   send(message: string): void
   /** Ends the stream after a last message, if there is one. */
@@ -29,11 +28,8 @@ export interface Sink {
 }
 
 export interface ExchangeSettings {
-  /** Number of responses. */
   readonly expected: number
-  /** True for a JSON array of responses. */
   readonly batch: boolean
-  /** Turns the HTTP response into a stream. */
   readonly open: () => Sink
   /** True if a closed connection cancels the calls; calls of a session continue. */
   readonly cancelledByClose: boolean
@@ -41,7 +37,6 @@ export interface ExchangeSettings {
 
 type JsonWindow = EqualWait<PostExchange>
 
-/** Alternating names and values. */
 export type HeaderList = readonly string[]
 
 /** Connects a call, or the calls of a batch, to the client. A message before the responses opens the stream. */
@@ -50,9 +45,7 @@ export interface Exchange extends CallChannel {
   respond(answer: EncodedAnswer, status?: number, headers?: HeaderList): void
   /** One response less: its request was cancelled. */
   skip(): void
-  /** The response becomes no stream by time until the returned function is called. */
   hold(): () => void
-  /** Cancels the calls. */
   cancel(reason: Error): void
 }
 
@@ -111,7 +104,6 @@ class PostExchange implements Exchange, Waiting {
     }
   }
 
-  /** Undefined if the response is closed. */
   #openSink(): Sink | undefined {
     this.#jsonWindow.delete(this)
     if (this.#sink || this.#res.destroyed || this.#res.writableEnded) return this.#sink

@@ -45,13 +45,11 @@ function demandTypes(accept: string | undefined, needed: readonly string[]) {
   }
 }
 
-/** Throws `notAcceptable` unless JSON and event streams are accepted, as a POST requires. */
 export const demandBoth = (accept: string | undefined): void => demandTypes(accept, BOTH_TYPES)
 
 /** Throws `notAcceptable` unless event streams are accepted, as a GET requires. */
 export const demandStream = (accept: string | undefined): void => demandTypes(accept, [SSE_TYPE])
 
-/** The value of MCP-Protocol-Version. */
 export const versionOf = (headers: IncomingHttpHeaders): string | undefined => {
   const value = headers['mcp-protocol-version']
   return Array.isArray(value) ? value.join(', ') : value
@@ -118,8 +116,8 @@ const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
 
 /**
- * Checks `Mcp-Method` and `Mcp-Name` against the body, so that proxies and the host see the same request
- * (basic/transports/streamable-http, "Server Validation"). A notification can omit them. Throws `headerMismatch`.
+ * Prevents proxies and the host from seeing different requests (basic/transports/streamable-http, "Server Validation").
+ * Notifications can omit them. Throws `headerMismatch`.
  */
 export function checkStandardHeaders(
   headers: IncomingHttpHeaders,

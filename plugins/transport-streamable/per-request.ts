@@ -18,9 +18,7 @@ export type Request = Extract<Message, { kind: 'request' }>
 
 interface Answering {
   readonly exchange: Exchange
-  /** Unanswered requests. */
   readonly open: Array<readonly [Request, Speech]>
-  /** True for a batch. */
   readonly several: boolean
 }
 

@@ -1,5 +1,5 @@
-// Serves POSTs of sessions (2025-03-26 to 2025-11-25): `initialize` opens one, other messages name it. A call continues when
-// its connection closes, and the client can resume the stream.
+// Serves POSTs of sessions (2025-03-26 to 2025-11-25). Calls continue when the connection closes, and streams can be
+// resumed.
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   demandBatches,
@@ -27,10 +27,8 @@ import { versionOf } from './headers.ts'
 
 type Request = Extract<Message, { kind: 'request' }>
 
-/** Whether the client's version knows the empty first event of a stream. */
 export const isPrimed = ({ revision }: Session): boolean => revision !== undefined && rulesOf(revision).primesStreams
 
-/** How to name a session or do without. */
 const sessionHint = ({ method }: HostContext) =>
   method === 'POST'
     ? `call initialize first and send the Mcp-Session-Id of its answer; or send this as a ${MODERN_REVISION} request, with ` +
@@ -152,7 +150,6 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     }
   }
 
-  /** Whether an `initialize` names an existing session. Throws like `findSession` for another user's session. */
   async function namesSession(ctx: HostContext): Promise<boolean> {
     if (ctx.req.headers['mcp-session-id'] === undefined) return false
     try {

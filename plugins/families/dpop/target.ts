@@ -34,7 +34,6 @@ function isOwn(asked: string, scheme: string, { socket }: HostContext['req'], al
   return given === socket.localPort && !isElsewhere
 }
 
-/** The canonical URLs of a request: under `http.publicUrl`, otherwise of each own name in its Host header. */
 export function createTargets({
   publicUrl,
   allowedHosts,

@@ -23,7 +23,6 @@ type KeyLookup =
   | { readonly unavailable: string; readonly retryAfter: number }
 
 export interface KeySource {
-  /** The keys that may have signed a token. */
   find(kid: string | undefined, algorithm: Algorithm): KeyLookup | Promise<KeyLookup>
   /** Whether earlier verifications by the key are still valid. */
   isCurrent(key: VerificationKey): boolean

@@ -19,7 +19,6 @@ import {
   watchedCost,
 } from '../../../core/transport.ts'
 
-/** The changes that a client requests. */
 interface Filter {
   readonly lists: ReadonlySet<ItemKind>
   readonly uris: readonly string[]
@@ -91,7 +90,6 @@ function createCounter() {
   }
 }
 
-/** Sends messages of a subscription (basic/patterns/subscriptions, "Receiving Notifications"). */
 const tellerOf =
   (call: Call, _meta: Record<string, unknown>): Parameters<Honoured['begin']>[0] =>
   (method, params) =>
@@ -133,7 +131,6 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
     try {
       call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
     } catch (error) {
-      // The acknowledgement of an extension may not be serializable.
       leave()
       throw error
     }

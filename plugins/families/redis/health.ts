@@ -21,7 +21,6 @@ export class Health {
   #was = false
   #changed = createOccurrence<void>()
   #standing: 'unknown' | 'accepted' | Refusal = 'unknown'
-  /** The last log line. */
   #told: 'nothing' | 'up' | 'down' | `refused ${string}` = 'nothing'
   #closed = false
   /** Monotonic milliseconds. */
@@ -113,7 +112,6 @@ export class Health {
     for (const listener of [...this.#listeners]) listener(healthy)
   }
 
-  /** Logs the begin and end of an outage; attempts only at debug level. */
   #tell(healthy: boolean, cause: unknown) {
     const { name: redis, log } = this.#settings
     if (healthy) {
@@ -139,7 +137,6 @@ export class Health {
 
   #tellAbsence(cause: unknown) {
     const { name: redis, log } = this.#settings
-    // The first connection is pending.
     if (cause === undefined && this.#told !== 'up') return
     const reason = cause === undefined ? 'the connection ended' : errorText(cause)
     const fix = explainTls(cause)

@@ -24,7 +24,6 @@ export const evaluateWhole = (
   args: readonly string[],
 ): Promise<unknown> => client.eval(source, { keys: [...keys], arguments: [...args] })
 
-/** By digest, or by source if Redis does not know it. */
 export async function evaluateOn(
   client: Evaluating,
   { sha, source }: RedisScript,
@@ -47,7 +46,6 @@ export function fieldsOf(flat: readonly string[]): ReadonlyMap<string, string> {
   return fields
 }
 
-/** An entry of a Redis Stream. */
 export interface StreamEntry {
   readonly id: string
   readonly message: Readonly<Record<string, string>>

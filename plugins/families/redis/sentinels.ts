@@ -1,5 +1,5 @@
-// Asks Sentinels for the primary, before each connection and at each heartbeat. The Sentinel client of node-redis is not used:
-// it repeats commands whose reply was lost, queues commands while offline, and gives up.
+// Asks Sentinels for the primary. The Sentinel client of node-redis is not used: it repeats commands whose reply was
+// lost, and gives up.
 import { errorText, type Logger } from '../../../core/index.ts'
 import { within } from './failures.ts'
 import { withoutPassword } from './refusals.ts'
@@ -10,7 +10,6 @@ export interface SentinelsSettings {
   readonly redis: ResolvedRedis
   readonly log: Logger
   readonly interval: number
-  /** Called for a new primary. */
   moved(primary: RedisAddress): void
 }
 
@@ -23,7 +22,6 @@ interface Asked {
 export class Sentinels {
   readonly #settings: SentinelsSettings
   readonly #sentinel: ResolvedSentinel
-  /** The one that responded last is asked first. */
   #first = 0
   #open: { readonly index: number; readonly client: Asked } | undefined
   #primary: RedisAddress | undefined
@@ -46,13 +44,11 @@ export class Sentinels {
     this.#leave()
   }
 
-  /** The named server is no primary: asks another Sentinel first. */
   distrust() {
     this.#first = (this.#first + 1) % this.#settings.redis.addresses.length
     this.#leave()
   }
 
-  /** Rejects with all failures. */
   primary(): Promise<RedisAddress> {
     this.#asking ??= this.#askAll().finally(() => {
       this.#asking = undefined

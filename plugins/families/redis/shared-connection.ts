@@ -26,13 +26,11 @@ export interface RedisConnection {
   readonly trouble: string
   /** Call in `setup`. Startup fails if a running host has none of these secrets; later, commands get 503. */
   claim(claim: KeySpaceClaim): void
-  /** Returns a function that stops the notifications. */
   onChange(listener: (healthy: boolean) => void): () => void
   /** Batches of commands written so far; for tests. */
   readonly roundTrips: number
   /** A lower bound of the Redis clock in milliseconds, for deadlines of scripts; undefined before the first reply. */
   now(): number | undefined
-  /** Updates `now()`. */
   askTime(): Promise<void>
   /** Runs commands within `timeout` milliseconds (default `commandTimeout`). Rejects with `unavailable` if Redis does not respond or refuses. */
   run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout?: number): Promise<Value>
@@ -40,10 +38,7 @@ export interface RedisConnection {
   evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number): Promise<unknown>
 }
 
-/**
- * Runs a script that does nothing after its deadline (its first argument), so that an abandoned request has no late effect.
- * It is sent again after the reply `late`: the clock was unknown or changed.
- */
+/** Does nothing after its deadline (first argument). Sent again after `late`: the clock was unknown. */
 export async function evaluateInTime(
   redis: RedisConnection,
   script: RedisScript,

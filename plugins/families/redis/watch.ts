@@ -10,7 +10,6 @@ export interface WatchSettings {
   readonly health: Health
   isConnected(): boolean
   hear(time: number): void
-  /** The primary became a replica. */
   replaced(): void
 }
 
@@ -48,7 +47,6 @@ export class Watch {
     this.#examine()
   }
 
-  /** Resolves after the running examination. */
   get examined(): Promise<void> {
     return this.#examining ?? Promise.resolve()
   }

@@ -35,13 +35,11 @@ export const requestKey = (id: RequestId) => JSON.stringify(id)
 interface SessionOutageSettings {
   readonly log: PluginHost['log']
   readonly untold: string
-  /** Reports answered requests to the store. */
   tell(digest: string, requests: string[]): Promise<unknown>
 }
 
 export class SessionOutage {
   readonly #settings: SessionOutageSettings
-  /** Answered requests that are not reported yet. */
   readonly #untold = new Map<string, RequestId[]>()
   #unsureUntil = 0
 
@@ -49,7 +47,6 @@ export class SessionOutage {
     this.#settings = settings
   }
 
-  /** Reports answered requests now, or after the outage. */
   leave(digest: string, requests: readonly RequestId[]) {
     if (requests.length === 0) return
     const { log, untold, tell } = this.#settings
@@ -59,7 +56,6 @@ export class SessionOutage {
     })
   }
 
-  /** Call it when the store is back. */
   end() {
     this.#unsureUntil = performance.now() + UNSURE
     const untold = [...this.#untold]

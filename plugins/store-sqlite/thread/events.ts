@@ -6,7 +6,6 @@ import { bound, textOf } from './texts.ts'
 export interface RowWriter {
   readonly epoch: number
   readonly facts: string
-  /** Empty: unchanged. */
   readonly bus: string
   readonly finished: boolean
 }
@@ -89,7 +88,6 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
     sql.note.run(writer.bus === '' ? bus : writer.bus, finished || writer.finished ? 1 : 0, until, id)
   }
 
-  /** Deletes the oldest events above the limits. */
   function trim(id: number, given: { entries: number; bytes: number }) {
     let { entries, bytes } = given
     while (entries > 1 && (entries > maxEvents || bytes > maxBytes)) {

@@ -35,7 +35,6 @@ export function grantOperations(db: DatabaseSync, { pending: most }: StoreBounds
     return found && textOf(found['value'])
   }
 
-  /** Evicts the oldest entries, but not `name`. */
   function makeRoom(name: string) {
     for (;;) {
       const { entries, bytes } = sql.tally.get() as { readonly entries: number; readonly bytes: number }

@@ -19,7 +19,6 @@ export interface Ask {
   readonly deadline: number
 }
 
-/** The operations of one event loop turn. */
 export interface Batch {
   readonly batch: number
   readonly asks: readonly Ask[]
@@ -45,13 +44,11 @@ export type Word =
 /** `bug`: unexpected. */
 export interface Fault {
   readonly word: Word | 'bug'
-  /** The original message. */
   readonly text: string
 }
 
 export type Answer = { readonly value: unknown } | { readonly fault: Fault }
 
-/** A finished transaction. */
 export interface Committed {
   readonly operations: number
   readonly seconds: number

@@ -73,7 +73,6 @@ export function taskParts(db: DatabaseSync, { maxSize }: Pick<StoreBounds, 'maxS
     if (held + bytes > Math.min(most.each, room?.bytesPerHolder ?? most.each)) return 'holder'
     return Number(sql.tally.get()?.['bytes'] ?? 0) + bytes > most.all ? 'full' : undefined
   }
-  /** By how many bytes it grows when it ends. */
   function growthByEnding({ size, name, holder, owner, queue, note }: FoundTask, outcome = ''): number {
     const texts = [name, holder, owner, queue, note ?? ''].map(textOf)
     return TASK_COST + bytesOf(...texts, outcome) - size

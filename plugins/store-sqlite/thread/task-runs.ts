@@ -71,7 +71,6 @@ export function runOperations(db: DatabaseSync, { find, read, refusalOf, growthB
     return found?.fence === fence && found.state === 'running' ? found : undefined
   }
 
-  /** Returns false if the lease is lost. */
   function write(
     lease: TaskLease,
     act: (found: FoundTask, now: number) => TaskRefusal | undefined,
