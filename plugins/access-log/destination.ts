@@ -37,14 +37,12 @@ function endsTorn(file: string, opened: Stats): boolean {
   }
 }
 
-/** `file`: absolute path. */
 export function toFile(file: string): Destination {
   let fd = openAppending(file)
   let opened = fstatSync(fd)
   let isTorn = endsTorn(file, opened)
   let lookedAt = performance.now()
 
-  /** The file may have been renamed or removed. */
   function follow() {
     if (performance.now() - lookedAt < LOOK) return
     lookedAt = performance.now()

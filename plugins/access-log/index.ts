@@ -21,7 +21,6 @@ const FAILING = {
   help: '1 while the access log cannot be written, else 0.',
 }
 
-/** Adds a request id to the log and the response headers. */
 function giveIds(host: PluginHost) {
   host.use((ctx, next) => {
     const { headers } = ctx.req

@@ -12,7 +12,6 @@ const SECOND = 1_000
 let second = Number.NaN
 let beginning = ''
 
-/** Same as `toISOString`. */
 function timeText(at: number): string {
   const whole = Math.floor(at / SECOND)
   if (whole !== second) {

@@ -86,7 +86,6 @@ export class Lines {
     this.#writing = undefined
   }
 
-  /** Resolves with the error; never rejects. */
   async #writeSome(): Promise<unknown> {
     this.#batch ??= this.#take()
     const batch = this.#batch
@@ -117,7 +116,6 @@ export class Lines {
     this.#isStuck = true
   }
 
-  /** Reports a problem once until it ends. */
   #tell(problem: string) {
     const { file, log } = this.#settings
     if (this.#failure === undefined || this.#isStuck) {
@@ -148,7 +146,6 @@ export class Lines {
     lost(1)
   }
 
-  /** Resolves when everything is written, or on timeout. */
   async close(): Promise<void> {
     this.#closing = true
     clearTimeout(this.#timer)

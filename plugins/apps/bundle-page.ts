@@ -18,7 +18,6 @@ interface Bundled {
 /** Required by esbuild; nothing is written. */
 const NOWHERE = '/out'
 
-/** Embedded as data URIs. */
 const IMAGES = {
   '.svg': 'dataurl',
   '.png': 'dataurl',
@@ -55,7 +54,6 @@ export async function bundlePage(app: AppDefinition, settings: BundleSettings): 
   }
 }
 
-/** Bytes in the page by input, the largest first. */
 function partsOf({ outputs }: Metafile): Array<readonly [file: string, bytes: number]> {
   const bytes = new Map<string, number>()
   for (const { inputs } of Object.values(outputs)) {

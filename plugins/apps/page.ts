@@ -40,7 +40,6 @@ const inOrder = (_key: string, value: unknown) =>
 
 export const canonical = (app: AppDefinition): string => JSON.stringify(app, inOrder)
 
-/** Errors of a bundle. */
 const MAX_SHOWN = 5
 
 const isFailure = (error: unknown): error is BuildFailure =>
@@ -69,13 +68,11 @@ export interface Page {
 }
 
 export interface PageSettings {
-  /** Paths are relative to it. */
   readonly directory: string
   readonly minify: boolean
   readonly maxBytes: number
 }
 
-/** Pages by app, folder and `minify`, with the digest of their files. */
 const kept = new LRUCache<string, { readonly page: Page; readonly digest: string }>({ max: 256 })
 
 async function digestOf(files: readonly string[]): Promise<string> {

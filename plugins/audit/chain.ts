@@ -15,15 +15,12 @@ export interface Head {
   readonly hash: string
 }
 
-/** Precedes the first line of a chain. */
 export const NO_HASH = '0'.repeat(64)
-/** Of the first line of a file. */
 export const FORMAT = 1
 /** Maximum bytes of a line. Longer ones are not read into memory. */
 export const MOST_LINE = 256 * 1024
 
 const HASH = /^[\da-f]{64}$/
-/** Follows the signed part: `,"hash":"…"}`. */
 const HASH_FIELD = /^,"hash":"([\da-f]{64})"\}$/
 const HASH_LENGTH = 75
 

@@ -25,7 +25,6 @@ interface EntrySettings {
   isKnown(route: string | undefined, kind: string, name: string): boolean
 }
 
-/** Errors of allowed calls. */
 const FAILURES: ReadonlySet<string> = new Set(['internal', 'callTimeout', 'nodeLost', 'stateTooLarge', 'unavailable'])
 
 const MOST_REASON = 256
@@ -44,7 +43,6 @@ function nameOf({ item, call, route }: CallRecord, settings: EntrySettings): str
   return typeof asked === 'string' && settings.isKnown(route, item.kind, asked) ? asked : OTHER
 }
 
-/** Whether a client ended its session. */
 export const isSessionEnd = ({ outcome, http, session }: Pick<CallRecord, 'outcome' | 'http' | 'session'>): boolean =>
   http?.verb === 'DELETE' && (outcome === 'ok' || outcome === 'cancelled') && session !== undefined
 

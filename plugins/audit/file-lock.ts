@@ -19,7 +19,6 @@ export interface FileLock {
 /** The start time on Linux distinguishes processes with the same id. */
 function beganAt(pid: number): string | undefined {
   try {
-    // The name in parentheses can contain spaces and parentheses.
     return readFileSync(`/proc/${pid}/stat`, 'latin1')
       .replace(/^.*\) /s, '')
       .split(' ')[19]

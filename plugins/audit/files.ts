@@ -86,7 +86,6 @@ export function seatOf(path: string, number: number): string {
   return join(folder, `${stem}${number}${extension}`)
 }
 
-/** Removes control characters and marks truncation. */
 export const plainText = (text: string, most: number): string =>
   printableText(text, most) + (text.length > most ? '…' : '')
 
@@ -100,7 +99,6 @@ export interface Tail {
   readonly torn: Buffer
 }
 
-/** Shows the number of zero bytes that a power cut leaves. */
 export const shownTorn = (torn: Buffer): string =>
   plainText(
     torn.toString('utf8').replace(/\0+/g, zeros => `[${zeros.length} zero bytes]`),

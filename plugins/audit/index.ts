@@ -71,7 +71,6 @@ const NO_KEY =
 /** Refused because the audit cannot be written: counted, but not written. */
 const turnedAway = new WeakSet<object>()
 
-/** Refuses calls while the audit cannot be written. */
 function refuseUnwritten(host: PluginHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {
   host.around((call, next) => {
     const failure = trail()?.failure

@@ -71,7 +71,6 @@ class PartlyWritten extends Error {
   }
 }
 
-/** Readable by owner and group. */
 const MODE = 0o640
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
@@ -146,7 +145,6 @@ export class TrailFile {
     await handle?.close()
   }
 
-  /** Other programs can move, remove or truncate the file. */
   async #prepare(): Promise<void> {
     const { path, rotateAt, rotateAfter } = this.#settings
     const named = await stat(path).catch((error: unknown) => {
@@ -248,7 +246,6 @@ export class TrailFile {
     const torn = 'empty' in tail ? tail.empty : tail.torn
     const size = 'last' in tail ? tail.size : 0
     if (torn.length > 0) {
-      // Logged first, in case the process is killed after the cut.
       this.#heal(path, torn)
       await handle.truncate(size).catch(async (error: unknown) => {
         await handle.close()

@@ -132,7 +132,6 @@ export class Trail {
   }
 
   async #write(): Promise<void> {
-    // One batch per turn of the event loop.
     await new Promise(setImmediate)
     while (this.#queue.length > 0) {
       const batch = this.#queue.slice(0, TOGETHER)
@@ -198,7 +197,6 @@ export class Trail {
   }
 
   #succeed(): void {
-    // After an overload the whole queue is written first.
     if (!this.#failure && (this.#lost === 0 || this.#queue.length > 0)) return
     const since = this.#failure?.since
     const told = { file: this.#path, since, lost: this.#lost, refused: this.#refused }

@@ -7,7 +7,6 @@ export interface Expectations {
   readonly signers: readonly Signer[]
   /** Accepts unsigned files although there are keys. */
   readonly allowPlain: boolean
-  /** Expected hashes, from the log of the host. */
   readonly heads: readonly string[]
 }
 

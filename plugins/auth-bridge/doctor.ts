@@ -144,7 +144,6 @@ async function checkAuthorization(connection: Connection, redirectUri: string): 
   }
 }
 
-/** RFC 7517, section 4. */
 function isSigningKey(key: unknown): boolean {
   if (!isObject(key) || !['RSA', 'EC', 'OKP'].includes(String(key['kty']))) return false
   const { use, key_ops: operations } = key

@@ -53,7 +53,6 @@ function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
   sendPage(ctx, pages.message({ title: 'Not now', text, isError: true }), 503)
 }
 
-/** Adds the default scope, and `openid` if `max_age` requires it. */
 function completeScope(ctx: HostContext, { resources }: Bridge): void {
   if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization) return
   const { scope: asked, max_age: maxAge } = ctx.query

@@ -27,7 +27,6 @@ const domains = { ...texts, items: domain } as const
 const url = <const D extends string>(description: D) =>
   ({ type: 'string', pattern: ENDPOINT_URL_PATTERN, description }) as const
 const issuerUrl = <const D extends string>(description: D) => ({ type: 'string', ...ISSUER_URL, description }) as const
-/** Minimum duration of a second. */
 const LONG_ENOUGH = {
   pattern: '^(?=.*[1-9])(?!0*\\d{1,3}(?:\\.\\d+)?ms$)(?!0+\\.\\d+s$)\\d',
   patternErrorMessage: "a duration such as '30s', or milliseconds; at least 1s",
@@ -295,7 +294,6 @@ export type FilledProvider = FilledAuthBridge['provider']
 /** Conditions on a user. */
 export type PersonRule = NonNullable<AuthBridgeOptions['scopes']>[string]
 
-/** Whether users sign in without a password on a page of this host. */
 export const isDevelopment = ({ provider: { type } }: FilledAuthBridge): boolean => type === 'development'
 
 type SharedOption = 'label' | 'scopes' | 'parameters' | 'authMethod' | 'claims' | 'trustEmail' | 'exchange'

@@ -91,7 +91,6 @@ export function createRecords(store: GrantStore, sealer: Sealer) {
     add: (place: Place, value: unknown, ttl: number): Promise<boolean> =>
       store.add(place, sealer.seal(place, value), ttl),
     take: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await store.take(place)),
-    /** Undefined if there is no record, or `change` returns undefined. */
     async update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined) {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const sealed = await store.get(place)

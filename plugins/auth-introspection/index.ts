@@ -26,7 +26,6 @@ interface IntrospectionClient {
 /** RFC 6749 section 2.3.1. */
 const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
 
-/** Undefined for an inactive token. Rejects for an invalid response. */
 async function introspect(token: string, client: IntrospectionClient): Promise<Claims | undefined> {
   const { endpoint, clientId, clientSecret, clientAuth, signal } = client
   const form = new URLSearchParams({ token, token_type_hint: 'access_token' })

@@ -56,7 +56,6 @@ const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and
 
 type Path = PluginHost['at']
 
-/** Throws for an empty audience. */
 function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
   if (given === undefined) return undefined
   const listed = [given].flat()
@@ -110,7 +109,6 @@ function warnOfChecksOff(validate: Checks, host: PluginHost): void {
   }
 }
 
-/** Empty if only this host issues tokens. */
 function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   const { issuers: several, authority, issuer, jwksUri, keys, secret, ownIssuer } = options
   const single = { authority, issuer, jwksUri, keys, secret }
@@ -122,7 +120,6 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
 }
 
-/** Throws a StartError without a usable key. */
 export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
   const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
   const { at } = host
@@ -168,7 +165,6 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   }
 }
 
-/** Whether a URL is of this host. */
 function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: PluginHost): boolean {
   if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
   const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))

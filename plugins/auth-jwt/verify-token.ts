@@ -76,7 +76,6 @@ type Outcome = Exclude<TokenVerdict, { user: User }> | Remembered
 
 export interface VerifierSettings {
   readonly profile: Profile
-  /** Routes whose tokens this host issues. */
   readonly own?: ReadonlyMap<Route, OwnIssuer>
   resourceAt(place: TokenPlace): string
   readonly now?: () => number

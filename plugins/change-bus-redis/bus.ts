@@ -65,9 +65,7 @@ function isAfter(one: string, other: string): boolean {
 
 export interface RedisChangeBus extends ChangeBus {
   readonly history: ChangeHistory
-  /** Id of the last change that this node has read. */
   readonly lastId: string
-  /** Finds the position at startup and after an outage. */
   locate(): Promise<void>
   tell(id: string, number: number, text: string): void
   close(): Promise<void>
@@ -136,7 +134,6 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
   }
 }
 
-/** Changes in the stream. */
 const KEPT = '10000'
 /** Maximum queued changes; more become one `missed`. */
 const MAX_WAITING = 10_000

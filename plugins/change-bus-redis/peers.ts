@@ -36,7 +36,6 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
   let listener: ((message: PeerMessage) => void) | undefined
   let beating: NodeJS.Timeout | undefined
   let left = false
-  /** The last own heartbeat, and the end of the uncertainty about others. */
   let beatAt = performance.now()
   let unsureUntil = 0
 

@@ -198,7 +198,6 @@ const EXPOSED_HEADERS = [
   'MCP-Protocol-Version',
 ]
 
-/** Headers that a tool's input schema names (`x-mcp-header`). */
 const PARAMETER_HEADER = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i
 
 function askedParameters(ctx: HostContext): string[] {
@@ -212,7 +211,6 @@ interface CorsFacts {
   readonly credentials: boolean
   /** Seconds. */
   readonly maxAge: number
-  /** Request headers in addition to those of MCP. */
   readonly headers: readonly string[]
 }
 

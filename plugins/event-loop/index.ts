@@ -43,7 +43,6 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
     /** Calls that ended since the last check, and in the interval before: the histogram can record a delay one interval late. */
     let ended = new Set<string>()
     let endedBefore = new Set<string>()
-    /** CPU time of this process at the last check and at the one before. */
     let cpu = process.cpuUsage()
     let cpuBefore = cpu
     let timer: ReturnType<typeof host.clock.setInterval> | undefined

@@ -1,16 +1,14 @@
-// Lua scripts of the grant store; each is atomic. A text is a string; a set is a JSON string `[member, expiry, ...]` in
-// insertion order. Pending entries have an index with one hash tag:
-// order    sorted set: keys by write time        ends   sorted set: keys by expiry
-// sizes    hash: bytes of each key; '' is the sum
+// Lua scripts of the grant store; each is atomic. Replies: `{word, ...}` with `done`, `no`, `late` or `full`.
+// A text is a string; a set is a JSON string `[member, expiry, ...]` in insertion order.
+// Pending entries have an index with one hash tag:
+//   order    sorted set: keys by write time        ends   sorted set: keys by expiry
+//   sizes    hash: bytes of each key; '' is the sum
 import { redisScript } from '../families/redis/index.ts'
 
 /** Order of the index keys in KEYS. */
 export const INDEX = ['order', 'ends', 'sizes'] as const
 
-/**
- * KEYS: entry, then the index if pending. ARGV: deadline by the Redis clock, maximum entries and bytes, then script
- * arguments. Replies `{word, ...}`: `late` or `full` without a change, otherwise `done` or `no`.
- */
+/** KEYS: entry, then the index if pending. ARGV: deadline by the Redis clock, maximum entries, maximum bytes. */
 const COMMON = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

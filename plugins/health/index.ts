@@ -90,7 +90,6 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
   setup(host, { path, live, ready, ...settings }) {
     const maySeeDetails = createDetailRule(host.http, settings)
 
-    /** At its `standard` path it is a fallback. */
     function serve(at: string | false, answer: (ctx: HostContext) => void | Promise<void>, standard?: string) {
       if (at === false) return
       const answerUncached = (ctx: HostContext) => {

@@ -48,7 +48,6 @@ export interface Ask {
 }
 
 export type ToHost =
-  /** The handler runs. */
   | { readonly kind: 'begun'; readonly pid: number }
   | { readonly kind: 'tell'; readonly what: NotifyMethod; readonly args: readonly unknown[] }
   | { readonly kind: 'ask'; readonly asks: readonly Ask[] }
@@ -65,7 +64,6 @@ export type ToProcess =
 export type FromThread =
   | ToHost
   | { readonly kind: 'ready' }
-  /** The module cannot be imported. */
   | { readonly kind: 'unloadable'; readonly error: PackedError }
   | { readonly kind: 'end'; readonly outcome: Outcome; readonly spent: boolean }
 

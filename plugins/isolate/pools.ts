@@ -99,7 +99,6 @@ export function createPools(
   { log, clock }: Pick<PluginHost, 'log' | 'clock'>,
   ended: (by: number, labels: { tool: string; over: string }) => void,
 ): Pools {
-  /** By the exports of the module, which differ for each version, then by the limits. */
   const byModule = new WeakMap<object, Map<string, Tinypool>>()
   const open = new Set<Tinypool>()
 
@@ -177,7 +176,7 @@ export function createPools(
     }
     function stop() {
       if (!send) return kill.abort()
-      // The process is starting. `begun` calls this function again, so the process starts completely and stays usable.
+      // The process is starting. `begun` calls this function again, so that the process stays usable.
       if (!worker) return
       send({ kind: 'abort', reason: packError(ctx.signal.reason) })
       stopTimer = clock.setTimeout(() => end('stopped'), STOP_TIME).unref()

@@ -9,7 +9,6 @@ const HELD_FOR = 250
 export interface ServedCall {
   tell(what: NotifyMethod, args: readonly unknown[]): void
   ask(asks: readonly Ask[]): void
-  /** The error of a handler. If the handler rethrows the error of a request, the original object is returned. */
   errorOf(packed: PackedError): unknown
 }
 

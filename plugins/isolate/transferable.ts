@@ -16,7 +16,6 @@ function isPlain(value: object): boolean {
   )
 }
 
-/** The entries inside of a value; the path of each is for the error message. */
 const entriesOf = (value: object): Iterable<readonly [key: string, inner: unknown]> =>
   value instanceof Map || value instanceof Set
     ? [...value].flat().map(inner => ['', inner] as const)

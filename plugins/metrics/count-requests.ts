@@ -14,14 +14,12 @@ const ITEM_LABELS = {
 /** Protocol versions in which one HTTP request can have several calls. */
 const BATCHING: ReadonlySet<string | undefined> = new Set(REVISIONS.filter(revision => rulesOf(revision).batches))
 
-/** Requests of a handler to its client. */
 const KINDS: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'sampling',
   'elicitation/create': 'elicitation',
   'roots/list': 'roots',
 }
 
-/** Outcomes of calls whose handler ran to its end. */
 const COMPLETED: ReadonlySet<string> = new Set(['ok', 'tool_error', 'input_required'])
 
 const createSeries = () => ({
@@ -118,7 +116,6 @@ function countRefusal({ refusals }: AllSeries, { route, method, http, error, ref
   })(1)
 }
 
-/** `mostClients`: names and versions of clients that have series of their own. */
 export function createRequestCounts(mostClients: number): { readonly observe: Observer; read(): Metric[] } {
   const series = createSeries()
   const durationOf = createDurations(series)

@@ -110,7 +110,6 @@ export async function watchProcess(): Promise<void> {
   await watched
 }
 
-/** Empty unless watched. */
 export async function readProcess(): Promise<readonly Metric[]> {
   const register = await watched
   return register ? ((await register.getMetricsAsJSON()) as unknown as Metric[]) : []

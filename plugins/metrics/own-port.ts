@@ -28,7 +28,6 @@ export interface OwnPort {
 
 const nameIn = (host: string) => host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
 
-/** Undefined: allowed. */
 function refusalOf({ method = '', url = '', headers }: IncomingMessage, { mayRead }: OwnPort) {
   // Prevents DNS rebinding.
   if (!mayRead && !isLoopback(nameIn(headers.host ?? ''))) {
@@ -106,7 +105,6 @@ interface Places {
 
 /** A new connection closes the oldest unauthenticated one, so that callers without a token cannot block a scraper. */
 function limitPlaces(server: Server, all: number, perAddress: number): Places {
-  /** Oldest first. */
   const newcomers = new Map<Socket, string>()
   const readers = new Set<Socket>()
 

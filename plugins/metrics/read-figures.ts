@@ -56,7 +56,6 @@ const keyOf = (labels: Labels) => Object.values(labels).join('\n')
 function createTold(kind: Family['kind'], figure: Figure, limits?: readonly number[]): Family {
   const series = new Series(figure, limits)
   const others: Labels = Object.fromEntries((figure.labels ?? []).map(label => [label, OTHER]))
-  // A series without labels exists from the start.
   if (!figure.labels?.length) series.of({})
   return {
     kind,

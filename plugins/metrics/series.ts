@@ -15,7 +15,6 @@ export type Aggregator = 'sum' | 'min' | 'max' | 'average' | 'first' | 'omit'
 export interface Sample {
   readonly labels: Labels
   readonly value: number
-  /** Set for the samples of a histogram. */
   readonly metricName?: string
 }
 

@@ -35,7 +35,6 @@ const standing = ({ name, rate }: Limit, tally: Tally, now: number): string =>
 
 export interface Refusing {
   readonly by: string
-  /** The clock of the tallies. */
   now(): number
   refused(limit: string): void
 }
@@ -102,7 +101,6 @@ function judge(ctx: HostContext, limit: Limit, tally: Tally | undefined, refusin
   ctx.res.appendHeader('RateLimit', standing(limit, tally, refusing.now()))
 }
 
-/** Returns a promise only if counting is asynchronous. */
 function charge(ctx: HostContext, limit: Limit, key: string, refusing: Refusing): Promise<void> | undefined {
   const tally = limit.count(key)
   if (tally instanceof Promise) return tally.then(counted => judge(ctx, limit, counted, refusing))
@@ -143,7 +141,6 @@ const toolOf = ({ method, params, view }: Call): ToolItem | undefined => {
   return tool && view.denialOf(tool) ? undefined : tool
 }
 
-/** Enters every cap or none. */
 function enterAll(caps: ReadonlyArray<readonly [Cap, string]>, refusing: Refusing) {
   for (const [index, [cap, key]] of caps.entries()) {
     if (cap.running.enter(key)) continue

@@ -32,7 +32,6 @@ function createRunning(most: number): Running {
 export interface Limit {
   /** `address`, `user`, `client` or `tool`. */
   readonly name: string
-  /** Place in the options, for logs, such as `tools.search*`. */
   readonly place: string
   readonly rate: Rate
   /** The `RateLimit-Policy` member. */
@@ -51,7 +50,6 @@ export interface ToolRule {
   readonly glob: string
   readonly limit: Limit | undefined
   readonly cap: Cap | undefined
-  /** Whether all callers are counted together. */
   readonly forAll: boolean
 }
 

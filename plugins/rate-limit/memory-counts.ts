@@ -91,7 +91,6 @@ export function createMemoryCount({
     const at = now()
     let entry = kept.get(key)
     if (entry && entry.until <= at) {
-      // Moves the restarted window to the end.
       kept.delete(key)
       entry = undefined
     }

@@ -49,7 +49,6 @@ type Said = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpop
 
 const namesOf = (routes: readonly Route[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-/** Reports options that contradict the plugin that verifies tokens. */
 function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingOn: (route: Route) => TokenBinding) {
   const tell = (why: string, key: keyof Said) => report(new StartError(why, { at: [...at, key] }))
   const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said

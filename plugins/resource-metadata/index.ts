@@ -27,7 +27,6 @@ const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET']
 
 const isLoopbackUrl = (url: string) => isLoopback(new URL(url).hostname)
 
-/** Members that the host does not implement. */
 function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   const { tlsClientCertificateBoundAccessTokens, bearerMethodsSupported } = options
   return [

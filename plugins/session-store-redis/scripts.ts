@@ -1,13 +1,11 @@
-// What happens to the record of one session at Redis, each step whole or not at all. For store.ts.
-// The record is a hash:
-//   opening, home, v            what it was opened with, the node that runs it, the version of its state
-//   revision, client, level     its state; w:<uri> for each resource that it watches, wn how many, and wb the bytes
-//                               that they cost
-//   n:<node>                    a node that has a copy; b:<node> until when it is in use there
-//   stream, streamNode, streamEpoch   who sends what belongs to no call
-// Beside it a hash of the requests that run (id -> node), and for an hour after its end a mark that it was ended.
-// The index of all sessions has one hash tag; its KEYS[1] is their prefix:
-//   of:<holder>     sessions by last use          idle:<holder>  those that are idle
+// Lua scripts of the session store; each is atomic. A record is a hash:
+//   opening, home, v            opening data, node that runs it, state version
+//   revision, client, level     state; w:<uri> for each watched resource, wn their number, wb their bytes
+//   n:<node>                    a node with a copy; b:<node> until when it is in use there
+//   stream, streamNode, streamEpoch   the writer of messages outside of calls
+// Another hash has the running requests (id -> node); a mark remembers the end for an hour.
+// The index of all sessions has one hash tag; its KEYS[1] is the prefix:
+//   of:<holder>     sessions by last use          idle:<holder>  idle sessions
 //   idle            all idle sessions, `<digest>:<holder>`       holders        number of idle sessions by holder
 import { redisScript } from '../families/redis/index.ts'
 
@@ -175,10 +173,7 @@ forgetIdle(ARGV[1], ARGV[2])
 return 1
 `)
 
-/**
- * ARGV: idle timeout, maximum, then per session: digest, holder, '1' if in use, milliseconds since use. Returns evicted
- * sessions.
- */
+/** ARGV: idle timeout, maximum, then digest, holder, '1' if in use and idle time of each. Returns evicted sessions. */
 export const MARK = redisScript(`${COMMON}
 local lifetime, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 for index = 3, #ARGV, 4 do

@@ -65,7 +65,6 @@ class RedisSessionStore implements SessionStore {
   readonly #redis: RedisConnection
   readonly #log: PluginHost['log']
   readonly #outage: SessionOutage
-  /** Sessions that are marked as used here. */
   readonly #inUse = new Set<string>()
 
   constructor(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>) {

@@ -27,7 +27,6 @@ type FileId = { readonly dev: bigint; readonly ino: bigint }
 /** Some file systems have no inodes. */
 const idOf = ({ dev, ino }: FileId, path: string) => (ino === 0n ? path : `${dev}:${ino}`)
 
-/** Whether the path leads to the open file, in each of several comparisons. */
 async function isStillAt(path: string, opened: FileId): Promise<boolean> {
   for (let round = 0; round < ROUNDS; round++) {
     // Some file systems return names in another Unicode composition.

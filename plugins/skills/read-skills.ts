@@ -183,7 +183,6 @@ export function doubtsAbout(skills: readonly Skill[], written: string): SkillFau
   return doubts
 }
 
-/** Reports all faults, sorted by location; undefined if there are any. */
 export async function readSkills(
   folder: string,
   written: string,

@@ -23,7 +23,6 @@ export interface ShownFolder {
 }
 
 export interface ShownSkills {
-  /** Sorted by URI. */
   readonly skills: readonly SkillEntry[]
   readonly byUri: ReadonlyMap<string, SkillEntry>
   readonly folders: ReadonlyMap<string, ShownFolder>

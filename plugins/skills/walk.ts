@@ -1,5 +1,4 @@
-// Walks a skills folder without hidden names. Symbolic links are refused except in Kubernetes volumes, so that policy
-// rules apply to one name per file.
+// Walks a skills folder. Symbolic links are refused except in Kubernetes volumes: one name per file for policies.
 import type { Dirent, Stats } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
@@ -50,7 +49,6 @@ const VOLUME = /^\.\.(?:data|\d{4}(?:_\d\d){5}\.\d+)$/
 
 const UNUSABLE = /\p{Cc}|\uFFFD/u
 
-/** Whether a link only leads through a Kubernetes volume. */
 function isOfVolume(root: string, path: string, names: readonly string[]): boolean {
   const real = relative(root, path).split(sep)
   return real.filter(name => !VOLUME.test(name)).join('/') === names.join('/') && real.length > names.length

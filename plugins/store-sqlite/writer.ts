@@ -69,7 +69,6 @@ export class Writer {
     this.#returned.add(listener)
   }
 
-  /** Reports tasks that any process changed, until the returned function is called. */
   watchTasks(listener: TasksListener): () => void {
     this.#watching.add(listener)
     if (this.#hasOpened) this.#worker?.postMessage('watch' satisfies Order)

@@ -40,7 +40,6 @@ export class TaskNewsReading {
     this.#log = log
   }
 
-  /** Reading starts with the first listener. Returns a function that ends the notifications. */
   watch(tell: Listener): () => void {
     // A new function, so that one listener can watch twice.
     const listener: Listener = news => tell(news)

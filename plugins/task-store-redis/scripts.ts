@@ -1,14 +1,14 @@
-// Lua scripts of the task store; each is atomic. They reply `{word, ...}`: `done`, `no`, or `late` after the deadline in ARGV[1].
+// Lua scripts of the task store; each is atomic. Replies: `{word, ...}` with `done`, `no`, `late` after ARGV[1], or
+// `holder`, `full` or `task` without room.
 // All keys have one hash tag; KEYS[1] is their prefix, and `d`, `h` and `q` are digests:
 //   task:<d>         hash: the record                         facts     hash: of each task `<q> <h> <bytes> <state>`
-//   ends             sorted set: tasks by their end           leases    sorted set: those that run, by the end of the lease
-//   holder:<h>       sorted set: tasks by their serial        open      hash: how many of each holder are not over
-//   queued:<q>       sorted set: those that wait, the same    lane:<q>:<h>  the same, of one holder
-//   turns:<q>        sorted set: holders who wait, by turn    busy      hash: how many run of each `<q>` and `<q> <h>`
-//   held             hash: bytes of each holder
-//   names            hash: queues where something waits or runs
-//   sums             hash: bytes, the last serial, turn and number of a change
-//   news             stream: changes                          claim:<token>  string: the task that this claim gave
+//   ends             sorted set: tasks by expiry              leases    sorted set: running tasks by lease expiry
+//   holder:<h>       sorted set: tasks by serial              open      hash: number of open tasks by holder
+//   queued:<q>       sorted set: queued tasks by serial       lane:<q>:<h>  the same for one holder
+//   turns:<q>        sorted set: waiting holders by turn      busy      hash: running tasks of each `<q>` and `<q> <h>`
+//   held             hash: bytes of each holder               names     hash: queues with open tasks
+//   sums             hash: bytes, last serial, last turn, number of the last change
+//   news             stream: changes                          claim:<token>  string: the task of this claim
 import { redisScript } from '../families/redis/index.ts'
 
 /** Task states in the index: queued, running, ended. ARGV[1]: deadline by the Redis clock. */
@@ -182,10 +182,7 @@ local function record(word, d)
 end
 `
 
-/**
- * ARGV: d, h, q, ttl, maxima (open and kept per holder, kept in total, bytes in total and per holder), size, id,
- * holder, owner, queue, body. Also replies `holder` or `full`; `done` if it exists.
- */
+/** ARGV: d, h, q, ttl, limits (open, kept, all kept, all bytes, bytes), size, id, holder, owner, queue, body. */
 export const CREATE = redisScript(`${LINES}
 local d, h, q, ttl, size = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[11])
 if find(d) then return {'done'} end
@@ -267,10 +264,7 @@ if before then
 end
 `
 
-/**
- * ARGV: lease, token, then for each queue: q, maximum running in total and per holder. Returns the record, also for a
- * repeated token.
- */
+/** ARGV: lease, token, then q, limit and holder limit of each queue. A repeated token returns the same record. */
 export const CLAIM = redisScript(`${CLAIMS}
 local function first(q, h)
   for _ = 1, 100 do
@@ -390,8 +384,7 @@ return {'done'}
 `)
 
 /**
- * ARGV: d, maximum bytes in total, per holder and of all responses, then pairs of key and response. Returns the number
- * of accepted responses; `holder`, `full` or `task` without room.
+ * ARGV: d, limits (all bytes, bytes, answers), then pairs of key and answer. Returns the number of accepted answers.
  */
 export const ANSWER = redisScript(`${LINES}
 local d = ARGV[2]
@@ -478,10 +471,7 @@ local function finish(d, till, state, outcome, isCancelled, size)
 end
 `
 
-/**
- * ARGV: d, fence, state, ttl, cost, maximum bytes in total and per holder, outcome (optional; a small one is not
- * limited). Also replies `holder` or `full`.
- */
+/** ARGV: d, fence, state, ttl, cost, limits (all bytes, bytes), outcome (optional; a small one is not limited). */
 export const END = redisScript(`${OVER}
 local d = ARGV[2]
 local found = find(d)

@@ -96,7 +96,6 @@ type Reply = readonly string[]
 const refusalOf = (word: string | undefined): TaskRefusal | undefined =>
   word === 'holder' || word === 'full' ? word : undefined
 
-/** Rejects if there is no room. */
 function wrote(word: string | undefined): boolean {
   const headers = { 'Retry-After': '10' }
   if (!refusalOf(word)) return word === 'done'

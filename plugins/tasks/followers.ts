@@ -37,7 +37,6 @@ export class Followers {
   readonly #followed = new Map<string, Followed>()
   /** Access is decided for each notification. */
   readonly #calls = new WeakMap<Notify, Call>()
-  /** Tasks to check, by holder. */
   readonly #waiting = new Map<string, Set<string>>()
 
   constructor(store: TaskStore, tasks: Tasks, { log, clock }: { readonly log: Logger; readonly clock: Clock }) {
@@ -158,7 +157,6 @@ export class Followers {
   }
 }
 
-/** The notification for a lost task; undefined if its end was announced. */
 function lost(last: TaskSummary | undefined, now: number): TaskRecord | undefined {
   if (!last || hasEnded(last.state)) return undefined
   return { ...last, body: '', questions: [], ...taskLost(), updatedAt: now, version: last.version + 1 }

@@ -228,7 +228,6 @@ class MemoryTaskStore implements TaskStore {
   claim: TaskStore['claim'] = async (offers, lease) => {
     for (const offer of offers) {
       for (let task = this.#queues.take(offer); task; task = this.#queues.take(offer)) {
-        // Expired tasks are dropped.
         if (this.#find(task.id)) return this.#begin(task, lease, 1)
       }
     }
@@ -326,7 +325,6 @@ class MemoryTaskStore implements TaskStore {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Why a holder has no room for more bytes; undefined if it has. */
   #refusalOf(holder: string, bytes: number, room?: TaskRoom): TaskRefusal | undefined {
     if (bytes <= 0) return undefined
     if ((this.#holders.get(holder)?.bytes ?? 0) + bytes > shareOf(this.#maxBytes, room)) return 'holder'

@@ -16,7 +16,6 @@ class Place<Run extends Placed> implements InLine {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
-  /** Whether the handler gave its slot back. */
   returns = false
   ready: Promise<void> | undefined
   begin: () => void = () => undefined
@@ -66,7 +65,6 @@ export class Places<Run extends Placed> {
     return ready
   }
 
-  /** The run waits for its client, and has no slot until `resume`. */
   pause(run: Run) {
     const place = this.#places.get(run)
     if (place && this.#free(place)) place.returns = true

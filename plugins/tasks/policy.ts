@@ -14,7 +14,6 @@ import { packQueue, unpackQueue } from './records.ts'
 
 const MOST_KNOWN = 10_000
 
-/** Placeholder for a removed tool of which only the name is known. */
 function standIn(name: string): CatalogItem {
   const definition = defineTool({ name, task: 'optional', handler: () => 'gone' })
   const json = { type: 'object' } as const
@@ -67,7 +66,6 @@ export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'ite
   return {
     allows,
     remember,
-    /** The same with the current offer, for a long-running call. */
     allowsNow(call: Call, task: Pick<TaskSummary, 'queue'>): boolean {
       try {
         return allows(call, task, call.offer.viewFor(call.user))

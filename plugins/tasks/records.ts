@@ -37,7 +37,6 @@ export interface Work {
   readonly headers?: IncomingHttpHeaders
   /** The choice of `configureSession`. Absent for a tool that it added individually: the run then calls `configureSession` again. */
   readonly choice?: ToolsetChoice
-  /** Whether the task can run again after its node died. */
   readonly again: boolean
 }
 
@@ -49,7 +48,6 @@ export const ownerOf = ({ user, offer }: Call): string =>
 /** For an anonymous task the id is the credential. */
 export const newId = (): string => randomBytes(24).toString('base64url')
 
-/** Filters invalid ids without a store request. */
 export const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
 /** The account of a caller's tasks: the user on this route for all parameters; for anonymous callers their network. */
@@ -186,7 +184,6 @@ export const lineOf = (task: TaskSummary, pollInterval: number): Fields => ({
   tool: unpackQueue(task.queue).tool,
 })
 
-/** Stores an error as clients of a call would see it. */
 export function failedWith(thrown: unknown): TaskEnd {
   const error = HostError.is(thrown) ? thrown : new HostError('internal')
   const { code, data } = error
@@ -200,7 +197,7 @@ const NODE_GONE =
   'The server node that ran this stopped or was lost. It may be done, wholly or in part, and is not run again: look before you ' +
   'send it again'
 
-/** The task is not retryable, so clients are not told to send it again. */
+/** The task is not retryable, so the error does not suggest a retry. */
 export const nodeGone = (): TaskEnd => ({
   state: 'failed',
   outcome: JSON.stringify({ code: new HostError('nodeLost').code, message: NODE_GONE, data: { reason: 'node-lost' } }),

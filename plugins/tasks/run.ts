@@ -42,7 +42,6 @@ interface Pauses {
 class RunQuestions implements AskClient {
   readonly #store: TaskStore
   readonly #lease: TaskLease
-  /** In order; answers are added to them. */
   readonly #questions: TaskQuestion[]
   readonly #used = new Set<string>()
   readonly #pauses: Pauses
@@ -125,7 +124,6 @@ class RunQuestions implements AskClient {
   async #resume(): Promise<void> {
     if (this.#waiting.size > 0) return
     await this.#pauses.resume()
-    // The handler asked again meanwhile.
     if (this.#waiting.size > 0) this.#pauses.pause()
   }
 }
@@ -187,7 +185,6 @@ export class TaskRun {
     })
   }
 
-  /** Whether the task can run again. */
   get again(): boolean {
     return this.#work?.again === true
   }
@@ -274,7 +271,6 @@ export class TaskRun {
     const call = transport.createCall({
       id: this.lease.id,
       method: 'tools/call',
-      // Handlers report progress only if there is a token.
       params: {
         name,
         ...(args !== undefined && { arguments: args }),

@@ -41,7 +41,6 @@ const KEPT_PER_OPEN = 10
 
 /** Times are milliseconds, sizes bytes. */
 export interface TaskSettings {
-  /** Whether this process runs tasks. */
   readonly runs: boolean
   readonly ttl: number
   readonly pollInterval: number
@@ -87,7 +86,6 @@ export interface TasksHost {
   readonly extension: AddedExtension
   readonly policy: TaskPolicy
   readonly makeOffer: Services['makeOffer']
-  /** Called for each queue that received a task, with its concurrency limit per process. */
   readonly queued: (queue: string, most: number) => void
 }
 
@@ -154,7 +152,6 @@ export class Tasks {
       throw new HostError('payloadTooLarge', { detail })
     }
     const id = newId()
-    // Before the task is stored, so that a worker takes it at once.
     queued(queue, concurrencyOf(tool))
     const { bounds, ttl, pollInterval } = settings
     const created = await this.#insisting(id, () =>

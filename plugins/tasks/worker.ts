@@ -7,7 +7,6 @@ import { type RunHost, TaskRun } from './run.ts'
 
 /** Limits tasks that crash their node each time. */
 const MOST_RUNS = 5
-/** Expired leases that one sweep handles. */
 const MOST_LAPSED = 100
 /** Waiting tasks of a tool per running one that are not counted as running. */
 const WAITING_PER_RUNNING = 10
@@ -187,7 +186,6 @@ export class TaskWorker {
     try {
       leave = this.#host.inFlight(() => run.close())
     } catch {
-      // The host closed meanwhile.
       void this.#host.store.release(run.lease).catch(() => undefined)
       return
     }

@@ -88,7 +88,6 @@ export function compileRules(
   return { policies, list, mode }
 }
 
-/** A glob of the URIs that a template can match. */
 const globOf = (template: string) => template.replace(/\{[^}]*\}/g, '*')
 
 /** Returns an invalid encoding as it is. */

@@ -147,7 +147,6 @@ export function compilePolicy(policy: Policy, at: Path, tell: Tell): Requirement
   ])
 }
 
-/** Adds the scopes that each scope includes, transitively. */
 export function createHolder(
   hierarchy: Readonly<Record<string, readonly string[]>>,
 ): (user: Pick<User, 'scopes' | 'roles' | 'claims'>) => Held {
@@ -162,7 +161,6 @@ export function createHolder(
 
 const NOTHING: Held = { scopes: new Set(), roles: [], claims: {} }
 
-/** Undefined if the caller meets the requirement. */
 export function denialFor({ standingOf }: Requirement, held: Held | undefined): Denial | undefined {
   const standing = standingOf(held ?? NOTHING)
   const { needed, missingScopes, missingElse } = standing

@@ -16,7 +16,6 @@ interface RouteAccessSettings {
 export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings) {
   const items = new WeakMap<CatalogItem, ItemRule>()
   const requirements = new Map<string, Requirement>()
-  /** Distinct denials, numbered for audience keys. */
   const numbers = new Map<string, number>()
   let audiences = new WeakMap<User, Audience>()
   let anonymous: Audience | undefined

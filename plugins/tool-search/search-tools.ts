@@ -1,5 +1,4 @@
-// The tools `find_tools` and `call_tool`. A `call_tool` call is replaced by the named tool's call before access checks
-// and limits.
+// The tools `find_tools` and `call_tool`. The named tool replaces a `call_tool` call before access checks.
 import type { ToolItem } from '../../core/auth.ts'
 import { type Call, defineTool, HostError, isObject, type JsonSchema, nearest, ToolError } from '../../core/index.ts'
 import { callOf, checkHeaderParams, shown, type View } from '../../core/transport.ts'

@@ -22,7 +22,6 @@ export function isForModels(tool: ToolItem, view: View): boolean {
   return !Array.isArray(visibility) || visibility.includes('model')
 }
 
-/** Whether this caller finds a tool: only tools that the caller can call. */
 export const isFound = (tool: ToolItem, view: View): boolean =>
   !isOwn(tool.key) && view.denialOf(tool) === undefined && isForModels(tool, view)
 

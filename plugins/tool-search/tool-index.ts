@@ -52,7 +52,6 @@ function queryWords(query: string): string[] {
   return (significant.length > 0 ? significant : words).slice(0, MAX_WORDS)
 }
 
-/** Names and descriptions of properties, at any depth within the limits. */
 function parametersOf(schema: unknown, depth = 0, found: string[] = []): string[] {
   if (!isObject(schema) || depth > MAX_DEPTH) return found
   const { properties, items } = schema

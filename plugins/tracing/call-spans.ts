@@ -1,5 +1,4 @@
-// Call spans by the MCP conventions of OpenTelemetry (semantic-conventions-genai, docs/gen-ai/mcp.md). Attributes
-// contain no client data except ids.
+// Call spans by the MCP conventions of OpenTelemetry, without client data except ids.
 import { isIP } from 'node:net'
 import type { Attributes, Context, Link, Span, TextMapGetter, Tracer } from '@opentelemetry/api'
 import type { Call, CallRecord, PluginHost } from '../../core/index.ts'
@@ -36,7 +35,6 @@ const SAID: TextMapGetter<object> = {
 const nameOf = ({ method = '_OTHER', item }: CallStart): string =>
   item === undefined || item.kind === 'resources' ? method : `${method} ${item.name}`
 
-/** Attributes for samplers. */
 function startAttributes({ method = '_OTHER', item, revision, route, ip }: CallStart): Attributes {
   const isNetwork = isIP(ip) !== 0
   return {
@@ -61,7 +59,6 @@ const idAttributes = ({ session, requestId, call: { id } }: CallStart): Attribut
   'jsonrpc.request.id': id === undefined ? undefined : plainText(String(id), MAX_ID),
 })
 
-/** Server error codes; the rest are client errors. */
 const isServerError = (code: number): boolean => code === -32603 || (code >= -32099 && code <= -32000)
 
 function endAttributes({ outcome, error, refusedBy }: CallRecord): Attributes {

@@ -62,7 +62,6 @@ export interface Output {
   respond(message: string): void
   /** Resolves once little is unread, or the output is closed. */
   drained(): Promise<void>
-  /** Sends nothing more; resolves when everything is written. */
   end(): Promise<void>
   readonly closed: boolean
 }
@@ -84,7 +83,6 @@ export function createOutput(
     wake()
     gone(why)
   }
-  // EPIPE, for example.
   stream.on('error', () => close('closed'))
   stream.once('close', () => close('closed'))
   stream.on('drain', wake)

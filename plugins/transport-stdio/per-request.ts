@@ -104,7 +104,6 @@ export function createPerRequest(
         left?.()
       }
     },
-    /** Returns false if no request with this id is running. */
     cancel(id: unknown, reason: Error): boolean {
       const reply = running.get(id as RequestId)
       reply?.cancel(reason)

@@ -89,7 +89,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     return opened
   }
 
-  /** True if it cancels a request without a session. */
   function cancelsPerRequest(message: ValidMessage): boolean {
     if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return false
     const { requestId, reason } = message.params
@@ -125,7 +124,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
       const found = readMessages(text)
       if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
       if (!('kind' in found)) demandBatches(session?.revision)
-      // The requests of a batch are answered separately.
       for (const message of 'kind' in found ? [found] : validBatch(found)) {
         request = message.kind === 'request' ? message : undefined
         await take(message)

@@ -13,7 +13,6 @@ import {
 /** After this time the response becomes a stream, milliseconds. */
 const JSON_WINDOW = 250
 
-/** Responds 202 to messages without a response of their own. */
 export function accept(ctx: HostContext): void {
   ctx.body = null
   ctx.status = 202
@@ -21,7 +20,6 @@ export function accept(ctx: HostContext): void {
 
 export interface Sink {
   send(message: string): void
-  /** Ends the stream after a last message, if there is one. */
   end(message?: string): void
   /** Closes the connection; undefined if the client cannot resume. */
   readonly disconnect: ((retry?: number) => void) | undefined
@@ -43,7 +41,6 @@ export type HeaderList = readonly string[]
 export interface Exchange extends CallChannel {
   /** Adds a response; `status` and `headers` apply if it is the only one and sent as JSON. */
   respond(answer: EncodedAnswer, status?: number, headers?: HeaderList): void
-  /** One response less: its request was cancelled. */
   skip(): void
   hold(): () => void
   cancel(reason: Error): void
@@ -144,7 +141,6 @@ class PostExchange implements Exchange, Waiting {
     if (this.#res.destroyed || this.#res.writableEnded) return
     const { batch, expected } = this.#settings
     const [only] = this.#ready
-    // Everything was cancelled.
     if (only === undefined) return void this.#openSink()?.end()
     const body = bodyOf(batch ? `[${this.#ready.join(',')}]` : only)
     // Released before the reader has read the body.

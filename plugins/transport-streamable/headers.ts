@@ -47,7 +47,6 @@ function demandTypes(accept: string | undefined, needed: readonly string[]) {
 
 export const demandBoth = (accept: string | undefined): void => demandTypes(accept, BOTH_TYPES)
 
-/** Throws `notAcceptable` unless event streams are accepted, as a GET requires. */
 export const demandStream = (accept: string | undefined): void => demandTypes(accept, [SSE_TYPE])
 
 export const versionOf = (headers: IncomingHttpHeaders): string | undefined => {
@@ -55,7 +54,7 @@ export const versionOf = (headers: IncomingHttpHeaders): string | undefined => {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-/** The protocol version of a message, and what its sender says about itself. */
+/** Protocol version and sender metadata of a message. */
 export interface Speech {
   readonly revision: Revision
   readonly client: ClientFacts
@@ -115,10 +114,7 @@ const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 
 const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
 
-/**
- * Prevents proxies and the host from seeing different requests (basic/transports/streamable-http, "Server Validation").
- * Notifications can omit them. Throws `headerMismatch`.
- */
+/** Prevents proxies from seeing another request (basic/transports/streamable-http, "Server Validation"). */
 export function checkStandardHeaders(
   headers: IncomingHttpHeaders,
   { kind, method, params }: Spoken,

@@ -22,7 +22,6 @@ interface Answering {
   readonly several: boolean
 }
 
-/** Removes a request; false if it was answered. */
 function take(open: Answering['open'], request: Request): boolean {
   const at = open.findIndex(([one]) => one === request)
   if (at !== -1) open.splice(at, 1)

@@ -40,7 +40,6 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     }
   }
 
-  /** Turns the response into a stream. The session is in use until it closes. */
   function openReader(session: Session, offer: Offer, { res, state }: HostContext): EventStream {
     const { user, params } = state
     whenClosed(res, session.use())

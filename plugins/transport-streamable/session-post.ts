@@ -1,5 +1,4 @@
-// Serves POSTs of sessions (2025-03-26 to 2025-11-25). Calls continue when the connection closes, and streams can be
-// resumed.
+// Serves POSTs of sessions (2025-03-26 to 2025-11-25). Calls continue when the connection closes.
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   demandBatches,

@@ -26,7 +26,6 @@ const nameOf = (text: string) => text.replace(/[^\w-]+/g, '-').replace(/^-+|-+$/
 
 interface Visit {
   readonly url: string
-  /** Undefined for a protected route. */
   readonly server: string | undefined
 }
 

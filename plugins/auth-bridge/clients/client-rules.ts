@@ -45,10 +45,7 @@ function checkTexts(metadata: Metadata): void {
   if (unfit !== undefined) throw refuse(`${unfit} must be a text`)
 }
 
-/**
- * Normalizes client metadata. `mayAssert`: authentication methods allowed for identity assertions. Throws errors of
- * oidc-provider.
- */
+/** Normalizes client metadata. `mayAssert`: authentication methods allowed for identity assertions. */
 export function settleMetadata(
   metadata: Metadata,
   patterns: readonly RedirectPattern[],
@@ -74,7 +71,6 @@ export function settleMetadata(
   metadata['grant_types'] = [...new Set(['authorization_code', ...used])]
 }
 
-/** Registration metadata with the defaults of RFC 7591 section 2. */
 export function registrationOf(body: unknown): Metadata {
   if (!isObject(body)) return {}
   dropNulls(body)

@@ -107,7 +107,6 @@ export function mayRedirect(patterns: readonly RedirectPattern[], uri: unknown):
   return url !== undefined && patterns.some(pattern => fits(pattern, url))
 }
 
-/** Whether two redirect URIs of one client are equal, ignoring the port on loopback (RFC 8252 7.3). */
 export function sameRedirect(one: string, other: string): boolean {
   if (one === other) return true
   if (!URL.canParse(one) || !URL.canParse(other)) return false

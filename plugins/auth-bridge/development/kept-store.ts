@@ -69,7 +69,6 @@ type Entries = LRUCache<string, string | Members>
 export interface KeptStore {
   readonly store: GrantStore
   keys(use: string): readonly Buffer[]
-  /** Never rejects. */
   flush(): Promise<void>
 }
 

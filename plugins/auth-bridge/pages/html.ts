@@ -49,7 +49,6 @@ export function shownHost(host: string, most = 253): string {
   return characters.length <= most ? characters.join('') : `…${characters.slice(1 - most).join('')}`
 }
 
-/** Quotes text that cannot end the quotation. */
 export const quoted = (text: string): string => `“${text.replace(/["“”„‟«»″＂]/g, "'")}”`
 
 /** Undefined unless http, https, mailto or a local path. */

@@ -35,7 +35,6 @@ export interface ChoiceView {
 const button = (href: string | undefined, label: string) =>
   href === undefined ? undefined : html`<p><a class="button main" href="${href}">${shown(label)}</a></p>`
 
-/** Custom schemes: `cursor://...`, `com.example.app:...` (RFC 8252, section 7.1). */
 const APP_ADDRESS = /^(?:[a-z][a-z0-9+.-]*:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:)/
 
 function linkHref(href: string): string | undefined {

@@ -109,13 +109,11 @@ export class Logins {
     upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ err }, NOT_TOLD))
   }
 
-  /** Undefined if the login has ended. Rejects with an UpstreamError. */
   async exchange(id: string, scope: string): Promise<ProviderTokens | undefined> {
     const { upstream } = this.#settings
     const exchanged = await this.#alone(id, async login => {
       const tokens = await upstream.exchange(login.tokens, scope)
       const { refreshToken } = tokens
-      // The provider may have rotated the refresh token.
       if (refreshToken === undefined || refreshToken === login.tokens.refreshToken) return tokens
       return (await this.#rewrite({ ...login, tokens: { ...login.tokens, refreshToken } })) ? tokens : undefined
     })
@@ -135,7 +133,6 @@ export class Logins {
     await this.#settings.records.write(placeOf(login.id), login, this.#ttl(login))
   }
 
-  /** False if the login has ended meanwhile. */
   async #rewrite(login: Login): Promise<boolean> {
     const kept = await this.#settings.records.update<Login>(placeOf(login.id), this.#ttl(login), () => login)
     return kept !== undefined

@@ -11,7 +11,6 @@ interface Branch {
   readonly until: number
 }
 
-/** The branch that was used first after the grace period. */
 interface Fork {
   readonly chosen?: string
 }
@@ -79,7 +78,6 @@ class Adapter {
     return this.#settings.records.read<Payload>(this.#at(id))
   }
 
-  /** Undefined if it is still usable. */
   async #used(id: string): Promise<number | undefined> {
     const { records, refreshGrace } = this.#settings
     const used = await records.read<number>(this.#usedAt(id))

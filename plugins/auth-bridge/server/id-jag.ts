@@ -185,7 +185,6 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
 
   async function checkAssertion(ctx: ProviderContext): Promise<Assertion> {
     const { client, params } = ctx.oidc
-    // A public client could use a stolen assertion.
     if (!isConfidential(client))
       throw refuse('only clients that authenticate may show assertions', 'unauthorized_client')
     const given = params['assertion']

@@ -56,9 +56,7 @@ export function handOver(getProvider: () => Promise<Provider>): Serve {
   }
 }
 
-/**
- * Supports `query` only: the `form_post` page has an inline script. Unsupported response types still use `fragment`.
- */
+/** The `form_post` page has an inline script. Unsupported response types still use `fragment`. */
 export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
   class extends Base {
     constructor(issuer: string, configuration: object) {
@@ -95,10 +93,7 @@ export const openToPages: HostMiddleware = (ctx, next) => {
   ctx.status = 204
 }
 
-/**
- * RFC 8414 inserts the well-known path before the issuer's path; OpenID Connect Discovery appends it. Both are served
- * with and without the prefix of `publicUrl`, because a proxy may remove it.
- */
+/** RFC 8414 inserts the well-known path before the issuer's path. A proxy may remove the prefix of `publicUrl`. */
 export function discoveryPaths(base: string, publicUrl: string | undefined): string[] {
   const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
   const paths = ['oauth-authorization-server', 'openid-configuration'].flatMap(name => [

@@ -192,10 +192,7 @@ function resourceIndicators(settings: ProviderSettings) {
       if (resource === undefined) throw new errors.InvalidTarget('resource is required: this server has several')
       return resource
     },
-    /**
-     * A token request without `resource` may be a mix-up attack. For clients without remembered consent the consent
-     * page prevents it.
-     */
+    /** Without `resource` it may be a mix-up attack, unless the consent page prevents it. */
     useGrantedResource(ctx: ProviderContext, { kind }: { readonly kind: string }) {
       if (kind === 'AuthorizationCode' && isRemembered(ctx.oidc.client))
         throw new errors.InvalidTarget('resource is required in the token request of this client')
@@ -354,7 +351,6 @@ export function createProvider(settings: ProviderSettings): Provider {
   }
   provider.on('grant.error', comeAgain)
   provider.on('authorization.error', comeAgain)
-  // Koa would print aborted bodies.
   const emitter: EventEmitter = provider
   emitter.on('error', err => log.debug({ err }, 'a request of the authorization server failed'))
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))

@@ -41,7 +41,6 @@ export const deriveSigningKeys = (secrets: readonly Buffer[]): SigningKey[] => s
 
 const PEM = /-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g
 
-/** Throws a text for the operator. */
 export function readSigningKeys(file: string): SigningKey[] {
   let text: string
   try {

@@ -72,7 +72,6 @@ const KEPT = ['content-type', 'link', 'date', 'age'] as const
 const isSecure = (url: string, local: boolean) =>
   URL.canParse(url) && (new URL(url).protocol === 'https:' || (local && isLocal(url)))
 
-/** Throws an UpstreamError for a URL that must not receive a secret. */
 export function checkAddress(url: string, local: boolean): void {
   if (isSecure(url, local)) return
   throw new UpstreamError('untrusted', `${shownUrl(url)} is no https address, so nothing is sent there`)

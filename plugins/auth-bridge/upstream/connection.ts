@@ -87,7 +87,6 @@ function checkEndpoints(server: AuthorizationServer, settings: Settings): Connec
   return { ...server, authorization_endpoint, token_endpoint }
 }
 
-/** Plain OAuth has no issuer. */
 function describe({ endpoints }: Settings): AuthorizationServer {
   const { authorization = '', token = '', userinfo = '', revocation } = endpoints ?? {}
   return {

@@ -114,7 +114,6 @@ export async function deleteGrant(connection: Connection, { accessToken }: Provi
     headers: { Authorization: basicCredentials(settings), Accept: ACCEPT, 'Content-Type': 'application/json' },
     body: JSON.stringify({ access_token: accessToken }),
   })
-  // Already revoked.
   if (![204, 404, 422].includes(response.status)) {
     throw new UpstreamError('misconfigured', `GitHub answers ${response.status} where a grant is to end`, {
       fix: 'check clientId and clientSecret',

@@ -50,7 +50,6 @@ export interface UpstreamSettings {
 const NO_REFRESH =
   'without offline_access the provider gives no refresh token: people sign in again when its token ends'
 
-/** Sends no requests. Throws a StartError for conflicting options. */
 export function createUpstream(provider: FilledProvider, { at, log, timeout }: UpstreamSettings): Upstream {
   const settings = settle(provider, at)
   const { scopes, kind, label } = settings

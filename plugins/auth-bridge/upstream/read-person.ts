@@ -11,7 +11,6 @@ import { type Person, type ProviderTokens, type SignedIn, UpstreamError } from '
 const isOverage = ({ _claim_names: names, hasgroups }: Claims) =>
   hasgroups === true || hasgroups === 'true' || (isObject(names) && names['groups'] !== undefined)
 
-/** Each cloud has its own, named in the metadata. */
 function graphOrigin({ server, settings }: Connection): string {
   const named = server['msgraph_host']
   const host = typeof named === 'string' && /^[a-z0-9.-]+(?::\d+)?$/i.test(named) ? named : 'graph.microsoft.com'

@@ -34,7 +34,6 @@ const KEYCLOAK_EXCHANGE = `${APP.keycloak}, Settings: enable Standard token exch
 const REGISTER = 'Register the redirect URI of the bridge with the application at the provider, exactly.'
 const SIGN_IN_AGAIN = 'The login has ended there: the person must sign in again.'
 
-/** By AADSTS error number. */
 export const ENTRA_ERRORS: Readonly<Record<string, string>> = {
   50011: `${APP.entra}, Authentication, platform Web: add the redirect URI of the bridge exactly.`,
   65001: `${APP.entra}, API permissions: add what the scopes name and grant admin consent.`,
@@ -157,7 +156,6 @@ export function explain({ type, code = '', description = '' }: ProviderRefusal):
 
 const MAX_TEXT = 400
 
-/** Error codes with another fault than "misconfigured". */
 const REFUSAL_CODES =
   /^(?:access_denied|(?:account_selection|consent|interaction|login)_required|bad_(?:refresh_token|verification_code)|expired_token|invalid_grant|unauthorized)$/
 const OUTAGE_CODES = /^(?:server_error|temporarily_unavailable)$/

@@ -177,7 +177,6 @@ export interface Settings {
   readonly kind: Kind
   readonly label: string
   readonly issuer: string | undefined
-  /** Undefined for OpenID Connect, which has metadata. */
   readonly endpoints: PlainEndpoints | undefined
   readonly clientId: string
   readonly clientSecret: string | undefined
@@ -283,7 +282,6 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
 const pathsOf = (given: string | readonly string[] | undefined, standard: readonly string[]) =>
   given === undefined ? standard : [given].flat()
 
-/** Throws a StartError at the invalid option; `at`: path of the provider. */
 export function settle(provider: FilledProvider, at: Path): Settings {
   const { type, clientSecret, authMethod, claims = {} } = provider
   const kind = kindOf(type)

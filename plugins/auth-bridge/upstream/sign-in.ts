@@ -66,7 +66,6 @@ function readCallback({ oauth, settings, server, client }: Connection, callback:
     if (more.length > 0) throw untrusted(`has ${name} more than once`)
     return value
   }
-  // Checks the state first.
   if (only('state') !== state) throw untrusted('has not the state of this login')
   const iss = only('iss')
   // Plain OAuth has no issuer, and there is one provider, so no mix-up is possible.

@@ -33,7 +33,6 @@ export interface AnswerContext {
   readonly forScopes?: boolean
 }
 
-/** Throws an UpstreamError for an error response. */
 export async function settleAnswer(
   connection: Connection,
   response: Response,
@@ -184,10 +183,8 @@ export async function exchange(connection: Connection, last: ProviderTokens, sco
   })
 }
 
-/** Claims about the response, not about the user. */
 const ABOUT_THE_ANSWER = new Set(['iss', 'aud', 'exp', 'iat', 'nbf', 'jti'])
 
-/** Rejects with `refused` for a rejected token. `accept`: media type. */
 export async function askAs(
   { ask }: Connection,
   url: string,

@@ -74,7 +74,6 @@ export class UpstreamError extends Error {
 export const isUpstreamError = (thrown: unknown): thrown is UpstreamError =>
   thrown instanceof Error && thrown.name === 'UpstreamError' && 'fault' in thrown
 
-/** An identity provider. All methods reject with an UpstreamError. */
 export interface Upstream {
   readonly label: string
   /** Returns the sign-in URL. Metadata is fetched once on demand; failures are not cached. */
@@ -84,10 +83,7 @@ export interface Upstream {
     underWay: LoginUnderWay,
     request: Pick<LoginRequest, 'redirectUri' | 'state'>,
   ): Promise<SignedIn>
-  /**
-   * Checks that the user may still sign in, by refresh token or userinfo. An ID token replaces all data; otherwise
-   * missing data is kept from `last`.
-   */
+  /** Checks the user by refresh token or userinfo. An ID token replaces all data; otherwise missing data is kept. */
   renew(last: SignedIn): Promise<SignedIn>
   /** Requests a token with other scopes. The returned refresh token replaces the one in `tokens`. */
   exchange(tokens: ProviderTokens, scope: string): Promise<ProviderTokens>

@@ -40,7 +40,6 @@ interface ProofSettings {
 interface ProvenRequest {
   readonly proof: string | readonly string[] | undefined
   readonly method: string
-  /** Canonical URLs of the request. */
   readonly targets: readonly string[]
   /** SHA-256 of the token, base64url. */
   readonly digest: string
@@ -121,7 +120,6 @@ async function remember(proof: UsedProof, useOnce: UseOnce): Promise<ProofOutcom
 }
 
 export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, now }: ProofSettings) {
-  /** Objects that jose keeps imported keys for, by thumbprint. */
   const known = new LRUCache<string, JWK>({ max: MAX_KNOWN_KEYS })
 
   function readKey(jwk: Claims, algorithm: ProofAlgorithm, thumbprint: string): JWK | undefined {
@@ -165,7 +163,6 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
     return undefined
   }
 
-  /** The nonce to return to the client, and why the proof's own is not accepted. */
   function checkNonce(nonce: unknown): { readonly nonce?: string; readonly refused?: string } {
     const verdict = nonces?.judge(nonce)
     if (!nonces || verdict === 'current') return {}

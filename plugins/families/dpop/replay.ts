@@ -12,7 +12,6 @@ const RETRY_AFTER = { 'Retry-After': '5' }
 export interface UsedProof {
   /** Unique for the proof and its key. */
   readonly id: string
-  /** Milliseconds for which the proof is remembered. */
   readonly ttl: number
   readonly thumbprint: string
   readonly user: string

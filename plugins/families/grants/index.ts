@@ -9,7 +9,6 @@ const MAX_BYTES = { pending: 32 * MIB, granted: 128 * MIB }
 /** Overhead of an entry and of a set member, bytes. */
 const ENTRY_COST = 240
 const MEMBER_COST = 80
-/** Minimum milliseconds between two purges of expired entries. */
 const PURGE_INTERVAL = 1_000
 
 /** Set members with their expiry, oldest first. */

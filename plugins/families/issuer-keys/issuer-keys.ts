@@ -1,5 +1,4 @@
-// The key set of an issuer: fetched on demand, renewed before expiry, and kept during outages. Fetches are per set, not
-// per key, so that unknown keys cause one request.
+// The key set of an issuer: fetched on demand, renewed before expiry, and kept during outages.
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
 import { fetchJson, shownUrl } from '../../../core/auth.ts'
@@ -23,7 +22,6 @@ export interface IssuerKeysSettings {
   /** The issuer is this host, which does not listen yet: `warmUp` does nothing. */
   readonly isOwn?: boolean
   readonly log: Logger
-  /** Called after each fetch. */
   readonly fetched?: (outcome: 'ok' | 'failed') => void
   readonly now?: () => number
 }
@@ -94,7 +92,6 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
     else if (!told) log.error({ issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
     told ||= counts
     failing = true
-    // The key URL may have changed.
     jwksUri = settings.jwksUri
     if (counts) retryAt = now() + RETRY_INTERVAL
   }

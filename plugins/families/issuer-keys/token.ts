@@ -25,7 +25,6 @@ function readJsonPart(bytes: Buffer): Claims | undefined {
   }
 }
 
-/** Header and claims, both unverified. */
 export function readToken(token: string): ReadToken | { readonly refused: string } {
   const parts = token.split('.')
   if (parts.length !== 3) return { refused: 'the token is no JWT' }

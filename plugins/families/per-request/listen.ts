@@ -22,7 +22,6 @@ import {
 interface Filter {
   readonly lists: ReadonlySet<ItemKind>
   readonly uris: readonly string[]
-  /** The parts of extensions. */
   readonly honoured: readonly Honoured[]
   /** The part of the request that the view supports. */
   readonly acknowledged: Readonly<Record<string, unknown>>
@@ -30,7 +29,6 @@ interface Filter {
 
 const refuse = (detail: string) => new HostError('invalidParams', { detail })
 
-/** Throws `invalidParams`, and errors of extensions' filters. */
 async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promise<Filter> {
   const { params, view } = call
   const { notifications } = params
@@ -156,7 +154,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
         reject(error)
         return end()
       }
-      // The client reconnects at once, so wait as long as a retry hint says.
+      // Delays the end by the retry interval, because the client reconnects at once.
       if (draining) host.clock.setTimeout(end, RETRY)
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()

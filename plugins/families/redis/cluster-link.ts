@@ -125,7 +125,6 @@ class ClusterLink implements Link {
     }
   }
 
-  /** Disconnects until the cluster is complete. */
   #lost(cause: unknown, retries = 0) {
     if (this.#closed) return
     this.#drop()

@@ -49,10 +49,7 @@ function offerHealth(
 
 const CONNECTIONS = Symbol('connections to Redis')
 
-/**
- * The connection for these options (default: the config's `redis`). Call it in `setup`; `needs` excludes EVAL. Throws a
- * StartError.
- */
+/** Call it in `setup`. `needs`: commands besides EVAL. Throws a StartError. */
 export function redisConnection(
   host: RedisHost,
   options: RedisSettings = {},
@@ -103,7 +100,6 @@ class SharedConnection implements RedisConnection {
   readonly #health: Health
   readonly #first = createOccurrence<unknown>()
   #resetAt = Number.NEGATIVE_INFINITY
-  /** Offset from the monotonic clock to the Redis clock. */
   #offset: number | undefined
   readonly #watch: Watch
   readonly #measure: Measure

@@ -37,7 +37,6 @@ export class Credentials {
     this.#settings = settings
   }
 
-  /** For a new connection. Rejects if the function fails or takes too long. */
   async fetch(): Promise<{ username?: string; password?: string }> {
     const { username } = this.#settings.redis
     const { password, expires } = await this.#ask()
@@ -64,7 +63,6 @@ export class Credentials {
     return given
   }
 
-  /** The earliest expiry counts. */
   #renewBefore(expires: number | undefined) {
     if (expires === undefined || this.#closed) return
     const now = Date.now()

@@ -55,7 +55,6 @@ const REHEARSED = {
   time: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
-/** Commands besides EVAL and EVALSHA. */
 export type RedisCommandName = keyof typeof REHEARSED
 
 const ORDER = Object.keys(REHEARSED) as RedisCommandName[]

@@ -27,7 +27,6 @@ export function isDisconnection(thrown: unknown): boolean {
 
 const SOON: ReadonlySet<string> = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN'])
 
-/** Whether a retry within the time-out can help. */
 export function isMomentary(thrown: unknown): boolean {
   if (!isUnavailable(thrown)) return false
   const { cause } = thrown as Error

@@ -63,7 +63,6 @@ export class Health {
     this.#update(cause)
   }
 
-  /** Undefined: Redis executes commands. */
   judged(refusal: Refusal | undefined) {
     if (!this.#settings.isConnected()) return
     this.#standing = refusal ?? 'accepted'
@@ -77,7 +76,6 @@ export class Health {
     this.#update()
   }
 
-  /** Returns whether nothing was received since the request. */
   overdue(asked: number, cause: unknown): boolean {
     if (this.#heardAt >= asked) return false
     this.#answers = false

@@ -58,7 +58,6 @@ export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'k
   }
 }
 
-/** Warns about a rotation of secrets that is out of step. */
 export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly string[]): string | undefined {
   const theirs = others.map(fingerprintsOf)
   if (theirs.some(list => !list.includes(fingerprints[0] ?? '')))
@@ -71,7 +70,6 @@ export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly 
 /** A derived key, which reveals nothing of the secret. */
 const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
 
-/** What `RedisConnection.claim` takes, for this host. */
 export const claimOf = ({ node, keys }: PluginHost): KeySpaceClaim => ({
   node,
   fingerprints: keys('key-space').map(fingerprint),

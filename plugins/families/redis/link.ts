@@ -1,5 +1,4 @@
-// A client of one Redis server or of the primary of Sentinels. Reconnecting uses a new client, so that address,
-// certificates and password are current.
+// A client of one Redis server or Sentinel primary. Each connection is a new client with current settings.
 import type { RedisClientType } from '@redis/client'
 import type { Logger } from '../../../core/index.ts'
 import type { RedisCommands } from './commands.ts'
@@ -12,7 +11,6 @@ import { readTls } from './settings.ts'
 export interface Link {
   readonly commands: RedisCommands
   readonly isReady: boolean
-  /** Resolves when there is a client, before it is connected. */
   open(): Promise<void>
   /** For commands that wait for a connection; rejects after `close`. */
   whenReady(): Promise<void>
@@ -28,7 +26,6 @@ export interface LinkSettings {
   readonly sentinels: Sentinels | undefined
   /** Maximum milliseconds of blocking commands; 0 without. */
   readonly blocking: number
-  /** Called for each change of `isReady`, with the cause of a failure. */
   changed(cause?: unknown): void
   /** From 0 to below 1; for tests. */
   readonly random?: () => number

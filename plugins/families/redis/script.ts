@@ -39,7 +39,6 @@ export async function evaluateOn(
   }
 }
 
-/** Fields of a reply that alternates names and values. */
 export function fieldsOf(flat: readonly string[]): ReadonlyMap<string, string> {
   const fields = new Map<string, string>()
   for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')

@@ -1,5 +1,4 @@
-// Asks Sentinels for the primary. The Sentinel client of node-redis is not used: it repeats commands whose reply was
-// lost, and gives up.
+// Asks Sentinels for the primary. The client of node-redis is not used, because it repeats lost commands.
 import { errorText, type Logger } from '../../../core/index.ts'
 import { within } from './failures.ts'
 import { withoutPassword } from './refusals.ts'

@@ -184,7 +184,6 @@ const PEM = '-----BEGIN'
 
 const isPem = (text: string): boolean => text.includes(PEM)
 
-/** Reads the files. Throws an Error that names the option. */
 export function readTls({ servername, ...given }: RedisTls): RedisTls {
   const read = Object.entries(given).flatMap(([key, text]) => (text === undefined ? [] : [[key, readPem(key, text)]]))
   return { ...Object.fromEntries(read), ...(servername !== undefined && { servername }) }
@@ -228,7 +227,6 @@ const FIXES: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bERR_OSSL|\bERR_SSL/, 'it is about redis.tls, or the certificates of Redis'],
 ]
 
-/** Undefined for errors that are not about TLS. */
 export function explainTls(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error)) return undefined
   const { code = '' } = thrown as NodeJS.ErrnoException

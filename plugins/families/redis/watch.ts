@@ -41,7 +41,6 @@ export class Watch {
     clearTimeout(this.#again)
   }
 
-  /** Redis is not used before its examination. */
   connected() {
     this.#connections++
     this.#examine()
@@ -51,7 +50,6 @@ export class Watch {
     return this.#examining ?? Promise.resolve()
   }
 
-  /** `pause`: milliseconds until the next examination. */
   judge(refusal: Refusal | undefined, pause = ASK_AGAIN) {
     if (this.#ended) return
     this.#settings.health.judged(refusal)
@@ -101,7 +99,7 @@ export class Watch {
       } catch (error) {
         // An unexpected error is no refusal.
         if (!isDisconnection(error)) return this.judge(undefined)
-        // A hanging server is asked again later, a new connection at once.
+        // A hanging server is examined later, a new connection at once.
         if (connections === this.#connections || !isConnected()) return this.#askAgain(ASK_AGAIN)
       }
     }

@@ -13,7 +13,6 @@ import type { RequestId } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
 
-/** Reports missing `secrets`. `why`: what could not be read. */
 export function demandSecrets({ at, ownKeys, report }: PluginHost, why: string, where = EVERYWHERE): void {
   if (!ownKeys) return
   const how =

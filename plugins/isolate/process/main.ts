@@ -92,7 +92,6 @@ async function openThread({ file, memory }: Task): Promise<Thread> {
   }
 }
 
-/** Notifies the host once if the call exceeds a limit; the host ends this process. */
 function watch({ base, active }: Thread, { memory, cpuTime }: Task): () => number {
   const before = active()
   const begun = process.cpuUsage()

@@ -76,7 +76,6 @@ function ask<T>(call: Running, what: RequestMethod, args: readonly unknown[]): P
     waiting.set(n, { call, resolve, reject })
     if (asks.push({ n, what, args }) === 1) setImmediate(sendAsks)
   })
-  // A handler may ignore the promise of a request.
   answer.catch(() => undefined)
   return answer
 }

@@ -1,5 +1,4 @@
-// Restricts the file to the processes of one `mcp-host start` (a crew), with shared and exclusive SQLite locks on a
-// lock file that contains the crew's name.
+// Restricts the file to the processes of one `mcp-host start` (a crew), with SQLite locks on a lock file.
 import { DatabaseSync } from 'node:sqlite'
 import { createPrivate, identityOf, restrict } from './database.ts'
 import { faultOf, StoreFault } from './faults.ts'
@@ -36,7 +35,6 @@ function lockOut(db: DatabaseSync, patience: number): boolean {
   }
 }
 
-/** Writes the name after `prepare`. The caller closes the file on an error. */
 function begin<Value>(db: DatabaseSync, crew: string, prepare: () => Value): { readonly value: Value } {
   const value = prepare()
   db.exec('CREATE TABLE IF NOT EXISTS crew (name TEXT NOT NULL); DELETE FROM crew')

@@ -69,7 +69,6 @@ function createTables(db: DatabaseSync) {
   db.exec('COMMIT')
 }
 
-/** Resets the running requests and tasks of previous processes. */
 const FORGET_RUNNING = `BEGIN IMMEDIATE; DELETE FROM requests; DELETE FROM uses; DELETE FROM copies;
 UPDATE tasks SET leased = 0 WHERE state = 'running'; COMMIT`
 
@@ -133,7 +132,6 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
   }
 }
 
-/** Renames a damaged file; returns its new name. */
 export function replaceDamaged(file: string): string {
   const aside = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
   for (const suffix of [...COMPANIONS, '']) {

@@ -100,7 +100,6 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
     return { entries, bytes }
   }
 
-  /** Events up to `most` bytes, at least one. */
   function take({ id, last }: Found, seq: number, most: number) {
     const events: Array<{ readonly seq: number; readonly message: string }> = []
     for (let next = seq + 1, bytes = 0; next <= last; next++) {

@@ -141,7 +141,6 @@ function isTight(): boolean {
   return bavail * bsize < PROBE
 }
 
-/** Throws if the file cannot be written. */
 function probe({ transactions, db }: Opened) {
   transactions.write(() => {
     db.exec(`INSERT INTO probe VALUES (1, zeroblob(${PROBE})) ON CONFLICT DO UPDATE SET filler = excluded.filler`)

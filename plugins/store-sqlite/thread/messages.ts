@@ -12,7 +12,7 @@ export interface ThreadSettings {
   readonly bounds: StoreBounds
 }
 
-/** One operation; it is not begun after `deadline` (by `clock`). */
+/** One operation; it does not start after `deadline` (by `clock`). */
 export interface Ask {
   readonly name: keyof Operations
   readonly args: readonly unknown[]
@@ -41,7 +41,6 @@ export type Word =
   | 'disk'
   | 'late'
 
-/** `bug`: unexpected. */
 export interface Fault {
   readonly word: Word | 'bug'
   readonly text: string

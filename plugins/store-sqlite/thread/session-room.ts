@@ -23,7 +23,6 @@ export interface SessionRoom {
   /** `nodes`: other nodes with copies; undefined: unknown. */
   end(digest: string, nodes: readonly string[] | undefined): void
   isBusy(id: number): boolean
-  /** Makes room for bytes of an owner, without ending `digest`. */
   make(need: { readonly holder: string; readonly bytes: number; readonly digest: string }, node: string): Room
   trim(maxIdle: number, node: string): readonly Ended[]
 }
@@ -62,7 +61,6 @@ export function createSessionRoom(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
     if (tooMany > 0) sql.forget.run(tooMany)
   }
 
-  /** Evicts the longest idle session of an owner; undefined if none can go. */
   function endIdle(holder: string, node: string, except: string): Ended | undefined {
     for (;;) {
       const found = sql.longestIdle.get(holder, except) as { readonly id: number; readonly digest: string } | undefined

@@ -270,7 +270,6 @@ const SPILLS = { row: 2_000, entry: 900 }
 
 const paged = (bytes: number, spills: number) => (bytes > spills ? Math.ceil((bytes + 100) / PAGE) * PAGE : bytes)
 
-/** Bytes of a session without watched resources. */
 export const rowSize = ({ opening, client, holder }: Record<'opening' | 'client' | 'holder', string>): number =>
   ROW + 4 * Buffer.byteLength(holder) + paged(Buffer.byteLength(opening) + Buffer.byteLength(client), SPILLS.row)
 

@@ -66,7 +66,6 @@ export function taskParts(db: DatabaseSync, { maxSize }: Pick<StoreBounds, 'maxS
     const whole = { ...summaryOf(row), body: textOf(row.body), questions }
     return row.outcome === null ? whole : { ...whole, outcome: textOf(row.outcome) }
   }
-  /** The limit that more bytes of this holder would exceed. */
   function refusalOf(holder: unknown, bytes: number, room?: TaskRoom): TaskRefusal | undefined {
     if (bytes <= 0) return undefined
     const held = Number(sql.held.get(holder as string)?.['n'] ?? 0)
