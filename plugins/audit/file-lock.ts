@@ -94,7 +94,7 @@ async function removeOwn(path: string, text: string): Promise<void> {
   if ((await read(path)) === text) await rm(path, { force: true })
 }
 
-/** Removes an abandoned lock. A guard lock, named by its content, prevents a slow process from removing a newer lock. */
+/** Removes an abandoned lock. A guard lock keeps slow processes from removing a newer one. */
 async function clear(path: string, text: string): Promise<string | undefined> {
   const name = createHash('sha256').update(text).digest('hex').slice(0, 16)
   const guard = await take(`${path}.${name}`)

@@ -106,7 +106,7 @@ export class TrailFile {
     return this.#head
   }
 
-  /** Continues or creates the file. Throws a StartError for foreign content. After a disk error it can be called again. */
+  /** Throws a StartError for foreign content. Can be called again after a disk error. */
   async start(): Promise<void> {
     await this.#settings.hold?.()
     try {

@@ -40,7 +40,7 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
     const delays = monitorEventLoopDelay({ resolution: 20 })
     const blocked = host.figures.counter(BLOCKED)
     const running = new Map<string, number>()
-    /** Calls that ended since the last check, and in the interval before: the histogram can record a delay one interval late. */
+    /** The histogram can record a delay one interval late, so calls of the previous interval count too. */
     let ended = new Set<string>()
     let endedBefore = new Set<string>()
     let cpu = process.cpuUsage()

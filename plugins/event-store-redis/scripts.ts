@@ -5,7 +5,7 @@
 // A stream without a hash has ended. A set contains the streams of a session.
 import { redisScript } from '../families/redis/index.ts'
 
-/** Start of scripts that change a stream. KEYS: events, hash, set. ARGV: deadline, name, ttl, epoch, facts, bus, finished. */
+/** Start of writing scripts. KEYS: events, hash, set. ARGV: deadline, name, ttl, epoch, facts, bus, finished. */
 const PRELUDE = `
 local events, hash, names = KEYS[1], KEYS[2], KEYS[3]
 local deadline, name, ttl = tonumber(ARGV[1]), ARGV[2], ARGV[3]

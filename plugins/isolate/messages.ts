@@ -33,7 +33,7 @@ export type Outcome = { readonly value: Uint8Array } | { readonly thrown: Packed
 /** `cpuTime`: milliseconds. */
 export type TaskResult = Outcome & { readonly cpuTime: number }
 
-/** The limit that a call exceeded. `stopped`: time after its end. `kept`: memory that the process holds after the call. */
+/** The exceeded limit. `stopped`: time after the end of the call. `kept`: memory held after the call. */
 export type ExceededLimit = 'memory' | 'cpuTime' | 'stopped' | 'kept'
 
 /** Methods of the context that return nothing. */

@@ -107,7 +107,7 @@ export class Series {
   }
 }
 
-/** Seconds of calls: the buckets of the OpenTelemetry conventions for MCP, and finer ones below 10 ms for local tools. */
+/** Seconds. The buckets of the OpenTelemetry conventions for MCP, and finer ones below 10 ms. */
 export const CALL_BUCKETS = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
 ]

@@ -157,7 +157,7 @@ function judgeCall(limit: Limit, tally: Tally | undefined, refusing: Refusing) {
   if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
 }
 
-/** Counts the call for every rule, in one round trip. Synchronous tallies are judged at once, because the counter is shared. */
+/** Counts concurrently in Redis. Synchronous tallies are judged at once, because the counter is shared. */
 function chargeCall(rules: readonly ToolRule[], who: string, refusing: Refusing): Promise<unknown> | undefined {
   let counting: Promise<void>[] | undefined
   for (const { limit, forAll } of rules) {

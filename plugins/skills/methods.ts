@@ -1,4 +1,4 @@
-// The methods `skills/list`, `skills/get` and `resources/directory/read`. Access is checked as for reads of the resources.
+// The methods `skills/list`, `skills/get` and `resources/directory/read`, with the access checks of resource reads.
 import type { CatalogItem } from '../../core/auth.ts'
 import { type Call, HostError } from '../../core/index.ts'
 import { checkUri, shown } from '../../core/transport.ts'

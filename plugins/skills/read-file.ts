@@ -37,7 +37,7 @@ async function isStillAt(path: string, opened: FileId): Promise<boolean> {
   return true
 }
 
-/** Throws if the open file is not at this path: a link can have replaced the file, or a folder above it, after the walk. */
+/** Detects a link that replaced the file or one of its folders after the walk. */
 async function checkPlace(handle: FileHandle, path: string, opened: FileId, openFiles: string) {
   // Reported by the system, without a race.
   const told = await readlink(`${openFiles}/${handle.fd}`).catch(() => undefined)
@@ -100,7 +100,7 @@ async function readAll(handle: FileHandle, path: string, keep: number, openFiles
   return { digest, size, isText: text.end(), bytes, id: idOf(found, path) }
 }
 
-/** Reads a file at a path without links, with its bytes if they are at most `keep`. `openFiles`: the links to open files. */
+/** Returns the bytes if they are at most `keep`. `openFiles`: folder with links to open files. */
 export async function readFile(path: string, keep: number, openFiles = OPEN_FILES): Promise<ReadFile> {
   const handle = await open(path, READ)
   try {

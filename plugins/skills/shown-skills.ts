@@ -1,4 +1,4 @@
-// The skills and files that the callers of a view can see. Built once for each view, so that a result has one version of them.
+// The skills and files that are visible in a view, built once per view for consistent results.
 import type { CatalogItem, ResourceItem } from '../../core/auth.ts'
 import type { Call } from '../../core/index.ts'
 import { placeOf } from './definitions.ts'

@@ -1,4 +1,4 @@
-// URIs of files and folders. Each has one spelling, and look-ups compare it exactly: `..` and other encodings are not found.
+// URIs of files and folders. Each has one spelling and is compared literally; `..` does not match.
 
 export const SKILL_FILE = 'SKILL.md'
 const SCHEME = 'skill://'

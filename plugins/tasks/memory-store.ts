@@ -1,4 +1,4 @@
-// The task store in memory: for this process only, with limits. Default of the slot `taskStore`. Holders take turns in each queue.
+// The in-memory task store, default of the slot `taskStore`. Holders take turns in each queue.
 import { HostError } from '../../core/index.ts'
 import {
   hasEnded,

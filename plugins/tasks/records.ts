@@ -1,4 +1,4 @@
-// Stored tasks: work, owner, queue and end of a task, and its form in the protocol. Work contains no tokens or credentials.
+// Stored tasks, and their form in the protocol. They contain no tokens or credentials.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import {
@@ -35,7 +35,7 @@ export interface Work {
   readonly ip: string
   /** For the config's `configureSession` and `runSession`. */
   readonly headers?: IncomingHttpHeaders
-  /** The choice of `configureSession`. Absent for a tool that it added individually: the run then calls `configureSession` again. */
+  /** Absent if `configureSession` added the tool individually: the run then calls `configureSession` again. */
   readonly choice?: ToolsetChoice
   readonly again: boolean
 }

@@ -240,7 +240,7 @@ export class Tasks {
     return {}
   }
 
-  /** The caller's tasks at this address, newest first. Anonymous callers get an empty list. A short page can have a next page. */
+  /** Newest first; empty for anonymous callers. A short page can have a next page. */
   async list(call: Call): Promise<object> {
     const { cursor } = call.params
     if (cursor !== undefined && !(typeof cursor === 'string' && /^\d{1,15}$/.test(cursor))) {

@@ -1,4 +1,4 @@
-// Access to the items of one route. Callers with the same results share one audience and one view. Also logs shadow mode.
+// Access to the items of one route. Callers with equal results share one view. Also logs shadow mode.
 import { type Audience, type CatalogItem, type Denial, findResource } from '../../core/auth.ts'
 import { type Call, isObject, type PluginHost, type User } from '../../core/index.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'

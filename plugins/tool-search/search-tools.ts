@@ -128,7 +128,7 @@ function checkHeaders({ headers, modern }: Call, { headerParams }: ToolItem, arg
   if (reason !== undefined) throw new HostError('headerMismatch', { detail: reason })
 }
 
-/** The params of the call that `call_tool` names; undefined for other calls, and if `call_tool` itself must explain a mistake. */
+/** Undefined for other calls, and if `call_tool` itself must explain a mistake. */
 export function redirectCall(call: Call): Record<string, unknown> | undefined {
   const { method, params, view } = call
   if (method !== 'tools/call' || params['name'] !== CALL_TOOL) return undefined

@@ -1,4 +1,4 @@
-// Serves requests with their own version, client and capabilities (2026-07-28), without a session (basic/transports/stdio).
+// Serves requests without a session (2026-07-28, basic/transports/stdio).
 import { HostError, type McpRoute, type User } from '../../core/index.ts'
 import {
   type ClientFacts,

@@ -20,7 +20,7 @@ import { createOutput, type Line, readLines, type StdioEnds } from './lines.ts'
 import { type Caller, createPerRequest } from './per-request.ts'
 
 export interface ServedLine {
-  /** Resolves when the client has ended its input or is gone, or the session has ended. Running requests can still be answered. */
+  /** Resolves when client or session has ended. Running requests can still be answered. */
   readonly ended: Promise<void>
   /** Cancels running requests; resolves when all responses are written. */
   close(): Promise<void>

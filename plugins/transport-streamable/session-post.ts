@@ -34,7 +34,7 @@ const sessionHint = ({ method }: HostContext) =>
       'its _meta and headers; or have the server set stateless: true on this route'
     : 'send the Mcp-Session-Id that the answer to initialize had'
 
-/** Finds the session of a request, which begins these calls. Throws `sessionIdMissing`, and like `SessionRegistry.find`. */
+/** `requests`: calls that this request begins. Throws `sessionIdMissing`, and like `SessionRegistry.find`. */
 export function findSession(
   host: Transport,
   route: McpRoute,

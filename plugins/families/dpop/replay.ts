@@ -102,7 +102,7 @@ function makeNonce(key: Buffer, step: number): string {
 const isSame = (one: string, other: string) =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
-/** Stateless nonces: a time step and its MAC, so all nodes with the same secrets accept them. The first key makes nonces. */
+/** Stateless nonces: a time step and its MAC, valid on all nodes with these keys. The first key signs. */
 export function createNonces(keys: readonly Buffer[], now: () => number = Date.now): Nonces {
   const [first = Buffer.alloc(0)] = keys
   let made = { step: -1, nonce: '' }

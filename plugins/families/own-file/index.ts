@@ -24,7 +24,7 @@ export function claimFile(host: PluginHost, path: string, { appendsOnly = false 
   if (host.purpose !== 'test') host.checking(() => checkPlace(host, path, appendsOnly))
 }
 
-/** Creates the folder of a file that the host writes. Other users cannot enter a new folder, except those of the host's group. */
+/** Creates a private folder, which only the host's user and group can enter. */
 export function makeFolderOf(path: string): void {
   const folder = dirname(path)
   const made = mkdirSync(folder, { recursive: true, mode: 0o750 })

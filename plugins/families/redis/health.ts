@@ -83,7 +83,7 @@ export class Health {
     return true
   }
 
-  /** Waits until `deadline` for an examined connection, but not after a longer outage. A refusing Redis can still be read. */
+  /** Waits until `deadline`, but not after a longer outage. A refusing Redis can still be read. */
   async whenUsable(deadline: number): Promise<void> {
     const { isConnected, patience } = this.#settings
     while (!isConnected() || this.#standing === 'unknown') {

@@ -1,4 +1,4 @@
-// Nodes announce their secrets in Redis. A node that shares no secret with the running ones is refused: it would end their sessions.
+// Announces the secrets of nodes in Redis. A node without a shared secret is refused: it would end sessions.
 import { createHash } from 'node:crypto'
 import type { PluginHost } from '../../../core/index.ts'
 import type { Refusal } from './refusals.ts'
@@ -16,7 +16,7 @@ export interface KeySpaceClaim {
   readonly fingerprints: readonly string[]
 }
 
-/** KEYS: nodes by expiry, `<node> <fingerprint>,<fingerprint>`. ARGV: own entry, lifetime, fingerprints. Returns the other nodes. */
+/** KEYS: nodes by expiry, `<node> <fingerprint>,...`. ARGV: own entry, lifetime, fingerprints. Returns other nodes. */
 export const CLAIM_KEYS = redisScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -32,7 +32,7 @@ export interface RedisConnection {
   /** A lower bound of the Redis clock in milliseconds, for deadlines of scripts; undefined before the first reply. */
   now(): number | undefined
   askTime(): Promise<void>
-  /** Runs commands within `timeout` milliseconds (default `commandTimeout`). Rejects with `unavailable` if Redis does not respond or refuses. */
+  /** `timeout`: milliseconds, default `commandTimeout`. Rejects with `unavailable`. */
   run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout?: number): Promise<Value>
   /** `run` for a script: by digest, or by source if Redis does not know it. */
   evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number): Promise<unknown>

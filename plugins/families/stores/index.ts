@@ -1,4 +1,4 @@
-// Shared by the plugins that store data: required secrets, stream limits, and the recovery of a session store after an outage.
+// Shared by storage plugins: required secrets, stream limits, and session recovery after an outage.
 import {
   DURATION_PATTERN,
   type Duration,

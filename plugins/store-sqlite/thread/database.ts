@@ -37,7 +37,7 @@ export function createPrivate(file: string) {
   }
 }
 
-/** Restricts the file before SQLite creates others with its mode; returns a function that undoes it for a foreign file. */
+/** SQLite creates other files with the same mode. Returns a function that undoes it for a foreign file. */
 function restrictAll(file: string): () => void {
   const had = ['', ...COMPANIONS].map(suffix => [`${file}${suffix}`, restrict(`${file}${suffix}`)] as const)
   return () => {

@@ -1,4 +1,4 @@
-// Operations on grants; each runs within a transaction. A set is a JSON text `[member, end, ...]` in the order of joining.
+// Operations on grants; each runs within a transaction. A set is a JSON text `[member, expiry, ...]`.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
 import { bound, textOf } from './texts.ts'

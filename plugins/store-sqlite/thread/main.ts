@@ -1,4 +1,4 @@
-// The thread with the connection to the file: runs waiting operations in one transaction, and reports whether the file is writable.
+// The thread with the database connection: runs queued operations, and reports whether the file is writable.
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
