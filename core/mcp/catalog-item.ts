@@ -30,14 +30,11 @@ import { parseDuration } from './units.ts'
 
 interface Item<D extends Definition> {
   readonly definition: D
-  /** Name, URI or URI template. */
   readonly key: string
-  /** As lists contain it. */
   readonly wire: Readonly<Record<string, unknown>>
   /** Digest of the definition and the source of its handler; the same on every node of a release. */
   readonly digest: string
 }
-/** A compiled tool. */
 export interface ToolItem extends Item<ToolDefinition> {
   readonly kind: 'tools'
   readonly input: CompiledSchema
@@ -45,29 +42,21 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly headerParams: readonly HeaderParam[]
   /** Milliseconds. Default: that of the host. */
   readonly timeout: number | undefined
-  /** Maximum number of concurrent calls. */
   readonly concurrency: number | undefined
-  /** Limits of the worker process of its handler. */
   readonly isolate: IsolateBounds | undefined
-  /** Its keys that extensions read. */
   readonly keys: readonly ToolKeyName[]
 }
-/** A compiled resource or resource template. */
 export interface ResourceItem extends Item<ResourceDefinition> {
   readonly kind: 'resources'
   readonly template: CompiledUriTemplate | undefined
-  /** The normal form of `uri`; of a template its `uriTemplate`. */
+  /** The normal form of `uri` or `uriTemplate`. */
   readonly normalUri: string
-  /** Matches normal forms of URIs. */
   readonly normalTemplate: CompiledUriTemplate | undefined
 }
-/** A compiled prompt. */
 export interface PromptItem extends Item<PromptDefinition> {
   readonly kind: 'prompts'
 }
-/** A compiled definition. */
 export type CatalogItem = ToolItem | ResourceItem | PromptItem
-/** The names of the protocol's lists. */
 export type ItemKind = CatalogItem['kind']
 
 const defined = (fields: Record<string, unknown>) =>
@@ -147,12 +136,11 @@ function compilePrompt(definition: PromptDefinition): PromptItem {
   return { kind: 'prompts', definition, key: name, wire, digest: digestOf(wire, definition) }
 }
 
-/** Faults of the keys of a definition, one line each. */
 export type FaultsOf = (definition: Definition) => readonly string[]
 
 const compiled = new WeakMap<Definition, CatalogItem>()
 
-/** Compiles a definition, once for each object. Throws a StartError that names the definition. */
+/** Compiles each definition object once. Throws a StartError that names the definition. */
 export function compileDefinition(definition: Definition, where: string, faultsOf: FaultsOf): CatalogItem {
   const known = compiled.get(definition)
   if (known) return known
@@ -175,7 +163,6 @@ export function compileDefinition(definition: Definition, where: string, faultsO
     compiled.set(definition, item)
     return item
   } catch (cause) {
-    // The location of a schema's fault starts with its role.
     const [, role] = /^its (input|output)\b/.exec(errorText(cause)) ?? []
     const at = role ? [role, ...(cause instanceof SchemaFault ? cause.steps : [])] : []
     throw new StartError(`${label}: ${errorText(cause)}`, { cause, of: definition, at })

@@ -1,4 +1,4 @@
-// The combinations of toolsets that are served together, by URL or chosen by `configureSession`, and their one check.
+// Combinations of toolsets that are served together, by URL or `configureSession`, and their validation.
 import { LRUCache } from 'lru-cache'
 import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Catalog, CatalogItem, Combination } from './catalog.ts'
@@ -10,11 +10,8 @@ import { collect, withResourcesOfKeys } from './view.ts'
 export interface CombinationSettings {
   readonly config: OfferedConfig
   readonly catalog: Catalog
-  /** The toolsets that plugins contribute to this route. */
   readonly contributed: (route: CompiledRoute) => readonly string[]
-  /** The keys of tools that the extensions of this route read. */
   readonly keys: (route: CompiledRoute) => ShownKeys
-  /** Whether a plugin of this route decides `access`. */
   readonly decidesAccess: (route: CompiledRoute) => boolean
 }
 
@@ -31,7 +28,6 @@ export function checkAccess(
   throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
 }
 
-/** The combination of each URL of these routes. `names`: its toolsets of the config. */
 export const addressCombinations = (
   routes: readonly CompiledRoute[],
   contributed: CombinationSettings['contributed'],
@@ -41,8 +37,8 @@ export const addressCombinations = (
   )
 
 /**
- * Reports why definitions cannot be served together: two of one name or URI, a key that no plugin of the route reads, `access`
- * that none decides. False if anything was reported.
+ * Reports definitions that cannot be served together: duplicate names or URIs, and keys or `access` without a plugin.
+ * Returns false if anything was reported.
  */
 export function checkCombination(
   settings: CombinationSettings,
@@ -65,7 +61,6 @@ export function checkCombination(
   return checked ?? false
 }
 
-/** Each toolset that only `addToolset` reaches, on each route; `isServable`: whether the route can serve it. */
 function unrouted(routes: readonly CompiledRoute[], settings: CombinationSettings) {
   const { config, catalog, contributed } = settings
   if (!config.now.configureSession) return []
@@ -79,7 +74,6 @@ function unrouted(routes: readonly CompiledRoute[], settings: CombinationSetting
   }))
 }
 
-/** A toolset that only `addToolset` reaches, and a route that can serve it. */
 export interface UnroutedToolset {
   readonly name: string
   readonly route: CompiledRoute
@@ -98,15 +92,14 @@ export function checkUnrouted(routes: readonly CompiledRoute[], settings: Combin
   }
 }
 
-/** Combinations of `configureSession` that are kept, those that were used last. */
+/** Most recently used combinations of `configureSession` that are kept. */
 const MAX_CHOSEN = 1_000
 
 export interface ChosenCombinations {
-  /** Those that callers were offered since the last reload. Definitions that are added at run time are checked with them. */
+  /** The combinations in use since the last reload. Run-time definitions are checked with them. */
   list(): Combination[]
-  /** Throws a StartError for a combination that cannot be served, and keeps it otherwise. */
+  /** Throws a StartError for a combination that cannot be served. */
   check(combination: Combination): void
-  /** Keeps a combination that callers are offered. */
   note(combination: Combination): void
 }
 
@@ -118,7 +111,7 @@ export function createChosenCombinations(settings: CombinationSettings): ChosenC
   let { reloads } = config
 
   function entryOf(combination: Combination) {
-    // A reload can make a stored choice invalid.
+    // A reload can invalidate a stored choice.
     if (reloads !== config.reloads) known.clear()
     reloads = config.reloads
     const { route, toolsets, extra } = combination

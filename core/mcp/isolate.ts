@@ -1,14 +1,13 @@
-// Isolated tools: the limits of their worker processes, and the module that a worker imports for each tool.
+// Isolated tools: the limits of their worker processes, and the module of each tool.
 import type { Definition, ToolDefinition } from './define.ts'
 import { parseDuration, parseSize } from './units.ts'
 
-/** The limits of one tool in its worker process. */
 export interface IsolateBounds {
-  /** Maximum bytes that the handler can hold: heap and buffers. */
+  /** Bytes of heap and buffers. */
   readonly memory: number
-  /** Maximum CPU time of one call, milliseconds. */
+  /** CPU time per call, milliseconds. */
   readonly cpuTime: number
-  /** Number of worker processes, each of which runs one call at a time. */
+  /** Number of worker processes, with one call at a time each. */
   readonly processes: number
 }
 
@@ -17,7 +16,7 @@ const MEGABYTE = 1_024 ** 2
 const LEAST_MEMORY = 64 * MEGABYTE
 const DEFAULTS: IsolateBounds = { memory: 128 * MEGABYTE, cpuTime: 5_000, processes: 4 }
 
-/** The limits of a definition's `isolate`; undefined: the tool runs in the host process. Throws for invalid limits. */
+/** Undefined: the tool runs in the host process. Throws for invalid limits. */
 export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds | undefined {
   if (isolate === undefined) return undefined
   if (isolate === true) return DEFAULTS
@@ -29,13 +28,11 @@ export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds
   return { memory: bytes, cpuTime: computing, processes }
 }
 
-/** The limits as text: `128 MB of memory`, `5 s of CPU time`. */
 export const boundsInWords = ({ memory, cpuTime }: IsolateBounds) => ({
   memory: `${Number((memory / MEGABYTE).toFixed(1))} MB of memory`,
   cpuTime: `${cpuTime < 1_000 ? `${cpuTime} ms` : `${Number((cpuTime / 1_000).toFixed(1))} s`} of CPU time`,
 })
 
-/** The stricter limits of both. */
 export function narrowerBounds(
   one: IsolateBounds | undefined,
   other: IsolateBounds | undefined,
@@ -48,11 +45,10 @@ export function narrowerBounds(
   }
 }
 
-/** The module and export of a tool. */
 export interface ModuleTool {
   /** Absolute path. */
   readonly file: string
-  /** What the module exported: another one for each version of it. */
+  /** Differs for each version of the module. */
   readonly exported: object
   readonly name: string
   /** The index in an exported list. */
@@ -61,7 +57,6 @@ export interface ModuleTool {
 
 const origins = new WeakMap<Definition, ModuleTool>()
 
-/** Records the module of each exported definition, single or in a list. */
 export function noteModule(file: string, exported: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(exported)) {
     const values = Array.isArray(value) ? value : [value]
@@ -72,12 +67,11 @@ export function noteModule(file: string, exported: Readonly<Record<string, unkno
   }
 }
 
-/** Undefined if no toolset names the module of the definition. */
 export const moduleOf = (definition: Definition): ModuleTool | undefined => origins.get(definition)
 
 const ofPlugins = new WeakSet<Definition>()
 
-/** Records a definition of a plugin. It is part of the host, so `tools.limits` does not isolate it. */
+/** Marks a plugin's definition. `tools.limits` does not isolate it. */
 export const notePluginOwn = (definition: Definition): void => void ofPlugins.add(definition)
 export const isPluginOwn = (definition: Definition): boolean => ofPlugins.has(definition)
 
@@ -85,7 +79,6 @@ const NO_MODULE =
   'a worker process must import it, so it cannot be written in the config or added at run time: ' +
   'export it from a module of its own, and name that file in a toolset'
 
-/** The reason why a tool cannot be isolated, or undefined. */
 export function isolateFault(definition: ToolDefinition): string | undefined {
   const { task } = definition
   if (typeof task === 'object' && task.before) return 'its `task.before` cannot be isolated; remove one of them'

@@ -1,7 +1,7 @@
-// Suggestions for mistyped names. The client has the same rule.
+// Suggestions for mistyped names. The client uses the same rule.
 import { distance } from 'fastest-levenshtein'
 
-/** The closest candidate, or undefined when none is close. Case, dashes and underscores do not count. */
+/** The closest candidate. Ignores case, dashes and underscores. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   const plain = simplify(name)
   let best: string | undefined
@@ -19,7 +19,6 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** A suggestion, or the known names. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const all = [...known]
   const near = nearest(name, all)

@@ -1,4 +1,4 @@
-// Lets a request enter its session: checks the store, and rebuilds a session from its record on a node that does not have it.
+// Admits a request to its session: checks the store, and rebuilds sessions of other nodes from their records.
 import { sameUser } from '../kernel/user.ts'
 import type { RequestFacts } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'
@@ -7,13 +7,11 @@ import { notSure, notYours, perhapsRunning, running, sessionGone } from './refus
 import type { Session, ThisNode } from './session.ts'
 import type { Entered, SessionOpening, SessionRecord } from './session-store.ts'
 
-/** The caller of a request. */
 export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
 
 export const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
-/** A request for a session whose id is signed for the caller. */
 export interface Entering {
   readonly id: string
   readonly digest: string
@@ -24,13 +22,12 @@ export interface Entering {
 
 export interface EntranceParts {
   readonly node: ThisNode
-  /** Whether a node runs a request; undefined if it does not respond. */
+  /** Undefined if the node does not respond. */
   readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
-  /** Gives the store a record that it lost. Returns false if the session was ended. */
+  /** Restores a lost record. Returns false if the session was ended. */
   readonly restore: (session: Session) => boolean | Promise<boolean>
-  /** Creates a session of this node from its record: `configureSession` runs again. */
+  /** Rebuilds a session from its record and runs `configureSession` again. */
   readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
-  /** Runs `runSession` for a session whose home died. */
   readonly adoptRun: (session: Session) => Promise<void>
 }
 
@@ -43,7 +40,7 @@ function checkPlace({ caller, transport }: Entering, { route, params, user, ...o
   if (!isHere) throw sessionGone()
 }
 
-/** The returned function throws or rejects if there is no such session or one of the requests is running. */
+/** The returned function throws or rejects for an unknown session or a running request. */
 export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntranceParts) {
   const { name, store, peers, bounds, sessions } = node
   const building = new Map<string, Promise<Session>>()
@@ -51,7 +48,6 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   const ask = (digest: string, requests: readonly RequestId[], from: readonly string[]) =>
     store.enter(digest, { version: sessions.get(digest)?.version ?? 0, requests, from }, bounds)
 
-  /** The store has no record. Resolves if this node could restore it. */
   async function restoreLost(digest: string, ended: boolean) {
     const held = sessions.get(digest)
     if (ended) held?.dispose(new Error('the session was ended'))
@@ -59,17 +55,17 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
     throw !ended && !held && store.unsure ? notSure() : sessionGone()
   }
 
-  /** Returns the record if it is newer than the session here. */
+  /** Returns the record if it is newer than the local session. */
   async function awaitEntry({ digest, requests }: Entering, first: Entered) {
     const from: string[] = []
     let restored = false
     for (let entered = first; ; entered = await ask(digest, requests, from)) {
       if (entered.kind === 'entered') {
         if (entered.record || sessions.has(digest)) return entered.record
-        // The session here was disposed while the store was asked.
+        // The local session was disposed during the store request.
         from.push(name)
       } else if (entered.kind === 'taken') {
-        // A request that runs on this node is refused when it would begin.
+        // A request that runs on this node is refused later.
         const { node: at, request } = entered
         const runs = at === name ? false : await runsAt(at, digest, request)
         if (runs !== false) throw runs ? running(request) : perhapsRunning(request)
@@ -119,7 +115,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   return function enter(entering: Entering): Session | Promise<Session> {
     const { digest, requests } = entering
     const here = sessions.get(digest)
-    // So that it is not swept as idle while the store is asked.
+    // Prevents an idle sweep during the store request.
     if (here) here.lastUsed = node.clock.now()
     const entered = ask(digest, requests, NO_NODES)
     const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined

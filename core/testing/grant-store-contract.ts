@@ -15,14 +15,11 @@ import {
 const MINUTE = 60_000
 /** More than 2^31 milliseconds, which timers cannot wait for. */
 const LONG = 90 * 86_400_000
-/** Operations at the same time. */
 const MANY = 50
 
-/** A key of each kind. */
 const KEYS = Object.values(GRANT_KINDS).map(kind => `${kind}one`)
 const [PENDING = '', GRANTED = ''] = KEYS
 
-/** A check for a key of each kind, concurrently. */
 const forBoth =
   (act: (store: GrantStore, key: string, expiry: Expiry) => Promise<void>) =>
   async (store: GrantStore, expiry: Expiry) => {
@@ -194,10 +191,9 @@ const times: Promises<GrantStore>['alone'] = {
   },
 }
 
-/** How many of them are this. */
 const count = (found: readonly unknown[], wanted: unknown) => found.filter(one => one === wanted).length
 
-/** What of many that are done at the same time is done once; at one node, or by turns at two. */
+/** Checks that concurrent operations succeed once, on one node or two. */
 async function racing(...stores: readonly GrantStore[]) {
   const [store] = stores as [GrantStore]
   for (const key of KEYS) {
@@ -301,7 +297,6 @@ const sets: Promises<GrantStore>['alone'] = {
   }),
 }
 
-/** Of the slot `grantStore`; `shared` as the store's own. */
 export const grantStoreContract = (settings: ContractSettings<GrantStore>): readonly Check[] =>
   checksOf(settings, {
     alone: {

@@ -2,14 +2,12 @@
 import type { Logger } from '../kernel/log.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 
-/** A log line of a host. */
 export interface LoggedLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   readonly message: string | undefined
   readonly [field: string]: unknown
 }
 
-/** A log that only keeps its lines. */
 export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
   const lines: LoggedLine[] = []
   const logger = (bindings: object): Logger => {
@@ -26,13 +24,12 @@ export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
   return Object.assign(logger({}), { lines })
 }
 
-/** A changed list or resource. */
 export interface ToldChange {
   readonly changed: 'tools' | 'resources' | 'prompts' | 'resource'
   readonly uri?: string
 }
 
-/** Adds the changes of this bus to `list`, until the returned function is called. */
+/** Adds changes to `list` until the returned function is called. */
 export function keepChanges(bus: Pick<ChangeBus, 'subscribe'>, list: ToldChange[]): () => void {
   return bus.subscribe(change => {
     if (change.kind === 'missed') return

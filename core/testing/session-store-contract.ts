@@ -446,7 +446,6 @@ const sharedBounds: Promises<SessionStore>['together'] = {
   },
 }
 
-/** Of the slot `sessionStore`; `shared` as the store's own. */
 export const sessionStoreContract = (settings: ContractSettings<SessionStore>): readonly Check[] =>
   checksOf(settings, {
     alone: { ...records, ...requests, ...ends, ...bounds, ...restores },
