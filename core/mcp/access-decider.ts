@@ -3,6 +3,7 @@ import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type { CatalogItem } from './catalog.ts'
 
+/** The reason for a denied call. */
 export interface Denial {
   /** One sentence for the log and for `explain`, without data of other users. */
   readonly reason: string
@@ -18,6 +19,7 @@ export interface Audience {
   denialOf(item: CatalogItem): Denial | undefined
 }
 
+/** The part of a Call that `denied` receives. */
 export interface DeniedCall {
   readonly method: string
   readonly user: User | undefined
@@ -30,7 +32,6 @@ export interface AccessDecider {
   audienceOf(user: User | undefined, route: Route): Audience
   /** Checks a route's `authorize`; undefined: allowed. Anonymous callers are always denied. */
   authorize(rule: AuthorizeRule, user: User | undefined, route: Route): Denial | undefined
-  /** All scopes that a route's `authorize` requires of an allowed caller. */
   scopesToEnter?(rule: AuthorizeRule, user: User, route: Route): readonly string[]
   /** Whether denied calls get a JSON-RPC error on this route instead of an HTTP challenge. */
   deniesInBody(route: Route): boolean
@@ -63,10 +64,10 @@ export interface TokenBinding {
 /** The minimum useful scopes at a URL; can be empty. */
 export type LeastScopes = (route: Route, params: Readonly<Record<string, string>>) => readonly string[]
 
+/** Access services by route. */
 export interface AccessServices {
   slot(name: 'access', route: Route): AccessDecider
   slot(name: 'protectedResource', route: Route): ProtectedResource
   slot(name: 'tokenBinding', route: Route): TokenBinding
-  /** Default `scope` of a challenge. */
   readonly leastScopes: LeastScopes
 }

@@ -40,7 +40,6 @@ export function createKeys(isTaken: (key: string) => boolean) {
 }
 
 export interface Asks {
-  /** Resolves with the recorded response, or rejects once the request is being sent. */
   ask(question: Question, key?: string): Promise<never>
 }
 
@@ -53,7 +52,6 @@ export const withHandledRejections = (ask: Asks['ask']): Asks => ({
   },
 })
 
-/** Ends the run with this result. `result` is called only if the run has not ended. */
 export type Interrupt = (result: () => Promise<unknown>) => void
 
 function noteQuestion(call: Call, { method }: Question): void {
@@ -75,7 +73,6 @@ function bindingOf(call: Call, item: CatalogItem): string {
   return JSON.stringify([caller, offer.route.path, offer.params, method, item.key, digest(subject), item.digest])
 }
 
-/** The client requests of one handler run. Throws `invalidParams` for the `requestState` of another request. */
 export function createAsks(call: Call, item: CatalogItem, { keys, clock, interrupt }: Bindings): Asks {
   const { requestState, inputResponses } = call.params
   const binding = bindingOf(call, item)
@@ -152,7 +149,6 @@ export const liveParams = ({ method, params }: Question, { elicitationIds }: Rev
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-/** For sessions and tasks. Throws a ToolError if the client lacks the capability. */
 export function demandCapability(call: Call, question: Question) {
   noteQuestion(call, question)
   const missing = missingCapability(question, call.client.capabilities)
@@ -171,7 +167,6 @@ export async function askLive(
   return answer as never
 }
 
-/** Sends each client request separately. The handler waits for the response inside `run.waiting`. */
 export const createLiveAsks = (
   askClient: AskClient,
   call: Call,
@@ -184,12 +179,12 @@ export const createLiveAsks = (
   },
 })
 
+/** A request of a handler to its client. */
 export type Question =
   | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
   | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
   | { readonly method: 'roots/list'; readonly params: Record<string, never> }
 
-/** The capability that the client must declare; undefined if it did. */
 export function missingCapability(
   { method, params }: Question,
   has: ClientCapabilities,
@@ -253,7 +248,6 @@ export interface CallUsage {
 export interface Replay {
   readonly answers: Map<string, { readonly question: string; readonly outcome: Promise<never> }>
   questions: number
-  /** Bytes of the answers as JSON. */
   bytes: number
   /** The last reported progress. It must increase across runs too. */
   progress: number
@@ -263,10 +257,7 @@ export interface Replay {
   readonly again: () => unknown
 }
 
-/**
- * Client requests of an isolated handler. Its run ends with them and `replay.again` repeats it with the responses, so
- * no worker waits.
- */
+/** Ends the run with its client requests; `replay.again` repeats it with the responses. No worker waits. */
 export function createReplayedAsks(askClient: AskClient, call: Call, replay: Replay, interrupt: Interrupt): Asks {
   const used = new Set<string>()
   const keyFor = createKeys(key => used.has(key))

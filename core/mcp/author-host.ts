@@ -27,22 +27,14 @@ export interface AuthorHost {
   observe(observer: Observer): void
   /** Registers a JSON-RPC method. Startup fails for a name that is already registered or belongs to a notification. */
   method(name: string, answer: Answer): void
-  /**
-   * Adds a protocol extension, such as `com.example/tasks`, to the plugin's routes. Throws a StartError if another
-   * plugin adds the same id or part.
-   */
+  /** Adds a protocol extension, such as `com.example/tasks`. Throws a StartError for a duplicate id or part. */
   extension(id: string, extension: Extension): AddedExtension
   contribute(definitions: readonly Definition[]): void
-  /**
-   * Replaces the params of a Call before access checks, limits, `around` and observers. Undefined: unchanged. A
-   * HostError becomes the response.
-   */
+  /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
   /** Hides tools from lists, by name. They can still be called: use a policy to protect them. */
   unlist(leavesOut: Unlists): void
-  /**
-   * Replaces a list passed to `contribute`, during `reconfigure`. Throws, without a change, if a definition is invalid.
-   */
+  /** Replaces a contributed list in `reconfigure`. Throws, without a change, for an invalid definition. */
   exchange(contributed: readonly Definition[], others: readonly Definition[]): void
   /** Registers a file or folder that the plugin reads. `mcp-host dev` reloads after a change. */
   reads(path: string): void
@@ -154,7 +146,7 @@ export function createRevisions(
     const known = found.get(route)
     if (known) return known
     const revisions = [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
-    // Cached only after startup: plugins can still add revisions before.
+    // Cached only after startup: plugins can add protocol versions before.
     if (isSettled()) found.set(route, revisions)
     return revisions
   }

@@ -13,17 +13,14 @@ import {
 import { FairLine, type InLine } from './fair-line.ts'
 import { ToolError } from './tool-error.ts'
 
-/** A call in the queue or with a slot. It keeps its slot until the handler ends, even after a cancel or timeout. */
 export class Turn implements InLine {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
-  /** Resolves with a slot; rejects on cancel or timeout. */
   ready: Promise<void> | undefined
   /** Milliseconds in the queue. */
   waited = 0
   begin: (() => void) | undefined
-  /** True while paused: the slot is free for another call. */
   returns = false
   readonly owner: string
   readonly #queue: CallQueue
@@ -113,7 +110,6 @@ export class CallQueue implements Linked {
     return turn
   }
 
-  /** For a handler that runs again: ahead of the owner's other calls, never refused. */
   enterAgain(call: Call): Turn {
     const turn = this.#turnOf(call)
     turn.returns = true
@@ -200,7 +196,6 @@ export class CallQueue implements Linked {
     const { owner } = turn
     const { most, clock } = this.facts
     const { signal, deferred } = call
-    // A deferred call was already accepted.
     if (!deferred) this.#demandRoom(owner)
     const timeout = deferred ? undefined : this.facts.timeout
     if (signal.aborted) return Promise.reject(cancelled())
@@ -238,7 +233,6 @@ export class CallQueue implements Linked {
   #demandRoom(owner: string) {
     const own = this.#line.waitingOf(owner)
     if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
-    // Returning calls do not count towards the limit for new calls.
     const others = this.#line.size - this.#line.returning
     if (others >= MAX_WAITING_CALLS) throw this.#full(calls(others))
   }

@@ -11,23 +11,19 @@ import { findResource } from './methods/resources.ts'
 import { plainText } from './plain-text.ts'
 import { isRevision } from './revisions.ts'
 
-/**
- * `input_required`: the handler sent a client request and runs again in another call (2026-07-28 basic/patterns/mrtr).
- * `tool_error`: a result with `isError`. `refused`: rejected before it became a call. `cancelled`: the client no longer
- * waits.
- */
+/** `refused`: rejected before it became a call. `cancelled`: the client no longer waits. */
 export type Outcome = 'ok' | 'input_required' | 'tool_error' | 'error' | 'refused' | 'cancelled'
 
 /** Replaces unknown names, which clients can send in any number. */
 export const OTHER = '_OTHER'
 
+/** A finished request, as observers receive it. */
 export interface CallRecord {
   /** Undefined for a refused request and for HTTP requests without a call, such as a notification, stream or page. */
   readonly call: Call | undefined
   readonly outcome: Outcome
   /** The error sent to the client, for `error` and `refused`. `cause` is the original error, for logs only. */
   readonly error: HostError | undefined
-  /** A plugin's name or `mcp-host`. */
   readonly refusedBy: string | undefined
   /** Start, milliseconds since the epoch. */
   readonly at: number
@@ -40,13 +36,10 @@ export interface CallRecord {
   /** The definition's name or URI template; `_OTHER` if there is none. */
   readonly item: { readonly kind: ItemKind; readonly name: string } | undefined
   readonly revision: string | undefined
-  /** The session's transport plugin. */
   readonly transport: string | undefined
-  /** Methods of requests to the client, such as `sampling/createMessage`. */
   readonly asked: readonly string[]
-  /** The client's address according to trusted proxies; for transports without addresses, a name such as `stdio`. */
+  /** The client's IP address according to trusted proxies; otherwise a transport name such as `stdio`. */
   readonly ip: string
-  /** For HTTP requests without a call. */
   readonly http: { readonly verb: string; readonly status: number } | undefined
   /** From the client: 64 printable characters of its name, 32 of its version. */
   readonly client: { readonly name: string; readonly version: string } | undefined
@@ -54,9 +47,7 @@ export interface CallRecord {
   readonly user: string | undefined
   /** 64 printable characters. */
   readonly oauthClient: string | undefined
-  /** A pseudonym. */
   readonly session: string | undefined
-  /** A valid `X-Request-Id`; see `requestIdIn`. */
   readonly requestId: string | undefined
   /** 32 hexadecimal digits, from the span, else from `_meta.traceparent` or the header. */
   readonly traceId: string | undefined
@@ -188,7 +179,7 @@ export class RequestRecord implements CallRecord {
   }
   get revision() {
     const { revision } = this.#request
-    // An unknown revision is untrusted client text.
+    // An unknown protocol version is untrusted client text.
     return isRevision(revision) ? revision : undefined
   }
   get item() {

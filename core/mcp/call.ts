@@ -1,4 +1,4 @@
-// One JSON-RPC request or notification, from the transport that received it to the handler that answers it.
+// One JSON-RPC request or notification, between its transport and its handler.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
@@ -10,6 +10,7 @@ import { type Revision, type RevisionRules, rulesOf } from './revisions.ts'
 import type { McpRoute } from './routes.ts'
 import type { View } from './view.ts'
 
+/** Request data that determines the offer. */
 export interface RequestFacts {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
@@ -19,7 +20,6 @@ export interface RequestFacts {
   /** True for HTTP requests that passed `admit`. Otherwise the route's `authorize` is checked. */
   readonly admitted?: true
   readonly sessionId?: string
-  /** The earlier `configureSession` choice for this caller. If set, the function does not run again. */
   readonly choice?: ToolsetChoice | undefined
   /** Aborts when the request, or the session that it opens, ends. Created on demand. */
   readonly signal: () => AbortSignal
@@ -28,6 +28,7 @@ export interface RequestFacts {
 /** Checks a route's `authorize`. Throws `unauthorized` if there is no user, `forbidden` if access is denied. */
 export type AdmitCaller = (caller: Pick<RequestFacts, 'params' | 'user'> & { readonly route: Route }) => void
 
+/** The serializable toolset choice of `configureSession`. */
 export interface ToolsetChoice {
   /** Remaining toolsets of the route; undefined: all, including later ones. */
   readonly left?: readonly string[] | undefined
@@ -49,13 +50,16 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
   run(body: () => Promise<void>, restored?: boolean): Promise<void>
 }
 
+/** Client information from `initialize` or the request. */
 export interface ClientFacts {
   readonly info: Implementation | undefined
   readonly capabilities: ClientCapabilities
 }
 
+/** A session setting that the client can change. */
 export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch: string } | { readonly unwatch: string }
 
+/** The session of a call. */
 export interface CallSession {
   readonly transport?: string
   logLevel: LogLevel
@@ -68,23 +72,15 @@ export interface CallSession {
 
 /** Connects one call to its client; provided by the transport. */
 export interface CallChannel {
-  /** Sends a serialized message that belongs to the call. */
   send(message: string): void
-  /** Aborts on disconnect, cancel, session end or shutdown. Created on demand. */
   signal(): AbortSignal
-  /** The state of the signal, without creating it. */
   cancelled?(): boolean
-  /** Closes the connection, not the call, if the client can reconnect. */
   disconnect(retry?: number): void
-  /**
-   * Delays the switch to a stream until the returned function is called, so the response can still have its own HTTP
-   * status.
-   */
   hold?(): () => void
 }
 
+/** Sends a request to the client and resolves with its result. */
 export interface AskClient {
-  /** `key`: the name that the handler gave to its request. */
   ask(method: string, params: object, signal: AbortSignal, key?: string): Promise<unknown>
 }
 
@@ -97,7 +93,6 @@ interface CallFacts {
   readonly offer: Offer
   readonly session: CallSession | undefined
   readonly client: ClientFacts
-  /** The session's user, possibly with another token. */
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>
   /** How client requests are sent: in the result, or separately; undefined if unsupported. */
@@ -106,8 +101,8 @@ interface CallFacts {
   readonly deferred?: boolean | undefined
 }
 
+/** Arguments of `createCall`. */
 export interface CallRequest extends CallFacts {
-  /** The least severe level to send; undefined: none. A session has its own. */
   readonly logLevel: LogLevel | undefined
   readonly channel: CallChannel
 }
@@ -115,11 +110,9 @@ export interface CallRequest extends CallFacts {
 /** One JSON-RPC message. Frozen, including `params`, `user`, scopes, roles and claims. */
 export interface Call extends CallFacts {
   readonly rules: RevisionRules
-  /** True for protocol versions whose requests carry their own metadata. */
   readonly modern: boolean
   readonly meta: Readonly<Meta>
   readonly progressToken: ProgressToken | undefined
-  /** The caller's view when the call began. */
   readonly view: View
   /** The least severe level to send; undefined: none. */
   readonly logLevel: LogLevel | undefined
@@ -127,13 +120,11 @@ export interface Call extends CallFacts {
   readonly signal: AbortSignal
   /** The state of `signal`, without creating it. */
   readonly cancelled: boolean
-  /** Sends a notification that belongs to this call. */
   notify(method: string, params: Record<string, unknown>): void
-  /** Sends a serialized message that belongs to this call. */
   send(message: string): void
   /** Closes the connection, not the call, if the client can reconnect. */
   disconnect(retry?: number): void
-  /** Delays the switch to an HTTP stream until the returned function is called. */
+  /** Delays the switch to an HTTP stream until the returned function is called, so a status can still be set. */
   hold(): () => void
 }
 
@@ -165,7 +156,6 @@ class TransportCall implements Call {
   readonly deferred: boolean
   readonly meta: Readonly<Meta>
   readonly #request: CallRequest
-  /** Undefined for an unobserved call. */
   #notes: CallNotes | undefined
 
   constructor(request: CallRequest) {

@@ -35,28 +35,31 @@ interface Item<D extends Definition> {
   /** Digest of the definition and the source of its handler; the same on every node of a release. */
   readonly digest: string
 }
+/** A compiled tool. */
 export interface ToolItem extends Item<ToolDefinition> {
   readonly kind: 'tools'
   readonly input: CompiledSchema
   readonly output: OutputSchema | undefined
   readonly headerParams: readonly HeaderParam[]
-  /** Milliseconds. Default: that of the host. */
   readonly timeout: number | undefined
   readonly concurrency: number | undefined
   readonly isolate: IsolateBounds | undefined
   readonly keys: readonly ToolKeyName[]
 }
+/** A compiled resource or template. */
 export interface ResourceItem extends Item<ResourceDefinition> {
   readonly kind: 'resources'
   readonly template: CompiledUriTemplate | undefined
-  /** The normal form of `uri` or `uriTemplate`. */
   readonly normalUri: string
   readonly normalTemplate: CompiledUriTemplate | undefined
 }
+/** A compiled prompt. */
 export interface PromptItem extends Item<PromptDefinition> {
   readonly kind: 'prompts'
 }
+/** A compiled definition. */
 export type CatalogItem = ToolItem | ResourceItem | PromptItem
+/** The protocol's list names. */
 export type ItemKind = CatalogItem['kind']
 
 const defined = (fields: Record<string, unknown>) =>
@@ -68,7 +71,6 @@ const digestOf = (wire: object, definition: Definition) =>
     .digest('base64url')
     .slice(0, 22)
 
-/** Throws for an input schema that no arguments can match. */
 function checkRequired(input: JsonSchema): void {
   const unknown = unknownRequired(input).find(({ isClosed }) => isClosed)
   if (!unknown) return
@@ -140,7 +142,6 @@ export type FaultsOf = (definition: Definition) => readonly string[]
 
 const compiled = new WeakMap<Definition, CatalogItem>()
 
-/** Compiles each definition object once. Throws a StartError that names the definition. */
 export function compileDefinition(definition: Definition, where: string, faultsOf: FaultsOf): CatalogItem {
   const known = compiled.get(definition)
   if (known) return known

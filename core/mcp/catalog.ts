@@ -28,29 +28,22 @@ export interface Combination {
 }
 
 export interface Catalog {
-  /** Counts changes. Views of an older generation are outdated. */
   readonly generation: () => number
   readonly has: (toolset: string) => boolean
   readonly names: () => string[]
   items(toolset: string): readonly CatalogItem[]
   /** Compiles a definition without a toolset and logs its warnings once. Throws a StartError that names `where`. */
   compile(definition: Definition, where: string): CatalogItem
-  /** Adds before the host runs, without notifications. */
   add(toolset: string, definition: Definition): void
-  /**
-   * Returns a function that replaces the configured toolsets and reapplies run-time changes. Throws a StartError,
-   * without a change, for a conflict.
-   */
+  /** Returns a function that applies the new toolsets. Throws a StartError, without a change, for a conflict. */
   replace(toolsets: ReadonlyMap<string, readonly Definition[]>, combinations: readonly Combination[]): () => void
   /** Replaces definitions without notifications. Throws a StartError, without a change, if one cannot be served. */
   exchange(toolset: string, before: readonly Definition[], after: readonly Definition[]): void
   readonly runtime: RuntimeHost
-  /** For one call: `settled` waits for the changes of that call only. */
   openRuntime(): CallRuntime
 }
 
 export interface CallRuntime extends RuntimeHost {
-  /** `settled`, or undefined without open changes. */
   pending(): Promise<void> | undefined
 }
 
@@ -59,9 +52,7 @@ export interface CatalogSettings {
   readonly log: Logger
   readonly faultsOf: FaultsOf
   readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
-  /** Without a plugin that decides `access`, definitions with `access` are rejected. */
   readonly decidesAccess: boolean
-  /** Without a plugin that reads a key, tools with that key are rejected. */
   readonly readsKey: (key: ToolKeyName) => boolean
   readonly suggest: SuggestPlugin
   readonly combinations: () => readonly Combination[]
@@ -89,7 +80,6 @@ export function createCatalog(
   let generation = 0
   const openPublisher = createPublishing(buses, log)
   let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
-  /** Run-time changes per toolset; undefined: removed. */
   const atRuntime = new Map<string, Map<string, CatalogItem | undefined>>()
   const itemId = ({ kind, key }: Pick<CatalogItem, 'kind' | 'key'>) => `${kind} ${key}`
 
@@ -271,9 +261,7 @@ export function createCatalog(
 }
 
 interface Publisher {
-  /** Never throws: bus errors are logged. */
   readonly publish: (change: Change) => void
-  /** Resolves once all changes are acknowledged or failed; undefined if none is open. */
   readonly pending: () => Promise<void> | undefined
 }
 

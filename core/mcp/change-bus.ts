@@ -1,34 +1,34 @@
 // The slot `changeBus`, which publishes changes of lists and resources, and its in-memory default.
 
+/** A change of a list or resource. */
 export type Change =
   | { readonly kind: 'tools' | 'resources' | 'prompts'; readonly toolset: string | undefined }
   | { readonly kind: 'resource'; readonly uri: string }
-  /** Unknown changes may have been lost. */
+  /** An unknown number of changes was lost. */
   | { readonly kind: 'missed' }
 
+/** Delivers changes to listeners on this node or all nodes. */
 export interface ChangeBus {
   /** True if other nodes receive the same changes. */
   readonly shared?: boolean
   /**
    * Delivers changes in publish order. A shared bus returns a promise that resolves once delivery to every node is
-   * certain, and rejects after the bus's own timeout. Calls that made the change are answered after it.
+   * certain, and rejects after the bus's own timeout. Responses to the calling requests wait for it.
    */
   publish(change: Change): void | Promise<void>
   /** Returns an unsubscribe function. `place`: the position of the change, the same on every node. */
   subscribe(listener: (change: Change, place?: string) => void): () => void
-  /** Present if past changes can be read again. */
   readonly history?: ChangeHistory
 }
 
+/** Past changes of a bus. */
 export interface ChangeHistory {
-  /** Position of the last change that was delivered to this node's listeners. */
   readonly position: string
   isAfter(one: string, other: string): boolean
   /** The changes after a position; undefined if some are gone. */
   since(place: string): Promise<ReadonlyArray<{ readonly change: Change; readonly place: string }> | undefined>
 }
 
-/** Number of changes that the default bus keeps. */
 const KEPT = 1_000
 
 /** The default bus, in this process. Positions are valid for this run only. */

@@ -3,7 +3,6 @@ import { TOOL_KEYS } from './define.ts'
 import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
 
-/** Throws if a method, or `around`, returned something other than an object. */
 export function demandObject(method: string, result: unknown): asserts result is object {
   if (typeof result !== 'object' || result === null) {
     throw new TypeError(`the result of ${method} must be an object; ${found(result)}`)

@@ -1,4 +1,4 @@
-// Limits on what one client can make the host keep, repeat or loop over: the fixed numbers of docs/operating.md, "Limits".
+// Fixed limits per client; see docs/operating.md, "Limits".
 
 import { HostError } from '../http/errors.ts'
 import { addressKey } from '../http/guard.ts'
@@ -7,7 +7,6 @@ import { type User, userKey } from '../kernel/user.ts'
 
 /** Characters from which a queued response is kept as bytes, outside the heap. */
 export const LARGE_ANSWER = LARGE_TEXT
-/** Entries of a batch. */
 export const MAX_BATCH = 50
 /** Bytes of a request id or progress token. */
 export const MAX_ID = 1_024
@@ -16,7 +15,7 @@ export const MAX_CLIENT_FACT = 8_192
 export const MAX_CLIENT_VALUES = 256
 /** Bytes of a URI. */
 export const MAX_URI = 8_192
-/** Resources watched by one session or one `subscriptions/listen`. */
+/** Resources watched by one session or `subscriptions/listen`. */
 export const MAX_WATCHED = 1_000
 /** Bytes of the watched resources of one session: WATCH_COST and the URI for each. */
 export const MAX_WATCHED_BYTES = 384 * 1_024
@@ -46,13 +45,13 @@ export const MAX_LISTED_PAGE = 1_024 * 1_024
 /** Characters of client text that an error or log line repeats. */
 export const MAX_SHOWN = 1_000
 
-/** Limits UTF-8 bytes. */
 export const fits = (text: string, bytes: number): boolean =>
   text.length <= bytes && (text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes)
 
 export const isShortName = (value: unknown): value is string | number =>
   typeof value === 'string' ? fits(value, MAX_ID) : Number.isSafeInteger(value)
 
+/** Shortens client text for errors and log lines. */
 export const shown = (text: string): string => (text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`)
 
 /** Throws `invalidParams` for a URI that is too long. */
@@ -65,6 +64,7 @@ const countValues = (value: unknown): number =>
     ? Object.values(value).reduce((count: number, member) => count + countValues(member), 1)
     : 1
 
+/** Explains why a client fact is too large; undefined if it is not. */
 export function sizeFault(name: string, fact: unknown): string | undefined {
   if (fact === undefined) return undefined
   const json = JSON.stringify(fact)

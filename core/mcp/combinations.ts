@@ -15,7 +15,6 @@ export interface CombinationSettings {
   readonly decidesAccess: (route: CompiledRoute) => boolean
 }
 
-/** Throws a StartError for an item whose `access` no plugin of the route decides. */
 export function checkAccess(
   { decidesAccess }: Pick<CombinationSettings, 'decidesAccess'>,
   route: CompiledRoute,
@@ -36,10 +35,7 @@ export const addressCombinations = (
     route.knownCombinations().map(names => ({ route, names, toolsets: [...names, ...contributed(route)], extra: [] })),
   )
 
-/**
- * Reports definitions that cannot be served together: duplicate names or URIs, and keys or `access` without a plugin.
- * Returns false if anything was reported.
- */
+/** Reports duplicate names or URIs, and keys or `access` without a plugin. Returns false on a fault. */
 export function checkCombination(
   settings: CombinationSettings,
   combination: Combination,
@@ -84,7 +80,6 @@ export const findUnrouted = (routes: readonly CompiledRoute[], settings: Combina
     on.filter(({ isServable }) => isServable).map(({ combination: { route } }) => ({ name, route })),
   )
 
-/** Reports toolsets that no route can serve: `addToolset` would always fail. */
 export function checkUnrouted(routes: readonly CompiledRoute[], settings: CombinationSettings, report: Report): void {
   for (const { on } of unrouted(routes, settings)) {
     const [first] = on
@@ -92,13 +87,10 @@ export function checkUnrouted(routes: readonly CompiledRoute[], settings: Combin
   }
 }
 
-/** Most recently used combinations of `configureSession` that are kept. */
 const MAX_CHOSEN = 1_000
 
 export interface ChosenCombinations {
-  /** The combinations in use since the last reload. Run-time definitions are checked with them. */
   list(): Combination[]
-  /** Throws a StartError for a combination that cannot be served. */
   check(combination: Combination): void
   note(combination: Combination): void
 }

@@ -10,12 +10,13 @@ export interface ServerSettings extends Implementation {
   instructions?: string
 }
 
+/** The request that `configureSession` and `runSession` receive. */
 export interface SessionRequest {
   /** The headers of the request that opens the session; without credentials if another node restores it. */
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
   readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
-  /** The caller's address; behind a trusted proxy, the forwarded one. */
+  /** The caller's IP address; behind a trusted proxy, the forwarded one. */
   readonly ip: string
 }
 
@@ -28,16 +29,10 @@ export interface SessionOptions {
   /** Merged over the capabilities derived from the definitions. */
   capabilities: ServerCapabilities
   readonly toolsets: readonly string[]
-  /**
-   * Adds a configured toolset. Throws for an unknown name and for a conflict with the current toolsets, such as a
-   * duplicate tool name.
-   */
+  /** Adds a configured toolset. Throws for an unknown name or a conflict, such as a duplicate tool name. */
   addToolset(name: string): void
   removeToolset(name: string): void
-  /**
-   * Adds definitions for this session. Pass the same objects each time, because views are cached by them. Throws for
-   * conflicts.
-   */
+  /** Adds definitions. Pass the same objects each time: views are cached by them. Throws for conflicts. */
   add(...definitions: Definition[]): void
 }
 

@@ -38,7 +38,6 @@ export interface HandlerSettings {
   /** Seal `requestState`: the first key signs, all verify. */
   readonly stateKeys: readonly Buffer[]
   readonly keysOn: (route: Route) => ToolKeys
-  /** Throws `unauthorized` or `forbidden` if the caller cannot use the item. */
   readonly admit: (call: Call, item: CatalogItem) => void
 }
 
@@ -47,9 +46,7 @@ const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/re
 
 export interface Asking {
   readonly interrupt: Interrupt
-  /** Wraps each wait of the handler for its client. */
   waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer>
-  /** Set for a handler that runs again instead of waiting for its client. */
   readonly replay: Replay | undefined
 }
 
@@ -121,7 +118,6 @@ export class HandlerContext implements CallContext {
     return this.#controller.signal
   }
 
-  /** Resolves when other nodes received the handler's changes; undefined without changes. */
   pending(): Promise<void> | undefined {
     return this.#host?.pending()
   }
@@ -130,7 +126,6 @@ export class HandlerContext implements CallContext {
     this.#ended ??= new Error('the call is over')
   }
 
-  /** Stops the handler. Later output and client requests are discarded. */
   end(reason: unknown) {
     this.#ended ??= reason
     // A call can have many runs, each with a context.
@@ -166,7 +161,7 @@ export class HandlerContext implements CallContext {
   get upstreamToken() {
     return async (request: UpstreamTokenRequest = {}) => {
       const { route, params } = this.#call.offer
-      // The caller may have lost access since the task was created, and a run does not check access again.
+      // The caller can have lost access since the task was created, and a run does not check access again.
       if (this.#call.deferred) throw new ToolError(NO_TOKEN_IN_RUN)
       // The provider often reports an ended login only in its response, and the client needs the HTTP status for it.
       const release = this.#call.hold()
@@ -258,7 +253,6 @@ export class HandlerContext implements CallContext {
 /** For plugin tools that need more of the Call than `ctx` shows, such as the view. */
 export const callOf = HandlerContext.callOf
 
-/** Resources used by earlier runs of the call; undefined if the handler cannot run again. */
 export const usageOf = HandlerContext.usageOf
 
 interface CallFetch {
@@ -268,7 +262,6 @@ interface CallFetch {
   readonly headers: () => Readonly<Record<string, string>>
 }
 
-/** Adds tracing headers. Headers of a trace context are added together, or left as the handler set them. */
 function carry(
   headersToAdd: Readonly<Record<string, string>>,
   input: Parameters<typeof fetch>[0],
@@ -282,6 +275,7 @@ function carry(
   return { headers }
 }
 
+/** Creates `ctx.fetch` for one call. */
 export const createCallFetch =
   ({ signal, timeout, headers }: CallFetch): typeof fetch =>
   (input, init) => {
@@ -290,7 +284,7 @@ export const createCallFetch =
     return fetch(input, { ...init, ...carry(headers(), input, init), signal: AbortSignal.any(signals) })
   }
 
-/** The caller and the URL for its new sign-in. */
+/** The caller and the URL for a new sign-in. */
 export interface UpstreamCaller {
   readonly user: User | undefined
   readonly route: Route
@@ -300,9 +294,9 @@ export interface UpstreamCaller {
 /** The slot `upstreamTokens`. */
 export interface UpstreamTokens {
   /**
-   * An access token of the provider for this user, for the tool only: never expose or log it. Rejects with `loginEnded`
-   * of `mcp-host/auth` if the user must sign in again, `unavailable` if the provider does not respond, and a ToolError
-   * for an invalid request. Settles within seconds, because the response status stays open until then.
+   * An access token for the tool only: never expose or log it. Rejects with `loginEnded` of `mcp-host/auth` if the user
+   * must sign in again, `unavailable` without a provider response, and a ToolError for an invalid request. Must settle
+   * within seconds.
    */
   tokenFor(caller: UpstreamCaller, request: UpstreamTokenRequest, signal: AbortSignal): Promise<string>
 }

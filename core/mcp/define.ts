@@ -1,4 +1,4 @@
-// Definitions, as authors write them: tools, resources, prompts and apps. catalog-item.ts checks and compiles them.
+// Definitions that authors write: tools, resources, prompts and apps.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { GivenFor, StandardSchema, ValueOf } from './infer.ts'
@@ -28,21 +28,21 @@ import type {
 import type { TypedResult } from './result-type.ts'
 import type { Revision } from './revisions.ts'
 
+/** Options of `elicit`, `sample` and `roots`. */
 export interface AskOptions {
   /** Name of the entry in `inputRequests`. Default: kind and number, such as `elicit-1`. */
   key?: string
 }
 
+/** The token that a tool requests from the identity provider. */
 export interface UpstreamTokenRequest {
   /** Scopes, separated by spaces. Default: those of the caller's login. */
   readonly scope?: string
 }
 
+/** Adds and removes definitions at run time, and notifies clients. */
 export interface RuntimeItems<Definition> {
-  /**
-   * Adds to `toolset` (default: every route). Throws for a duplicate name, and for `access` or a key that no plugin
-   * handles.
-   */
+  /** Adds to `toolset` (default: every route). Throws for a duplicate name or a missing plugin. */
   add(definition: Definition, options?: { toolset?: string }): void
   /** Returns false if there is no definition with that name. */
   remove(name: string, options?: { toolset?: string }): boolean
@@ -51,18 +51,14 @@ export interface RuntimeItems<Definition> {
 /** Changes of the running host: `ctx.host`, and `host` of `createHost`. */
 export interface RuntimeHost {
   readonly tools: RuntimeItems<ToolDefinition>
-  /** Named by `uri` or `uriTemplate`. */
   readonly resources: RuntimeItems<ResourceDefinition>
   readonly prompts: RuntimeItems<PromptDefinition>
-  /** Notifies subscribers of `uri`. */
   resourceUpdated(uri: string): void
-  /**
-   * Resolves once all changes so far reach every node, or the change bus times out. Results are sent after that in any
-   * case.
-   */
+  /** Resolves once all changes reach every node, or on timeout. Results are sent after that in any case. */
   settled(): Promise<void>
 }
 
+/** The second argument of every handler. */
 export interface CallContext {
   /** Aborts on disconnect, cancel, timeout or shutdown. */
   readonly signal: AbortSignal
@@ -100,12 +96,9 @@ export interface CallContext {
   sample(params: SampleParams, options?: AskOptions): Promise<SampleResult>
   /** Requests the client's roots, like `elicit`. */
   roots(options?: AskOptions): Promise<RootsResult>
-  /** Resolves when the client answered a ping; immediately for 2026-07-28. Rejects if the client cannot be reached. */
+  /** Resolves with the ping response; immediately for 2026-07-28. Rejects if the client is unreachable. */
   ping(): Promise<void>
-  /**
-   * Closes the connection, not the call. A 2025-11-25 client reconnects after `retry` milliseconds (default 1,000).
-   * Ignored for clients that cannot reconnect.
-   */
+  /** Closes the connection, not the call. 2025-11-25 clients reconnect after `retry` ms (default 1,000). */
   disconnect(retry?: number): void
   readonly host: RuntimeHost
 }
@@ -123,16 +116,13 @@ interface Common {
 
 type MaybePromise<T> = T | Promise<T>
 
-/** A tool's return value: text, a number, structured content, content blocks, or a whole result. */
+/** A tool's return value: text, structured content, content blocks, or a whole result. */
 export type ToolReturn = string | number | boolean | null | undefined | object | ContentBlock[] | CallToolResult
 
 const DEFINITION = Symbol.for('mcp-host.definition')
 declare const GIVEN: unique symbol
 
-/**
- * A tool, as `defineTool` returns it. `Given`: the arguments that callers send. Use plain `ToolDefinition` for any
- * tool.
- */
+/** As `defineTool` returns it. `Given`: the arguments that callers send. */
 export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never> extends Common {
   readonly [DEFINITION]: 'tool'
   [GIVEN]?(given: Given): void
@@ -142,37 +132,25 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
   output?: JsonSchema | StandardSchema
   /** Time limit, such as `'30s'` or milliseconds. Default: `tools.callTimeout`. */
   timeout?: string | number
-  /**
-   * Maximum concurrent calls in one process. Default: no limit. Further calls are queued (32 per user or address, 256
-   * in all); others get `tooManyRequests` (429).
-   */
+  /** Concurrent calls per process. Default: no limit. A queue holds 256 calls (32 per user); others get 429. */
   concurrency?: number
-  /**
-   * Runs the handler in a worker process, where an infinite loop or memory leak fails only its own call. Limits:
-   * `memory` (default `'128mb'`, at least `'64mb'`), `cpuTime` per call (default `'5s'`), `processes` (default 4).
-   * Requires an exported tool.
-   */
+  /** Runs calls in worker processes. Defaults: `memory` `'128mb'`, `cpuTime` `'5s'` per call, `processes` 4. */
   isolate?: true | { memory?: string | number; cpuTime?: string | number; processes?: number }
-  /**
-   * Runs calls as tasks; `'required'` rejects clients without tasks (-32021). `retry: 'safe'`: runs again after its
-   * node failed. `before` runs in the call, can send client requests, and returns the task's arguments.
-   */
+  /** Runs calls as tasks. `retry: 'safe'`: again after a node failure. `before` returns the task's arguments. */
   task?: TaskUse | { use: TaskUse; retry?: 'safe'; before?: BeforeTask }
   /** The app that shows the results. */
   app?: AppDefinition
   handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
 
-/** Returns the arguments of a task, which are validated again. */
 type BeforeTask = (args: never, ctx: CallContext) => MaybePromise<object>
 
 export type TaskUse = 'optional' | 'required'
 
-/** A resource or a resource template, as `defineResource` returns it. */
+/** A resource or template, as `defineResource` returns it. */
 export interface ResourceDefinition extends Common {
   readonly [DEFINITION]: 'resource'
   name: string
-  /** For a resource; templates have `uriTemplate`. */
   uri?: string
   /** RFC 6570. */
   uriTemplate?: string
@@ -180,12 +158,8 @@ export interface ResourceDefinition extends Common {
   /** Bytes. */
   size?: number
   annotations?: Annotations
-  /** Completes template variables. */
   complete?: Record<string, Completer>
-  /**
-   * Lists resources of the template for `resources/list`. Runs for every page, only for callers with access; at most 10
-   * seconds and 10,000 entries.
-   */
+  /** Lists resources of the template. Runs for every page; at most 10 seconds and 10,000 entries. */
   list?(ctx: CallContext): MaybePromise<ListedResource[]>
   /** `args`: the decoded template variables, and `uri`. Returns nothing if the resource does not exist. */
   handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn | null | undefined>
@@ -210,6 +184,7 @@ export type Completer = (
   ctx: CallContext,
 ) => MaybePromise<string[] | Completion>
 
+/** A prompt argument, always a string. */
 export interface PromptArgument {
   title?: string
   description?: string
@@ -325,10 +300,7 @@ export interface AppDefinition {
   prefersBorder?: boolean
 }
 
-/**
- * Defines an app: a page that shows the results of tools with this `app`. Set `html` or `module`; use `new
- * URL('./chart.ts', import.meta.url)` for a file next to your module. Requires the plugin `apps`.
- */
+/** Defines an app page for tool results. Set `html` or `module`. Requires the plugin `apps`. */
 export function defineApp(
   app: Omit<AppDefinition, 'html' | 'module'> & { html?: string | URL; module?: string | URL },
 ): AppDefinition {

@@ -16,7 +16,6 @@ export function notePlace(definition: Definition, find: () => Place): void {
   })
 }
 
-/** The error with the definition as its only frame, or without frames if its file is unknown. */
 function blameDefinition(error: Error, definition: Definition): Error {
   const { file, line = 1 } = places.get(definition)?.() ?? {}
   const frame = file === undefined ? '' : `\n    at ${definition.name} (${file}:${line}:1)`

@@ -4,7 +4,6 @@ import { LRUCache } from 'lru-cache'
 import { type UserName, userKey } from '../kernel/user.ts'
 
 const MAX_KNOWN = 10_000
-/** Maximum length of a cached name. */
 const MAX_KEPT = 512
 
 /** 16 hexadecimal digits. A user and a session with the same name differ. */

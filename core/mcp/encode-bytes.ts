@@ -18,7 +18,6 @@ function nameOf(text: string): string {
   return /^[\w-]+=*$/.test(text) ? 'base64url' : 'other text'
 }
 
-/** Accepts bytes, base64 or a base64 `data:` URI. Throws a TypeError for other text. */
 function toBase64(value: string | Uint8Array, at: string): string {
   if (isBytes(value)) return base64Of(value)
   const data = value.replace(BASE64_URI, '')
@@ -38,7 +37,6 @@ function withBase64<T extends object>(of: T, name: 'data' | 'blob', at: string):
 
 export const encodeContents = <T extends object>(contents: T, at: string): T => withBase64(contents, 'blob', at)
 
-/** `at`: the location in the return value, for errors. */
 export function encodeBlock<T>(block: T, at: string): T {
   if (!isObject(block)) return block
   const { type, resource } = block
@@ -58,7 +56,6 @@ export function encodeSampling(params: SampleParams): SampleParams {
   return Array.isArray(params.messages) ? { ...params, messages: params.messages.map(encode) } : params
 }
 
-/** Quick test whether `encodeMember` must inspect a value. */
 const SUSPECT = /\{\}|\{"0":|"type":"Buffer"/
 
 /** JSON with bytes as base64. Throws a TypeError for values that JSON would lose, such as a Map. */

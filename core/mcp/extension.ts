@@ -10,7 +10,6 @@ import type { ToolKey, ToolKeys } from './run-keys.ts'
 
 /** The accepted part of a `subscriptions/listen` filter. */
 export interface Honoured {
-  /** Any JSON for the acknowledgement. */
   readonly acknowledged: unknown
   /** Begins after the acknowledgement. `notify` adds the subscription id. Returns an unsubscribe function. */
   begin(notify: (method: string, params: Record<string, unknown>) => void): () => void
@@ -21,36 +20,32 @@ export type ListenFilter = (wanted: unknown, call: Call) => Honoured | undefined
 
 type Answer = (call: Call) => object | Promise<object>
 
+/** A protocol extension, as plugins add it. */
 export interface Extension {
   /** `capabilities.extensions` for clients of every version. Default: `{}`. */
   readonly settings?: JsonObject
-  /** JSON-RPC methods by name. */
   readonly methods?: Readonly<Record<string, Answer>>
   /** The parameter that the `Mcp-Name` header repeats, by method. */
   readonly nameHeaders?: Readonly<Record<string, string>>
   /** Additional values of `resultType`, by method. */
   readonly results?: Readonly<Record<string, readonly string[]>>
-  /** Filters of `subscriptions/listen`, by name in `notifications`. */
   readonly listenFilters?: Readonly<Record<string, ListenFilter>>
-  /**
-   * False: methods and filters are open to every client. Default: clients that do not declare the extension get -32021.
-   */
+  /** False: open to every client. Default: clients without the extension get -32021. */
   readonly clientMustDeclare?: boolean
   /** Handlers for tool keys. Startup fails for a key without a handler. */
   readonly toolKeys?: Readonly<Partial<Record<ToolKeyName, ToolKey>>>
 }
 
+/** A registered protocol extension. */
 export interface AddedExtension {
   readonly id: string
   /** The extension's settings in a client's capabilities; undefined: not declared. */
   settingsOf(said: Pick<Call, 'client'>): JsonObject | undefined
-  /**
-   * Creates a result of a type in `results`. Clients that do not declare the extension, or whose version has no result
-   * types, get -32021.
-   */
+  /** Creates a result of a type in `results`. Clients without the extension get -32021. */
   result(type: string, fields: Readonly<Record<string, unknown>>): TypedResult
 }
 
+/** The extensions of one route. */
 export interface RouteExtensions {
   readonly settings: Readonly<Record<string, JsonObject>>
   readonly nameHeaders: ReadonlyMap<string, string>
@@ -66,7 +61,6 @@ interface Adding {
 }
 
 export interface Extensions {
-  /** Throws a StartError if another plugin has the id or one of its parts on these routes. */
   add(adding: Adding): KnownExtension
   on(route: object): RouteExtensions
   reads(key: ToolKeyName): boolean
@@ -107,7 +101,6 @@ class KnownExtension implements AddedExtension {
     }))
   }
 
-  /** Throws `missingCapability` if the client does not declare the extension. */
   demand(call: Call, what = call.method): void {
     if (this.#extension.clientMustDeclare !== false && !this.settingsOf(call)) throw this.#missing(what)
   }
@@ -119,7 +112,6 @@ class KnownExtension implements AddedExtension {
       throw new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.offer.route.path}`)
     }
     if (call.rules.handshake || !this.settingsOf(call)) {
-      // Earlier versions have no result types.
       const revision = call.rules.handshake ? ', in a revision without a handshake' : ''
       throw this.#missing(`the result "${type}"`, revision)
     }

@@ -1,6 +1,7 @@
 // A queue that is fair between owners: the owner with the fewest slots is next, then the longest waiting one.
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 
+/** An entry of a `FairLine`. */
 export interface InLine extends Linked {
   /** True if it had a slot before: it is ahead of its owner's other entries. Constant while queued. */
   readonly returns: boolean
@@ -8,7 +9,6 @@ export interface InLine extends Linked {
 
 interface Share<Entry extends InLine> {
   places: number
-  /** Includes paused entries that are not queued. */
   paused: number
   readonly returning: LinkedList<Entry>
   readonly waiting: LinkedList<Entry>
@@ -23,8 +23,8 @@ function firstOf<Entry extends InLine>({ returning, waiting }: Share<Entry>, fit
   return undefined
 }
 
+/** A queue that is fair between owners. */
 export class FairLine<Entry extends InLine> {
-  /** Owners with entries, in the order in which they arrived or last got a slot. */
   readonly #shares = new Map<string, Share<Entry>>()
   #size = 0
   #returning = 0
@@ -86,7 +86,6 @@ export class FairLine<Entry extends InLine> {
     this.#forgetIdle(owner)
   }
 
-  /** The next entry that fits; it remains in the queue. */
   next(fits: (entry: Entry) => boolean): Entry | undefined {
     let next: Entry | undefined
     let least = Number.POSITIVE_INFINITY

@@ -1,6 +1,6 @@
 // Globs for names and URIs, where `*` also matches slashes, unlike in picomatch.
 
-/** Takes no exponential time: there is no backtracking. */
+/** Whether a text matches a glob, in linear time per part. */
 export function matchesGlob(glob: string, text: string): boolean {
   const [head = '', ...rest] = glob.split('*')
   const tail = rest.pop()

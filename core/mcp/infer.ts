@@ -1,9 +1,6 @@
 // Infers the type of validated values from a schema. Types only.
 
-/**
- * The used part of Standard Schema (standardschema.dev), with JSON Schema: zod >= 4.2, arktype >= 2.1.28, and valibot's
- * `toStandardJsonSchema`.
- */
+/** Requires JSON Schema support: zod >= 4.2, arktype >= 2.1.28, or valibot's `toStandardJsonSchema`. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1
@@ -70,10 +67,7 @@ type FromTypeName<N, S, Filled> = N extends keyof TypeByName
       ? Array<S extends { items: infer I } ? FromJsonSchema<I, Filled> : unknown>
       : unknown
 
-/**
- * The type of a JSON Schema literal: `type`, `properties`, `required`, `items`, `enum`, `const`, `anyOf` and `oneOf`.
- * With `Filled`, properties with a default are required.
- */
+/** The type of a JSON Schema literal. With `Filled`, properties with a default are required. */
 export type FromJsonSchema<S, Filled = false> = S extends unknown
   ? typeof TYPE extends keyof S
     ? NonNullable<S[typeof TYPE]>

@@ -1,4 +1,4 @@
-// Tests for JSON objects.
+// Tests whether a value is a JSON object.
 
 /** Excludes arrays and null. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -7,7 +7,6 @@ export interface IsolateBounds {
   readonly memory: number
   /** CPU time per call, milliseconds. */
   readonly cpuTime: number
-  /** Number of worker processes, with one call at a time each. */
   readonly processes: number
 }
 
@@ -16,7 +15,6 @@ const MEGABYTE = 1_024 ** 2
 const LEAST_MEMORY = 64 * MEGABYTE
 const DEFAULTS: IsolateBounds = { memory: 128 * MEGABYTE, cpuTime: 5_000, processes: 4 }
 
-/** Undefined: the tool runs in the host process. Throws for invalid limits. */
 export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds | undefined {
   if (isolate === undefined) return undefined
   if (isolate === true) return DEFAULTS
@@ -28,6 +26,7 @@ export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds
   return { memory: bytes, cpuTime: computing, processes }
 }
 
+/** The limits as text: `128 MB of memory`, `5 s of CPU time`. */
 export const boundsInWords = ({ memory, cpuTime }: IsolateBounds) => ({
   memory: `${Number((memory / MEGABYTE).toFixed(1))} MB of memory`,
   cpuTime: `${cpuTime < 1_000 ? `${cpuTime} ms` : `${Number((cpuTime / 1_000).toFixed(1))} s`} of CPU time`,
@@ -48,10 +47,8 @@ export function narrowerBounds(
 export interface ModuleTool {
   /** Absolute path. */
   readonly file: string
-  /** Differs for each version of the module. */
   readonly exported: object
   readonly name: string
-  /** The index in an exported list. */
   readonly index: number | undefined
 }
 

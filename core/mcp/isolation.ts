@@ -23,7 +23,6 @@ export interface Isolation {
   run(isolated: IsolatedCall): Promise<unknown>
 }
 
-/** The default service. Startup fails for a tool with `isolate`. */
 export const noIsolation: Isolation = {
   run: ({ tool }) => Promise.reject(new Error(`"${tool.name}" has \`isolate\`, but no plugin provides the isolation`)),
 }

@@ -8,6 +8,7 @@ import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
 import { paramsWithoutNulls } from './without-nulls.ts'
 
+/** A parsed JSON-RPC message. */
 export type Message =
   | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: Params }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Params }
@@ -15,13 +16,13 @@ export type Message =
   /** `id`: present if it could be read. */
   | { readonly kind: 'invalid'; readonly id: RequestId | undefined; readonly error: HostError }
 
+/** A message without errors. */
 export type ValidMessage = Exclude<Message, { kind: 'invalid' }>
 
 type Params = Readonly<Record<string, unknown>>
 
 const NO_PARAMS: Params = Object.freeze({})
 
-/** Limits progress tokens that the host repeats. */
 function isTokenShort({ _meta: meta }: Params): boolean {
   const token = isObject(meta) ? meta['progressToken'] : undefined
   return typeof token !== 'string' || isShortName(token)
@@ -54,10 +55,7 @@ function toMessage(value: unknown): Message {
     : { kind: 'request', id, method, params: known }
 }
 
-/**
- * Reads a message or batch. Throws `parseError` for invalid JSON and `invalidRequest` for an empty body, a batch of 0
- * or more than 50, too many nested levels or values (core/http/limits.ts), and prototype keys.
- */
+/** Throws `parseError` for invalid JSON, `invalidRequest` for size limits and prototype keys. */
 export function readMessages(text: string): Message | readonly Message[] {
   const value = parseJson(text)
   if (!Array.isArray(value)) return toMessage(value)
@@ -69,7 +67,7 @@ export function readMessages(text: string): Message | readonly Message[] {
 
 const BATCH_REVISIONS = REVISIONS.filter(revision => rulesOf(revision).batches).join(', ')
 
-/** Throws `invalidRequest` for versions without batches. Undefined: not negotiated yet. */
+/** Throws `invalidRequest` for versions without batches. */
 export function demandBatches(revision: unknown): void {
   if (isRevision(revision) && rulesOf(revision).batches) return
   const hint = isRevision(revision) ? `revision ${revision} has no batches, ` : ''
@@ -87,6 +85,7 @@ export function validBatch(messages: readonly Message[]): readonly ValidMessage[
   })
 }
 
+/** A result that is serialized once for many responses. */
 export class SerializedResult {
   readonly json: string
   #bytes: Buffer | undefined
@@ -121,8 +120,10 @@ export class SerializedAnswer {
 
 const END = Buffer.from('}')
 
+/** An encoded response. `String(answer)` is its JSON. */
 export type EncodedAnswer = string | SerializedAnswer
 
+/** The request that an error responds to. */
 export interface ErrorTarget {
   readonly id?: RequestId | undefined
   readonly revision?: string | undefined

@@ -19,6 +19,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best
 }
 
+/** A suggestion for a mistyped name, or the known names. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const all = [...known]
   const near = nearest(name, all)
@@ -32,5 +33,4 @@ const MOST_NAMES = 40
 
 const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
 
-// Two swapped letters are two steps.
 const allowed = (name: string): number => (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3)))

@@ -30,7 +30,6 @@ function withoutDots(path: string): string {
 
 const PARTS = /^([a-z][a-z0-9+.-]*:)(\/\/(?:[^/?#]*@)?)?([^/?#]*)([^?#]*)(.*)$/is
 
-/** Text without a scheme is only percent-encoded. */
 export function normalUri(uri: string): string {
   const parts = PARTS.exec(uri)
   if (!parts) return normalText(uri)

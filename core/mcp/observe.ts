@@ -1,4 +1,4 @@
-// Notifies observers of finished requests: Calls, and HTTP requests that became no Call.
+// Notifies observers of finished Calls and of HTTP requests without a Call.
 import { blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { HostContext } from '../kernel/endpoint.ts'
@@ -27,7 +27,6 @@ export type Observer = (record: CallRecord) => void | Promise<void>
 
 /** The slot `tracer`: runs each Call in a context for its whole duration. */
 export interface CallTracer {
-  /** Runs outside of every `around`. */
   run(start: CallStart, answer: (call: Call) => Promise<object>): Promise<object>
   /** Headers for `ctx.fetch`. The handler's own values have priority. */
   headersFor(call: Call): Readonly<Record<string, string>>
@@ -120,7 +119,6 @@ export function createRefusalWatch(
   }
 }
 
-/** Runs `answer` in the tracer and notifies observers after the transport wrote the response. */
 export function observed(
   answer: (call: Call) => Promise<object>,
   { observers, tracer }: { readonly observers: readonly Observer[]; readonly tracer: CallTracer },
@@ -153,7 +151,6 @@ export function observed(
     } finally {
       record.milliseconds = performance.now() - begun
       ;[record.outcome, record.error] = endOf(call, result, thrown)
-      // One event loop turn for all records.
       if (finished.push(record) === 1) setImmediate(notifyOfFinished)
     }
   }

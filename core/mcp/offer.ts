@@ -1,4 +1,4 @@
-// Computes the offer to a caller: the route's toolsets, changed by `configureSession`, as a view.
+// Computes the view for a caller: the route's toolsets, changed by `configureSession`.
 import { HostError, type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
@@ -25,7 +25,6 @@ export interface OfferSettings extends CombinationSettings {
   readonly admit: AdmitCaller
   readonly varies: (route: CompiledRoute) => boolean
   readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
-  /** Tools that plugins hide from lists. Returns the same function every time. */
   readonly unlists: (route: CompiledRoute) => ViewRequest['unlists']
 }
 
@@ -54,7 +53,6 @@ function requestView(
   }
 }
 
-/** Throws a StartError for an item whose `access` no plugin decides. */
 function cutView(settings: OfferSettings, route: CompiledRoute, request: ViewRequest, user?: User): View {
   const view = settings.viewFor(request, settings.accessOn(route).audienceOf(user, route))
   checkAccess(settings, route, view.restricted)
@@ -64,32 +62,28 @@ function cutView(settings: OfferSettings, route: CompiledRoute, request: ViewReq
 export const plainView = (settings: OfferSettings, route: CompiledRoute, toolsets: readonly string[]): View =>
   cutView(settings, route, requestView(settings, route, toolsets))
 
-/** Builds all views at startup, so that no request has to. */
 export function prepareViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
   for (const combination of addressCombinations(routes, settings.contributed)) {
     if (checkCombination(settings, combination, report)) plainView(settings, combination.route, combination.names)
   }
 }
 
-/** A toolset added to the route later is included only if `configureSession` did not change the toolsets. */
+/** Later toolsets are included only if `configureSession` did not change the toolsets. */
 function toolsetsOf(base: readonly string[], { left, added }: ToolsetChoice): string[] {
   const kept = left ? base.filter(name => left.includes(name)) : base
   return [...new Set([...kept, ...added])].sort()
 }
 
-/** Claims that differ between tokens of one grant. */
 const OF_ONE_TOKEN: ReadonlySet<string> = new Set(['exp', 'iat', 'jti', 'nbf'])
 
 const grantedTo = ({ clientId, scopes, roles, claims }: User): string =>
   JSON.stringify([clientId, scopes, roles, Object.entries(claims).filter(([name]) => !OF_ONE_TOKEN.has(name))])
 
-/** Compares client, scopes, roles and claims, except times and token id. */
 const sameGrant = (one: User | undefined, other: User | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && grantedTo(one) === grantedTo(other))
 
 interface OfferMaker {
   readonly config: OfferedConfig
-  /** Throws on a conflict, which a reload can cause. */
   cut(route: CompiledRoute, request: OfferRequest, user: User | undefined): View
   renew(route: CompiledRoute, request: OfferRequest, params: RequestFacts['params']): OfferRequest
 }
@@ -110,7 +104,6 @@ class CallerOffer implements Offer {
   #request: OfferRequest
   #reloads: number
   readonly #hooks: OfferHooks
-  /** The last user with the same grant, so each token is compared once. */
   #alike: User | undefined
   #other: { readonly user: User | undefined; readonly offer: Promise<Offer> } | undefined
 
@@ -200,7 +193,6 @@ function baseOf({ route, params }: RequestFacts): readonly string[] {
   return base
 }
 
-/** How often `configureSession` runs again because of a reload. */
 const MAX_AGAIN = 3
 
 export function createOffers(settings: OfferSettings & { readonly chosen: ChosenCombinations }) {
@@ -296,7 +288,6 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
 
   function offerOf(facts: RequestFacts, request: OfferRequest, { now, reloads: version }: OfferedConfig): Offer {
     const { runSession } = now
-    // Without these functions, the opening request is not kept.
     const rechooses = request.chosen !== undefined && facts.sessionId !== undefined
     if (!runSession && !rechooses) return new CallerOffer(facts, request, version, maker, NO_HOOKS)
     return new CallerOffer(facts, request, version, maker, {
@@ -317,10 +308,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     }
   }
 
-  /**
-   * Throws or rejects with `notFound` if the URL names no toolset, or like `admit`. Synchronous without
-   * `configureSession`.
-   */
+  /** Throws or rejects with `notFound`, or like `admit`. Synchronous without `configureSession`. */
   return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
     const { choice } = facts

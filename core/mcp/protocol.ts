@@ -21,15 +21,21 @@ export const LISTEN_FILTERS: ReadonlySet<string> = new Set([...Object.keys(LIST_
 
 /** Severities of RFC 5424, least severe first. */
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+/** One of LOG_LEVELS. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+/** The id of a JSON-RPC request. */
 export type RequestId = string | number
+/** Links progress notifications to their request. */
 export type ProgressToken = string | number
+/** The value of `_meta`. */
 export type Meta = Record<string, unknown>
+/** A JSON object. */
 export type JsonObject = Record<string, unknown>
 /** Draft 2020-12 unless `$schema` is draft-07. */
 export type JsonSchema = JsonObject
 
+/** An icon for user interfaces. */
 export interface Icon {
   src: string
   mimeType?: string
@@ -37,7 +43,7 @@ export interface Icon {
   theme?: 'light' | 'dark'
 }
 
-/** 2026-07-28, schema, `Implementation`. */
+/** Name and version of a server or client. */
 export interface Implementation {
   name: string
   version: string
@@ -47,7 +53,7 @@ export interface Implementation {
   icons?: Icon[]
 }
 
-/** Schema, `ClientCapabilities`. */
+/** Capabilities that a client declares. */
 export interface ClientCapabilities {
   experimental?: Record<string, JsonObject>
   roots?: JsonObject
@@ -56,7 +62,7 @@ export interface ClientCapabilities {
   extensions?: Record<string, JsonObject>
 }
 
-/** Schema, `ServerCapabilities`. */
+/** Capabilities that a server declares. */
 export interface ServerCapabilities {
   experimental?: Record<string, JsonObject>
   logging?: JsonObject
@@ -67,9 +73,10 @@ export interface ServerCapabilities {
   extensions?: Record<string, JsonObject>
 }
 
+/** The sender of a message. */
 export type Role = 'user' | 'assistant'
 
-/** Server/resources, "Annotations". */
+/** Spec: server/resources, "Annotations". */
 export interface Annotations {
   audience?: Role[]
   /** 0 to 1; 1 is effectively required. */
@@ -78,7 +85,7 @@ export interface Annotations {
   lastModified?: string
 }
 
-/** Schema `ToolAnnotations`. */
+/** Hints about a tool's behaviour (server/tools). */
 export interface ToolAnnotations {
   title?: string
   readOnlyHint?: boolean
@@ -92,28 +99,33 @@ interface Annotated {
   _meta?: Meta
 }
 
+/** A text content block. */
 export interface TextContent extends Annotated {
   type: 'text'
   text: string
 }
+/** An image content block. */
 export interface ImageContent extends Annotated {
   type: 'image'
   /** Base64. */
   data: string
   mimeType: string
 }
+/** An audio content block. */
 export interface AudioContent extends Annotated {
   type: 'audio'
   /** Base64. */
   data: string
   mimeType: string
 }
+/** Text resource contents. */
 export interface TextResourceContents {
   uri: string
   mimeType?: string
   text: string
   _meta?: Meta
 }
+/** Binary resource contents. */
 export interface BlobResourceContents {
   uri: string
   mimeType?: string
@@ -121,6 +133,7 @@ export interface BlobResourceContents {
   blob: string
   _meta?: Meta
 }
+/** Text or binary resource contents. */
 export type ResourceContents = TextResourceContents | BlobResourceContents
 /** A link to a resource that the client can read. */
 export interface ResourceLink extends Annotated {
@@ -133,27 +146,32 @@ export interface ResourceLink extends Annotated {
   size?: number
   icons?: Icon[]
 }
+/** Resource contents as a content block. */
 export interface EmbeddedResource extends Annotated {
   type: 'resource'
   resource: ResourceContents
 }
+/** Content of a tool result or prompt message. */
 export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
 
-/** Result of `tools/call` (server/tools, "Tool Result"). */
+/** Spec: server/tools, "Tool Result". */
 export interface CallToolResult<Structured = unknown> {
   content: ContentBlock[]
   structuredContent?: Structured
   isError?: boolean
   _meta?: Meta
 }
+/** Result of `resources/read`. */
 export interface ReadResourceResult {
   contents: ResourceContents[]
   _meta?: Meta
 }
+/** A message of a prompt. */
 export interface PromptMessage {
   role: Role
   content: ContentBlock
 }
+/** Result of `prompts/get`. */
 export interface GetPromptResult {
   description?: string
   messages: PromptMessage[]
@@ -165,6 +183,7 @@ export type ElicitParams =
   | { mode?: 'form'; message: string; requestedSchema: JsonSchema & { type: 'object' } }
   | { mode: 'url'; message: string; url: string }
 
+/** The user's response (client/elicitation). */
 export interface ElicitResult {
   action: 'accept' | 'decline' | 'cancel'
   /** Present when a form was accepted; conforms to its `requestedSchema`. */
@@ -172,11 +191,12 @@ export interface ElicitResult {
   _meta?: Meta
 }
 
+/** A message to or from the client's language model. */
 export interface SamplingMessage {
   role: Role
   content: JsonObject | JsonObject[]
 }
-/** Client/sampling. */
+/** Spec: client/sampling. */
 export interface SampleParams {
   messages: SamplingMessage[]
   maxTokens: number
@@ -189,6 +209,7 @@ export interface SampleParams {
   toolChoice?: JsonObject
   metadata?: JsonObject
 }
+/** The response of the client's language model. */
 export interface SampleResult {
   role: Role
   content: JsonObject | JsonObject[]
@@ -202,6 +223,7 @@ export interface Root {
   name?: string
   _meta?: Meta
 }
+/** Result of `roots/list`. */
 export interface RootsResult {
   roots: Root[]
   _meta?: Meta

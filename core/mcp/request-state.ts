@@ -45,10 +45,7 @@ export function sealState(state: RequestState, binding: string, key: Buffer, now
   return text
 }
 
-/**
- * Throws `invalidParams` for a state that was altered, has expired, was sealed with another secret, or has another
- * binding.
- */
+/** Throws `invalidParams` for a state that was altered, has expired, or belongs to another request or secret. */
 export function openState(text: unknown, binding: string, keys: readonly Buffer[], now = Date.now()): RequestState {
   const refuse = (why: string) => new HostError('invalidParams', { detail: `requestState ${why}` })
   if (typeof text !== 'string' || text.length > MAX_STATE_LENGTH) throw refuse('is not one of ours')

@@ -12,11 +12,9 @@ export const RESULT_TYPES: ReadonlySet<string> = new Set(['complete', 'input_req
 
 interface ResultType {
   readonly name: string
-  /** Throws if this result is not allowed for the call. */
   check?(call: object): void
 }
 
-/** The type of a result; undefined for a complete result and for other values. */
 export const resultTypeOf = (value: unknown): ResultType | undefined =>
   typeof value === 'object' && value !== null ? (value as { [RESULT_TYPE]?: ResultType })[RESULT_TYPE] : undefined
 

@@ -15,7 +15,6 @@ import type { RevisionRules } from './revisions.ts'
 
 const text = (value: string): ContentBlock => ({ type: 'text', text: value })
 
-/** Required fields by block type: structured content can have a `type` too. */
 const BLOCK_FIELDS: Readonly<Record<string, readonly string[]>> = {
   text: ['text'],
   image: ['data', 'mimeType'],
@@ -39,13 +38,9 @@ export const isWholeResult = (value: unknown): value is CallToolResult =>
   Array.isArray(value.content) &&
   value.content.every(isBlock)
 
-/** An error result, which the model reads. */
 export const errorResult = (message: string): CallToolResult => ({ content: [text(message)], isError: true })
 
-/**
- * Arrays of content blocks become content; other arrays and objects become structured content. Throws a TypeError for
- * values that cannot be sent, such as a function.
- */
+/** Content block arrays become content, other objects structured content. Throws a TypeError for functions. */
 export function toolResult(value: unknown): CallToolResult {
   if (typeof value === 'object' && value !== null) {
     if (isBytes(value)) return { content: [text(base64Of(value))] }
@@ -70,10 +65,7 @@ export function toolResult(value: unknown): CallToolResult {
 
 const encodeInList = (block: ContentBlock, index: number) => encodeBlock(block, `content[${index}]`)
 
-/**
- * The result of a tool with an output schema. `value`: the validated structured content. `whole`: the handler's own
- * result. Structured content is also sent as text, for clients without support.
- */
+/** `value`: the validated structured content, also sent as text. `whole`: the handler's own result. */
 export function structuredResult(value: unknown, whole?: CallToolResult): CallToolResult {
   const words = typeof value === 'string' ? value : JSON.stringify(value)
   if (!whole) return { content: [text(words)], structuredContent: value }
@@ -101,7 +93,6 @@ function readJson(json: string): unknown {
 const isContents = (value: unknown): value is Omit<ResourceContents, 'uri'> =>
   isObject(value) && (typeof value['text'] === 'string' || isData(value['blob']))
 
-/** Throws a TypeError for invalid contents. */
 export function resourceResult(value: ResourceReturn, uri: string, mimeType: string | undefined): ReadResourceResult {
   const about = { uri, ...(mimeType !== undefined && { mimeType }) }
   if (typeof value === 'string') return { contents: [{ ...about, text: value }] }
@@ -124,7 +115,6 @@ function encodeMessage(message: PromptMessage, index: number): PromptMessage {
   return { ...message, content: encodeBlock(message.content, `messages[${index}].content`) }
 }
 
-/** Throws a TypeError for an invalid prompt. */
 export function promptResult(value: string | PromptMessage[] | GetPromptResult, description?: string): GetPromptResult {
   const about = description === undefined ? {} : { description }
   if (typeof value === 'string')
@@ -136,7 +126,6 @@ export function promptResult(value: string | PromptMessage[] | GetPromptResult, 
   throw new TypeError('a prompt returns text, messages or a result')
 }
 
-/** Replaces block types that a protocol version lacks by text. */
 function contentFor(block: ContentBlock, known: RevisionRules['content']): ContentBlock {
   if (known.has(block.type)) return block
   return text(block.type === 'resource_link' ? `${block.name}: ${block.uri}` : `[${block.type}]`)

@@ -1,24 +1,22 @@
 // Protocol versions and their differences, one row each. No other file names a version.
 import type { ContentBlock } from './protocol.ts'
 
+/** Differences between protocol versions. */
 export interface RevisionRules {
-  /**
-   * True: starts with `initialize` and can have a session. False: each request carries version, client and
-   * capabilities.
-   */
+  /** True: starts with `initialize`, with optional sessions. False: requests carry version and capabilities. */
   readonly handshake: boolean
   readonly batches: boolean
   /** Clients resume from an empty first event (basic/transports, "Resumability and Redelivery"). */
   readonly primesStreams: boolean
   /** Errors for unreadable message ids have `id: null`. */
   readonly nullErrorIds: boolean
-  /** Server/resources, "Error Handling". */
+  /** Spec: server/resources, "Error Handling". */
   readonly resourceNotFoundCode: number
   /** Output schemas and structured content must be objects. */
   readonly objectsOnly: boolean
-  /** Client/elicitation, "URL Mode Elicitation Requests". */
+  /** Spec: client/elicitation, "URL Mode Elicitation Requests". */
   readonly elicitationIds: boolean
-  /** Errors set the HTTP status. Other clients interpret 404 as session end. */
+  /** False: clients interpret 404 as the end of their session. */
   readonly errorsByStatus: boolean
   readonly content: ReadonlySet<ContentBlock['type']>
 }
@@ -56,12 +54,16 @@ const ROWS = {
   '2024-11-05': FIRST,
 } as const satisfies Record<string, RevisionRules>
 
+/** A supported protocol version. */
 export type Revision = keyof typeof ROWS
 
+/** All protocol versions, newest first. */
 export const REVISIONS = Object.keys(ROWS) as readonly Revision[]
 
+/** Protocol versions with `initialize`, newest first. */
 export const HANDSHAKE_REVISIONS = REVISIONS.filter(revision => ROWS[revision].handshake) as [Revision, ...Revision[]]
 
+/** The newest protocol version without `initialize`. */
 export const MODERN_REVISION = '2026-07-28' satisfies Revision
 
 /** The response to `initialize` with an unknown version. */
@@ -70,14 +72,16 @@ export const LATEST_HANDSHAKE = HANDSHAKE_REVISIONS[0]
 /** Assumed without a version header (2025-06-18, transports, "Protocol Version Header"). */
 export const ASSUMED_REVISION = '2025-03-26' satisfies Revision
 
+/** The rules of a protocol version. */
 export const rulesOf = (revision: Revision): RevisionRules => ROWS[revision]
 
 export const isRevision = (version: unknown): version is Revision =>
   typeof version === 'string' && Object.hasOwn(ROWS, version)
 
+/** True for protocol versions with `initialize`. */
 export const isHandshakeRevision = (version: unknown): version is Revision =>
   isRevision(version) && ROWS[version].handshake
 
-/** True for versions without `initialize` and sessions. */
+/** True for protocol versions without `initialize`. */
 export const isModernRevision = (version: unknown): version is Revision =>
   isRevision(version) && !ROWS[version].handshake

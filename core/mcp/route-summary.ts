@@ -1,4 +1,4 @@
-// A route on the start page, with a call that a user can try.
+// Summarizes a route for the start page, with an example call.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
 import type { Revision } from './revisions.ts'
@@ -16,7 +16,6 @@ export interface RouteSummary {
   readonly callers: string
   /** True if callers need no token; some tools can still require one. */
   readonly open: boolean
-  /** True if clients can discover the login. */
   readonly tellsLogin: boolean
   readonly example?: ExampleCall
 }

@@ -6,19 +6,17 @@ import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
 import type { Revision } from './revisions.ts'
 
+/** A route with its MCP settings. */
 export interface McpRoute extends Route {
   readonly stateless: boolean
-  /** Whether `subscriptions/listen` is available. */
   readonly listen: boolean
   readonly toolsets: readonly string[]
-  /** Toolsets that the path parameter can select. */
   readonly categories: readonly string[]
   /** The protocol versions of its transports, newest first; complete after plugin set-up. */
   readonly revisions: readonly Revision[]
 }
 
 export interface CompiledRoute extends McpRoute {
-  /** Takes the toolsets of the same route in a newer config. */
   serveAs(other: CompiledRoute): void
   readonly choice: ToolsetChoice
   /** The toolsets at this URL; undefined if the parameter names none or a more specific route applies. */
@@ -66,7 +64,6 @@ export interface ToolsetChoice {
   readonly categories: readonly string[]
   /** Values that a route lists by name. Documentation shows only these. */
   readonly listed: readonly string[]
-  /** True if the parameter can select unlisted toolsets. */
   readonly isOpen: boolean
   readonly parameter: string | undefined
 }
@@ -215,7 +212,6 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
   })
 }
 
-/** Parameters of a URL with toolsets. */
 export function sampleParams(route: CompiledRoute): Record<string, string> {
   const servesWithout = route.toolsetsFor({}) !== undefined
   const names = [...route.path.matchAll(/:(\w+)(\?)?/g)].filter(([, , optional]) => !optional || !servesWithout)

@@ -18,7 +18,6 @@ type Result = object | Promise<object>
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
-/** One run of a handler. Its time limit is paused while it waits for its client. */
 class HandlerRun implements Asking {
   readonly replay: Replay | undefined
   readonly #item: CatalogItem
@@ -27,7 +26,6 @@ class HandlerRun implements Asking {
   readonly #turn: Turn | undefined
   /** Remaining milliseconds; undefined: no limit. */
   #left: number | undefined
-  /** Undefined while paused. */
   #since: number | undefined
   #timer: Timer | undefined
   #waits = 0
@@ -162,10 +160,7 @@ class HandlerRun implements Asking {
   }
 }
 
-/**
- * Resolves with the value, or an `input_required` result. Rejects with the handler's error or `callTimeout`. A handler
- * that ignores `signal` keeps its slot until it ends; its output is discarded.
- */
+/** Rejects with the handler's error or `callTimeout`. A handler keeps its slot until it ends. */
 export function runHandler(
   call: Call,
   item: CatalogItem,
@@ -193,7 +188,6 @@ export function runHandler(
   return start(turn)
 }
 
-/** Synchronous if `run` is. */
 export function afterHandler(
   run: () => unknown,
   succeeded: (value: unknown) => Result,
@@ -208,10 +202,7 @@ export function afterHandler(
   }
 }
 
-/**
- * Errors are sent with status 200, except a missing capability and an ended login, whose challenge requires 401.
- * Unknown errors are returned unchanged, to be logged and hidden.
- */
+/** Uses status 200, except for a missing capability and an ended login (401). Unknown errors stay unchanged. */
 export function handlerFailure(error: unknown): unknown {
   if (ToolError.is(error)) return new HostError('internal', { detail: error.message }).within200()
   if (!HostError.is(error)) return error

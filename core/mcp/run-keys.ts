@@ -6,11 +6,9 @@ import type { ShownKey } from './tool-keys.ts'
 
 type MaybePromise<T> = T | Promise<T>
 
+/** An extension's handler for a tool key. */
 export interface ToolKey extends ShownKey {
-  /**
-   * Middleware after access and argument checks. `run` counts towards `concurrency`; a handler passed to it replaces
-   * the tool's.
-   */
+  /** Runs after access and argument checks. `run` counts towards `concurrency`; its argument replaces the handler. */
   around?(call: Call, tool: ToolDefinition, run: RunTool): MaybePromise<object>
 }
 

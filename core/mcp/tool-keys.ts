@@ -46,7 +46,6 @@ export function resourcesOfKeys(
   return found
 }
 
-/** Throws a StartError for a tool with a key that no extension of its route reads. */
 export function checkKeys(items: readonly CatalogItem[], path: string, read: ShownKeys): void {
   for (const item of items) {
     const stray = item.kind === 'tools' ? item.keys.find(name => !read.has(name)) : undefined

@@ -1,5 +1,4 @@
-// Limits of each tool: call time, concurrency and isolation. The stricter value of definition and `tools.limits`
-// applies.
+// Tool limits: call time, concurrency and isolation. The stricter of definition and `tools.limits` applies.
 import type { Clock } from '../http/clock.ts'
 import { type Report, StartError } from '../http/errors.ts'
 import { LinkedList } from '../http/linked-list.ts'
@@ -11,7 +10,6 @@ import { boundsInWords, type IsolateBounds, isolateFault, isPluginOwn, narrowerB
 import { nearest } from './nearest.ts'
 
 export interface LimitRule {
-  /** Matches tool names. */
   readonly glob: string
   /** Milliseconds. */
   readonly timeout: number | undefined
@@ -22,9 +20,7 @@ export interface LimitRule {
 export interface ItemLimits {
   /** Milliseconds; undefined: no limit. */
   readonly timeout: number | undefined
-  /** Undefined: no concurrency limit. */
   readonly queue: CallQueue | undefined
-  /** Set if the handler runs in a worker process. */
   readonly isolate: IsolateBounds | undefined
 }
 
@@ -32,7 +28,6 @@ export interface ToolLimits {
   /** One object per item; a new version of a tool has its own. */
   of(item: CatalogItem): ItemLimits
   describe(item: CatalogItem): string[]
-  /** Why a rule cannot apply to an item. */
   faultOf(item: CatalogItem): StartError | undefined
   check(items: readonly CatalogItem[], report: Report): void
 }
@@ -82,7 +77,6 @@ function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], 
   }
 }
 
-/** `rules`: the rules that isolate the tool. Its own `isolate` was checked before. */
 function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRule[]): StartError | undefined {
   const fault = rule && isolateFault(definition)
   if (fault === undefined) return undefined

@@ -4,8 +4,10 @@ export type Duration = string | number
 /** Bytes, or a number with its unit: `'64kb'`, `'4mb'`, `'1gb'` (1 kb = 1,024 bytes). */
 export type Size = string | number
 
+/** Matches durations such as `'250ms'` and `'1.5h'`. */
 export const DURATION_PATTERN = '^\\d+(\\.\\d+)?(ms|s|m|h|d)$'
 export const POSITIVE_DURATION_PATTERN = `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`
+/** Matches sizes such as `'64kb'` and `'1.5mb'`. */
 export const SIZE_PATTERN = '^\\d+(\\.\\d+)?(b|kb|mb|gb)$'
 
 /** A claim, or claims joined by dots: neither JSONPath nor JSON Pointer. */

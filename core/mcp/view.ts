@@ -18,8 +18,10 @@ import { type Implementation, META, type ServerCapabilities } from './protocol.t
 import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
 
+/** A paginated list. */
 export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
+/** The items that a route serves to a class of callers. */
 export interface View {
   readonly serverInfo: Implementation
   /** The `_meta` of every 2026-07-28 result, as JSON. */
@@ -30,10 +32,8 @@ export interface View {
   readonly resources: ReadonlyMap<string, ResourceItem>
   readonly resourcesByNormalUri: ReadonlyMap<string, ResourceItem>
   readonly templates: readonly ResourceItem[]
-  /** Templates with `list` that the callers can read. */
   readonly listing: readonly ResourceItem[]
   readonly prompts: ReadonlyMap<string, PromptItem>
-  /** An item with `access`. */
   readonly restricted: CatalogItem | undefined
   /** `public` if every caller of the route gets the same lists. */
   readonly cacheScope: 'public' | 'private'
@@ -41,19 +41,14 @@ export interface View {
   denialOf(item: CatalogItem): Denial | undefined
   /** Callers with access can use unlisted items by name. */
   isListed(item: CatalogItem): boolean
-  /** True if plugins hide the item from all callers. */
   isUnlisted(item: CatalogItem): boolean
-  /** Digests of the keys of a tool that lists do not show. */
   digestsOf(tool: ToolItem): Readonly<Record<string, string>>
-  /** An item as lists contain it. */
   wireOf(item: CatalogItem): CatalogItem['wire']
   /** A page of a list. Throws `invalidParams` for an invalid cursor. */
   page(list: ListName, cursor: unknown, rules: RevisionRules, tail?: ListTail): SerializedResult
 }
 
-/**
- * Returns at most `room` caller-specific entries with keys greater than `after`. `last`: the last key, if more follow.
- */
+/** At most `room` caller-specific entries with keys after `after`. `last`: the last key, if more follow. */
 export type ListTail = (after: string, room: number) => { entries: readonly object[]; last: string | undefined }
 
 export interface ViewRequest {
@@ -74,7 +69,6 @@ const MAX_VIEWS = 1_000
 
 const byKey = (a: CatalogItem, b: CatalogItem) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 
-/** The part of a list at the end of a page: items of the view, or of its tail. */
 type Part = 'after' | 'listed'
 const encodeCursor = (part: Part, key: string) => Buffer.from(`${part}:${key}`).toString('base64url')
 function decodeCursor(list: ListName, cursor: unknown): readonly [part: Part, key: string] {
@@ -84,7 +78,6 @@ function decodeCursor(list: ListName, cursor: unknown): readonly [part: Part, ke
   throw new HostError('invalidParams', { detail: 'the cursor is invalid' })
 }
 
-/** Removes an output schema that earlier protocol versions do not allow. */
 export function objectWire(wire: CatalogItem['wire']) {
   const output = wire['outputSchema'] as { type?: unknown } | undefined
   if (output === undefined || output.type === 'object') return wire
@@ -127,7 +120,6 @@ function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope
   }
 }
 
-/** Sorted. Reports duplicate keys. */
 export function collect(
   catalog: Pick<Catalog, 'items'>,
   { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>,
@@ -171,7 +163,6 @@ function capabilitiesOf(items: readonly CatalogItem[]): ServerCapabilities {
 
 const mapOf = <T extends CatalogItem>(items: readonly T[]) => new Map(items.map(item => [item.key, item]))
 
-/** Throws a StartError for two resources with one URI. */
 function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, readonly ToolItem[]>): CatalogItem[] {
   const merged = new Map(items.map(item => [`${item.kind} ${item.key}`, item]))
   for (const [item, [user]] of added) {
@@ -252,7 +243,6 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   }
 }
 
-/** Finds or builds a view. Keeps the 1,000 most recently used. */
 export function createViews(catalog: Catalog): (request: ViewRequest, audience: Audience) => View {
   const views = new LRUCache<string, View>({ max: MAX_VIEWS })
   // Sessions and routes keep their request object, which then needs no key.
@@ -291,7 +281,6 @@ export const LIST_KINDS = ['tools', 'resources', 'prompts'] as const satisfies r
 
 type Lists = Readonly<Record<ItemKind, string>>
 
-/** Serialized lists of shared views; `all` includes hidden items. */
 const listTexts = new WeakMap<View, { readonly shown: Lists; readonly all: Lists }>()
 
 function textsOf(view: View, textOf: (item: CatalogItem) => unknown): Lists {
@@ -314,7 +303,6 @@ function listsOf(view: View) {
   return lists
 }
 
-/** `hidden`: include unlisted items. */
 export function changedLists(before: View, after: View, hidden = false): ItemKind[] {
   if (before === after) return []
   const [one, other] = [listsOf(before), listsOf(after)].map(({ shown, all }) => (hidden ? all : shown))

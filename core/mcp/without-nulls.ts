@@ -10,7 +10,6 @@ const OPTIONAL: ReadonlySet<string> = new Set([
 /** Params without members where `null` is a value. */
 const DEEP: ReadonlySet<string> = new Set(['_meta', 'capabilities', 'clientInfo', 'context', 'notifications', 'task'])
 
-/** Returns the same object if nothing was removed. */
 function prune(fields: Fields, drop: (name: string) => boolean, enter: (name: string) => boolean): Fields {
   let copy: Record<string, unknown> | undefined
   for (const name in fields) {
@@ -31,5 +30,4 @@ const isDeep = (name: string) => DEEP.has(name)
 
 export const paramsWithoutNulls = (params: Fields): Fields => prune(params, isOptional, isDeep)
 
-/** For objects with only optional, or later checked, members. */
 export const withoutNulls = (fields: Fields): Fields => prune(fields, always, never)

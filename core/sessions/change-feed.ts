@@ -11,16 +11,16 @@ import { mayHearNow } from '../mcp/methods/resources.ts'
 import { META, type RequestId } from '../mcp/protocol.ts'
 import { changedLists, LIST_KINDS, type View } from '../mcp/view.ts'
 
+/** A change notification for many subscribers. */
 export interface Announcement {
   readonly method: string
   readonly plain: string
-  /** Its position on a shared bus. */
   readonly place: string | undefined
   readonly uri: string | undefined
-  /** The message for the subscription of request `id`. */
   tagged(id: RequestId): string
 }
 
+/** A session or `subscriptions/listen` stream. */
 export interface Subscriber {
   readonly lists: ReadonlySet<ItemKind>
   /** Undefined: changes for every route. */
@@ -28,19 +28,20 @@ export interface Subscriber {
   deliver(announcement: Announcement): void
   /** If absent or throwing, a reload announces every list. */
   view?(): View
-  /** True if a later request of its user may see hidden items. */
+  /** True if a later request of its user can see hidden items. */
   readonly mayShowMore?: boolean
 }
 
+/** A subscription to a change feed. */
 export interface Subscription {
   /** Returns false, without a change, above `MAX_WATCHED` resources. */
   watch(uri: string): boolean
   unwatch(uri: string): void
-  /** Delivers an earlier change if it concerns the subscriber. */
   replay(change: Change, place: string | undefined): void
   end(): void
 }
 
+/** Delivers the changes of a bus to subscribers. */
 export interface ChangeFeed {
   subscribe(subscriber: Subscriber): Subscription
   /** Records the views. The returned function notifies subscribers of changed lists and counts them. Neither throws. */
@@ -54,7 +55,6 @@ const RESOURCE_UPDATED = 'notifications/resources/updated'
 const headOf = (method: string) => `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":{`
 const UPDATED_HEAD = headOf(RESOURCE_UPDATED)
 
-/** Undefined for other messages than `notifications/resources/updated`. */
 export function updatedUri(message: string): string | undefined {
   if (!message.startsWith(UPDATED_HEAD)) return undefined
   return (JSON.parse(message) as { params: { uri: string } }).params.uri
@@ -82,7 +82,6 @@ const everything = (uris: ReadonlySet<string>): KnownChange[] => [
   ...[...uris].map(uri => ({ kind: 'resource' as const, uri })),
 ]
 
-/** Subscribers per resource. A single subscriber is stored without a set. */
 export class Watchers<Watcher extends object> {
   readonly #byUri = new Map<string, Watcher | Set<Watcher>>()
 
@@ -195,8 +194,10 @@ function announceReload(subscriber: Subscriber, before: View | undefined, log: L
   return concerned.length > 0
 }
 
+/** Bytes that a watched resource costs. */
 export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH_COST
 
+/** Bytes that watched resources cost. */
 export const watchedCost = (uris: readonly string[]): number => uris.reduce((bytes, uri) => bytes + watchCost(uri), 0)
 
 /** Counts bytes, or releases negative ones. Returns false, without a change, above the limit unless `letIn`. */
@@ -252,10 +253,7 @@ export class WatchedUris implements Iterable<string> {
   }
 }
 
-/**
- * Removes updates of resources that `user` cannot read. Tokens of a session can differ, so each change is checked when
- * it is sent.
- */
+/** Removes updates that `user` cannot read. Tokens differ per request, so each update is checked when sent. */
 export function heardBy(stream: EventStream, offer: Offer, user: User | undefined): EventStream {
   return {
     ...stream,

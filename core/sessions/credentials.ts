@@ -27,5 +27,6 @@ function isSecret(name: string, value: string | readonly string[] | undefined): 
   return [value ?? ''].flat().some(one => SECRET_VALUES.some(secret => secret.test(one)))
 }
 
+/** Removes headers that are credentials by name or value. */
 export const withoutCredentials = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name, value]) => !isSecret(name, value)))

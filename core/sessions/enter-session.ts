@@ -7,6 +7,7 @@ import { notSure, notYours, perhapsRunning, running, sessionGone } from './refus
 import type { Session, ThisNode } from './session.ts'
 import type { Entered, SessionOpening, SessionRecord } from './session-store.ts'
 
+/** The caller of a request. */
 export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
 
 export const sameParams = (a: Caller['params'], b: Caller['params']) =>
@@ -22,11 +23,8 @@ export interface Entering {
 
 export interface EntranceParts {
   readonly node: ThisNode
-  /** Undefined if the node does not respond. */
   readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
-  /** Restores a lost record. Returns false if the session was ended. */
   readonly restore: (session: Session) => boolean | Promise<boolean>
-  /** Rebuilds a session from its record and runs `configureSession` again. */
   readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
   readonly adoptRun: (session: Session) => Promise<void>
 }
@@ -40,7 +38,6 @@ function checkPlace({ caller, transport }: Entering, { route, params, user, ...o
   if (!isHere) throw sessionGone()
 }
 
-/** The returned function throws or rejects for an unknown session or a running request. */
 export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntranceParts) {
   const { name, store, peers, bounds, sessions } = node
   const building = new Map<string, Promise<Session>>()
@@ -55,17 +52,14 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
     throw !ended && !held && store.unsure ? notSure() : sessionGone()
   }
 
-  /** Returns the record if it is newer than the local session. */
   async function awaitEntry({ digest, requests }: Entering, first: Entered) {
     const from: string[] = []
     let restored = false
     for (let entered = first; ; entered = await ask(digest, requests, from)) {
       if (entered.kind === 'entered') {
         if (entered.record || sessions.has(digest)) return entered.record
-        // The local session was disposed during the store request.
         from.push(name)
       } else if (entered.kind === 'taken') {
-        // A request that runs on this node is refused later.
         const { node: at, request } = entered
         const runs = at === name ? false : await runsAt(at, digest, request)
         if (runs !== false) throw runs ? running(request) : perhapsRunning(request)
@@ -101,7 +95,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
       if (record) checkPlace(entering, record.opening)
       const session = sessions.get(digest) ?? (record && (await build(entering, record)))
       if (!session || session.disposed) throw sessionGone()
-      // It may have been built for a concurrent request with another URL.
+      // A concurrent request with another URL can have built it.
       checkPlace(entering, session.opening)
       if (record) takeRecord(session, record, name)
       await adopt(session)

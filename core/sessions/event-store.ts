@@ -3,13 +3,14 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { isBranded } from '../http/describe-thrown.ts'
 import type { EventStream } from '../http/sse.ts'
 
+/** A stored stream message. */
 export interface StoredEvent {
   /** 1, 2, 3, ... within its stream. */
   readonly seq: number
   readonly message: string
 }
 
-/** The events after a position; undefined if some are gone. */
+/** Events after a position; undefined if some are gone. */
 export type StoredEvents = readonly StoredEvent[] | undefined
 
 /** Streams are keyed by session and stream id, so sessions cannot read each other's events. */
@@ -25,10 +26,7 @@ export interface EventStore {
     known: number,
     writer?: StreamWriter,
   ): number | Promise<number>
-  /**
-   * Returns the messages after `seq` in order; undefined if the stream is unknown or a message is gone. `most` limits
-   * UTF-8 bytes, with at least one message; 0 only checks for gaps.
-   */
+  /** `most` limits UTF-8 bytes, with at least one message; 0 only checks for gaps. Undefined: unknown stream or gap. */
   after(session: string, stream: string, seq: number, most?: number): StoredEvents | Promise<StoredEvents>
   drop(session: string, stream?: string): void | Promise<void>
   /** Present if all nodes share the streams. */
@@ -43,35 +41,26 @@ export interface StreamWriter {
   readonly facts: string
   /** The position on the change bus. Undefined: unchanged. */
   readonly bus?: string | undefined
-  /** True for the last message. */
   readonly finished?: boolean
 }
 
+/** The state of a stream in a shared store. */
 export interface StreamState {
   readonly facts: string
   /** The number of the last message; 0: none. */
   readonly last: number
   readonly finished: boolean
   readonly epoch: number
-  /** Empty if none was given. */
   readonly bus: string
 }
 
 /** Hands streams over between nodes. Every method is idempotent. */
 export interface SharedStreams {
-  /**
-   * Creates a stream before its first message, or after the store lost it, with `known` as its last number. Throws
-   * `StreamFenced` if it has a newer writer.
-   */
+  /** `known`: the last number of a stream that the store lost. Throws `StreamFenced` if it has a newer writer. */
   open(session: string, stream: string, writer: StreamWriter, known?: number): Promise<void>
-  /** Undefined if the stream is unknown. */
   state(session: string, stream: string): Promise<StreamState | undefined>
-  /**
-   * Makes `writer` the only writer and returns the previous state; undefined if the stream is unknown. Throws
-   * `StreamFenced` if another writer has this epoch or a newer one.
-   */
+  /** Returns the previous state. Throws `StreamFenced` if another writer has this epoch or a newer one. */
   claim(session: string, stream: string, writer: StreamWriter): Promise<StreamState | undefined>
-  /** Throws `StreamFenced` like `append`. */
   finish(session: string, stream: string, writer: StreamWriter): Promise<void>
 }
 

@@ -31,7 +31,6 @@ export interface FollowerParts {
   whenWritten(stream: string, task: (over: boolean) => void): () => void
 }
 
-/** Requests without a response after a position, or up to a gap. */
 async function unanswered(requests: readonly RequestId[], place: ReadPlace): Promise<RequestId[]> {
   const answered = new Set<unknown>()
   for (let seq: number | undefined = place.seq; seq !== undefined; ) {
@@ -49,7 +48,6 @@ interface LostStream {
   readonly stream: string
   readonly state: StreamState
   readonly seen: number
-  /** The writer is alive but no longer writes the stream. */
   readonly isOver: boolean
 }
 
@@ -117,7 +115,6 @@ export async function followStream(
       isWanted: () => !session.disposed,
     })
 
-  /** Returns true if no more will come. `wasOver`: the writer had stopped before. */
   async function step(wasOver: boolean): Promise<boolean> {
     const state = await streams.state(session.id, stream)
     if (!state || !(await sendUntil(state.last)) || session.disposed || state.finished) return true
@@ -185,7 +182,7 @@ export function createFollowers({ peers, clock, sessions }: ThisNode): Followers
   return {
     add({ session, stream, node }) {
       if (!sessions.get(session)?.streams.has(stream)) {
-        // The store may have lost the end of the stream. The follower asks again if this message is lost.
+        // The store can have lost the end of the stream. The follower repeats its request if this message is lost.
         peers.send(node, { type: 'written', session, stream, over: true }).catch(() => undefined)
         return
       }
@@ -199,7 +196,6 @@ export function createFollowers({ peers, clock, sessions }: ThisNode): Followers
         }
         clock.setTimeout(forget, FOLLOWER_LIFETIME).unref()
       }
-      // Covers messages written before the subscription.
       void tellOne(node, follower, session, stream)
     },
     tell(session, stream) {

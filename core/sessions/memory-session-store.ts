@@ -14,12 +14,10 @@ import type {
 } from './session-store.ts'
 
 export interface Held extends Linked {
-  /** The user, or the IP address of an anonymous caller. */
   readonly holder: string
 }
 
 interface Holder<S extends Held> {
-  /** Longest idle first. */
   readonly idle: LinkedList<S>
   count: number
 }
@@ -74,7 +72,6 @@ class Kept implements Held {
   state: SessionState
   version: number
   home: string
-  /** The end of the idle timeout. */
   expires: number
   inUse = true
   requests: RequestId[] | undefined
@@ -158,7 +155,6 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     return holders.countOf(holder) < most
   }
 
-  /** Returns each victim once. */
   function victims(maxIdle: number): readonly Victim[] {
     if (holders.idleCount <= maxIdle) return NO_VICTIMS
     const found: Victim[] = []

@@ -10,9 +10,7 @@ export type StreamMessage = Extract<PeerMessage, { type: 'released' | 'follow' |
 export interface NodeMessages extends Pick<SessionKeeper, 'keep' | 'passAnswer' | 'passCancel' | 'nameQuestions'> {
   /** A node that misses the message detects the change with its next request. Undefined: no nodes. */
   tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined
-  /** Undefined if the node does not respond. */
   runsAt(node: string, digest: string, request: RequestId): Promise<boolean | undefined>
-  /** `receiveOther`: receives stream messages. */
   listen(receiveOther: (message: StreamMessage) => void): void
 }
 
@@ -27,7 +25,6 @@ const isForStreams = (message: PeerMessage): message is StreamMessage =>
 export function createNodeMessages(node: ThisNode): NodeMessages {
   const { name, store, peers, clock, sessions, questionIds } = node
   const takeChanged = createTakeChanged(node)
-  /** Prevents repeated forwarding. */
   const passedAnswers = new WeakMap<Session, Map<RequestId, Promise<void>>>()
   const asked = new Map<string, Set<(running: boolean | undefined) => void>>()
   const keyOf = (session: string, request: RequestId) => `${session} ${JSON.stringify(request)}`
@@ -52,7 +49,7 @@ export function createNodeMessages(node: ThisNode): NodeMessages {
     if (message.type === 'runs?') {
       const { request } = message
       const running = session?.runs(request) ?? false
-      // If this is lost, the other node asks again when the client retries.
+      // If this is lost, the other node repeats its request when the client retries.
       peers.send(message.node, { type: 'runs', session: message.session, request, running }).catch(() => undefined)
     } else if (message.type === 'runs') {
       for (const settle of [...(asked.get(keyOf(message.session, message.request)) ?? [])]) settle(message.running)
@@ -145,7 +142,6 @@ export function takeRecord(session: Session, record: Omit<SessionRecord, 'openin
   for (const uri of wanted) session.watch(uri, true)
 }
 
-/** Repeats a change that an older record may have undone. */
 function takeChange(session: Session, change: StateChange) {
   if ('watch' in change) session.watch(change.watch, true)
   else if ('unwatch' in change) session.unwatch(change.unwatch)
@@ -154,7 +150,7 @@ function takeChange(session: Session, change: StateChange) {
 
 type ChangedMessage = Extract<PeerMessage, { type: 'changed' }>
 
-/** `version` is 0, because version 0.1 nodes ignore it. */
+/** `version` is 0, so that nodes of version 0.1 ignore the message. */
 export const changedTo = ({ digest }: Session, madeVersion: number, change: StateChange): ChangedMessage => ({
   type: 'changed',
   session: digest,
@@ -166,7 +162,6 @@ export const changedTo = ({ digest }: Session, madeVersion: number, change: Stat
 
 /** Applies changes from other nodes. Reads the record after a missed message. */
 export function createTakeChanged({ name, store, bounds, log }: Omit<ThisNode, 'sessions'>) {
-  /** True: read again after the current read. */
   const reading = new Map<Session, boolean>()
 
   async function read(session: Session) {

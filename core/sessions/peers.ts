@@ -18,17 +18,15 @@ export interface Peers {
   leave(): Promise<void>
 }
 
+/** A message to another node. */
 export type PeerMessage =
-  /** The client's response to a request of the receiver. */
   | {
       readonly type: 'answer'
       readonly session: string
       readonly id: RequestId
       readonly body: Readonly<Record<string, unknown>>
     }
-  /** The client cancelled a request that the receiver runs. */
   | { readonly type: 'cancel'; readonly session: string; readonly request: RequestId; readonly reason: string }
-  /** Checks whether the receiver runs a registered request. */
   | { readonly type: 'runs?'; readonly session: string; readonly request: RequestId; readonly node: string }
   | { readonly type: 'runs'; readonly session: string; readonly request: RequestId; readonly running: boolean }
   | { readonly type: 'ended'; readonly session: string; readonly reason: string }
@@ -43,7 +41,6 @@ export type PeerMessage =
     }
   /** Another node sends the messages that belong to no call. */
   | { readonly type: 'released'; readonly session: string; readonly epoch: number }
-  /** Subscribes `node` to a stream of the receiver. */
   | { readonly type: 'follow'; readonly session: string; readonly stream: string; readonly node: string }
   /** A stream has new messages. `over`: the sender no longer writes it. */
   | { readonly type: 'written'; readonly session: string; readonly stream: string; readonly over?: boolean }

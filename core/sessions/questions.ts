@@ -62,7 +62,6 @@ export class Questions {
     })
   }
 
-  /** Returns false for an unknown id. */
   answer(id: RequestId, { error, result }: Readonly<Record<string, unknown>>): boolean {
     const question = this.#open.get(id)
     if (error === undefined || error === null) question?.resolve(result)
@@ -78,7 +77,6 @@ export class Questions {
 /** Signed ids that contain the requesting node, so that any node can forward the response. */
 export interface QuestionIds {
   series(session: string): () => string
-  /** The requesting node; undefined for an invalid id. */
   askerOf(session: string, id: unknown): string | undefined
 }
 

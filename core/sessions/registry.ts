@@ -26,19 +26,16 @@ export interface RegistrySettings {
   readonly paths: readonly string[]
   readonly feedOn: (route: McpRoute) => ChangeFeed
   readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
-  /** Checks callers that did not pass the HTTP step `admit`. */
   readonly admit: AdmitCaller
 }
 
+/** The sessions of a node. */
 export interface SessionRegistry {
-  /**
-   * Throws like `admit` if the caller was not admitted, `tooManyRequests` above the owner's limit, `unavailable` during
-   * shutdown.
-   */
+  /** Throws like `admit`, `tooManyRequests` above the owner's limit, and `unavailable` during shutdown. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
-   * Finds the caller's session on its route and transport. Throws `sessionNotFound`, `forbidden` for another user's
-   * session, `invalidRequest` for a request that runs on another node, and `unavailable` without a store.
+   * Finds the caller's session. Throws `sessionNotFound`, `forbidden` for another user's session, `invalidRequest` for
+   * a request that runs on another node, and `unavailable` without a store.
    */
   find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>
   /** Ends a session on every node. Rejects with `unavailable`, without a change, if the store cannot be reached. */
@@ -146,7 +143,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
     let life: AbortController | undefined
     let session: Session | undefined
     const abort = () => life?.abort(new Error('the session is over'))
-    // Most sessions need no controller.
     function signal() {
       if (!life) session?.onDispose(abort)
       life ??= new AbortController()
@@ -155,7 +151,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const offer = await makeOffer({ ...facts, sessionId: made.id, signal })
     session = new Session({ ...made, offer })
     if (life) session.onDispose(abort)
-    // Shutdown may have begun during `configureSession`.
+    // Shutdown can begin during `configureSession`.
     refuseWhenReleased()
     sessions.set(session.id, session)
     byDigest.set(session.digest, session)
@@ -172,7 +168,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
     return session
   }
 
-  /** Resolves once `runSession` called `run`; rejects with an earlier error. */
   async function startRun(session: Session, restored = false): Promise<void> {
     if (!session.offer.spansRun) return
     const over = new Promise<void>(resolve => session.onRunOver(resolve))
@@ -201,7 +196,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (runs.size > 0) log.warn({ runs: runs.size }, 'left without waiting for runSession any longer')
   }
 
-  /** Changes nothing if the store rejects. */
   async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
     const nodes = await store.end(digest, holder, onlyIdle)
     if (nodes === undefined && onlyIdle) return
@@ -238,7 +232,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
       if (session && session.offer.route !== caller.route) throw gone()
-      // The signature of an id names its owner, so ownership is checked before a store is asked.
+      // The signature of an id names its owner, so ownership is checked before the store request.
       const facts = session ? undefined : ids.read(id)
       const owned = session ? sameUser(session.offer.user, caller.user) : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
@@ -274,7 +268,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   return {
     registry,
-    /** Starts receiving after slots are filled. */
     start(receiveOther: (message: StreamMessage) => void) {
       listen(receiveOther)
       upkeep.start()
@@ -286,10 +279,7 @@ type CallingSession = Pick<Session, 'holder' | 'calls' | 'disposed'>
 
 /** Limits concurrent requests per session and owner. A call continues after a disconnect. */
 export interface RunningCalls {
-  /**
-   * A batch counts like a single request. Throws `sessionNotFound` for an ended session and `tooManyRequests` above a
-   * limit.
-   */
+  /** Throws `sessionNotFound` and `tooManyRequests`. A batch is accepted if one more request is allowed. */
   enter(session: CallingSession, requests: number): void
   leave(session: CallingSession, requests: number): void
 }

@@ -1,5 +1,4 @@
-// A resumable stream: stores each message before it sends its event id (2025-11-25 basic/transports, "Resumability and
-// Redelivery").
+// A resumable stream: stores each message before it sends the event id (2025-11-25 basic/transports).
 import { setTimeout as pause } from 'node:timers/promises'
 import { isUnavailable } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
@@ -15,7 +14,6 @@ const LONGEST_PAUSE = 1_000
 
 export interface StreamFacts {
   readonly node: string
-  /** Empty for messages that belong to no call. */
   readonly requests: readonly RequestId[]
 }
 
@@ -26,20 +24,19 @@ export const readFacts = (text: string): StreamFacts => JSON.parse(text)
 export interface WriterSettings {
   readonly epoch: number
   readonly facts: string
-  /** The position on the change bus at the stream's start. */
   readonly place?: string
   /** True during shutdown: unanswered streams are left for other nodes. */
   leaving(): boolean
-  /** Another node writes the stream. Readers stay open and silent; if absent, they get a reconnection hint. */
+  /** Another node writes the stream, and readers stay open. Without this function, they get a reconnection hint. */
   fenced?(): void
   written(stream: string): void
 }
 
+/** A stream that clients can resume. */
 export interface ResumableStream {
   readonly name: string
   /** Stores a message, then sends it. `place`: its position on the change bus. */
   write(message: string, place?: string): void
-  /** Ends the stream after the pending messages and this last one. */
   finish(last?: string): void
   /** Closes the connections, not the stream. `retry`: milliseconds. */
   disconnect(retry?: number): void
@@ -47,32 +44,25 @@ export interface ResumableStream {
   abandon(silent?: boolean): void
   /** False if a message could not be stored: the stream cannot be resumed. */
   readonly isWhole: boolean
-  /** True if nothing is stored after `seq`. */
   endsAt(seq: number): boolean
   /** Adds a reader; the previous one stays open and silent. Resolves to false if a message after `seq` is gone. */
   attach(reader: EventStream, seq: number): Promise<boolean>
   /** True from `finish` until everything is stored and sent. */
   readonly ending: boolean
-  /** True while a connection is open, including silent ones. */
   readonly attended: boolean
   /** Sends an event id without a message, so that clients can resume from the beginning. */
   prime(reader: EventStream, retry: number): void
-  /** Opens the stream again after the store may have lost it. */
   reopen(): void
 }
 
 export interface ResumableStreamSettings {
   readonly store: EventStore
   readonly session: string
-  /** For fair reads. Default: the session. */
   readonly owner?: string
   readonly finished: (name: string) => void
   readonly failed: (error: unknown) => void
-  /** Present for a shared store. */
   readonly writer?: WriterSettings | undefined
-  /** Default: random. */
   readonly name?: string
-  /** The last message number, if another node began the stream. */
   readonly begunUntil?: number | undefined
 }
 
@@ -101,16 +91,13 @@ class StoredStream implements ResumableStream {
   #appending = false
   #reader: EventStream | undefined
   #replaying = false
-  /** Replaced readers. */
   #silent: EventStream[] = []
-  /** Numbers of the last stored and the last sent message. */
   #stored: number
   #sent = 0
   #ending = false
   #over = false
   #finished = false
   #left = false
-  /** True if a message was sent but not stored. */
   #broken = false
   #dropped: Promise<void> | undefined
   #primed: { readonly reader: EventStream; readonly retry: number } | undefined
@@ -158,7 +145,6 @@ class StoredStream implements ResumableStream {
     if (!this.#appending) void this.#appendAll()
   }
 
-  /** Synchronous if the store is. */
   async #appendAll() {
     this.#appending = true
     for (let next = this.#unstored.shift(); next !== undefined; next = this.#unstored.shift()) {
@@ -169,7 +155,6 @@ class StoredStream implements ResumableStream {
         this.#deliver(typeof seq === 'number' ? seq : await seq, message)
       } catch (error) {
         this.#fail(error)
-        // A connected reader still receives the message.
         if (!this.#replaying && !this.#over) this.#reader?.send(message)
       }
     }
@@ -296,7 +281,6 @@ class StoredStream implements ResumableStream {
     return whole
   }
 
-  /** Releases a closed connection, which costs 14 kB with its request. */
   #forget(reader: EventStream) {
     this.#silent = this.#silent.filter(one => one !== reader)
     this.#drop(reader)

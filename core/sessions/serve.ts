@@ -16,13 +16,11 @@ import { running } from './refusals.ts'
 import type { RunningCalls } from './registry.ts'
 import type { Session } from './session.ts'
 
+/** Sends the response to one request. */
 export interface SessionReply {
-  /** Sends a message that belongs to the request, before its response. */
   send(message: string): void
-  /** `error`: set if the response is an error. */
   respond(answer: EncodedAnswer, error?: HostError): void
   signal(): AbortSignal
-  /** The state of the signal, without creating it. */
   cancelled?(): boolean
   cancel(reason: Error): void
   disconnect?(retry?: number): void
@@ -38,6 +36,7 @@ export interface Sender {
   readonly alone?: boolean
 }
 
+/** Host functions for `serveRequests`. */
 export interface Answering {
   readonly log: Logger
   readonly sessions: { readonly calls: RunningCalls }
@@ -49,7 +48,6 @@ export interface Answering {
 
 type Request = Extract<Message, { kind: 'request' }>
 
-/** Connects a call to its client. Messages after the response are dropped. */
 class RequestChannel implements CallChannel, AskClient {
   answered = false
   readonly #session: Session
@@ -81,7 +79,6 @@ class RequestChannel implements CallChannel, AskClient {
 
 type Served = readonly [Request, SessionReply]
 
-/** Resolves when the handler ends, possibly long after a cancellation. */
 async function serveRequest(
   host: Answering,
   session: Session,
@@ -153,7 +150,6 @@ async function serveRequest(
   }
 }
 
-/** Uses the newest handshake version if the requested one is unknown. */
 function negotiate(session: Session, params: Request['params']): void {
   checkClientFacts(params)
   const { protocolVersion, clientInfo, capabilities } = params
@@ -165,9 +161,8 @@ function negotiate(session: Session, params: Request['params']): void {
 }
 
 /**
- * Serves the requests of a message or batch, each with its own reply. Resolves when all handlers have ended; failures
- * are responses. Throws `tooManyRequests`, `sessionNotFound` and `unavailable` synchronously, before any handler
- * starts.
+ * Resolves when all handlers have ended; failures are responses. Throws `tooManyRequests`, `sessionNotFound` and
+ * `unavailable` synchronously, before any handler starts.
  */
 export function serveRequests(
   host: Answering,
@@ -198,7 +193,6 @@ export function serveRequests(
     throw thrown
   }
   const [only] = served
-  // Avoids Promise.all for the usual single request.
   if (only && served.length === 1) return serveRequest(host, session, only, sender, leave)
   return Promise.all(served.map(one => serveRequest(host, session, one, sender))).finally(leave)
 }
@@ -216,15 +210,13 @@ export function receiveMessage(
   return session.cancel(requestId, typeof reason === 'string' ? shown(reason) : 'the client cancelled the request')
 }
 
+/** A connection to one client. */
 export interface ReplyLine {
   send(message: string): void
   respond?(message: string): void
 }
 
-/**
- * A reply for transports with one connection per session: stdio, HTTP+SSE, a socket. Sends at most one response and
- * nothing afterwards. `disconnect` and `hold` are ignored.
- */
+/** A reply for transports with one connection per session. Sends nothing after the response. */
 export function createLineReply(line: ReplyLine): Required<SessionReply> {
   let abort: AbortController | undefined
   let reason: Error | undefined

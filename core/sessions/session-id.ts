@@ -9,7 +9,6 @@ const MAC_BYTES = 16
 const OFFSETS = { keyId: 1, random: 3, time: 19, owner: 25, node: 37, mac: 41 } as const
 const LENGTH = OFFSETS.mac + MAC_BYTES
 
-/** The owner of a session: the configured route path and the user. */
 export interface Owner {
   readonly route: string
   readonly user: UserName | undefined
@@ -24,7 +23,6 @@ export interface SessionIdFacts {
 
 export interface SessionIds {
   create(owner: Owner, now?: number): string
-  /** Undefined for an id that none of the keys signed. */
   read(id: string): SessionIdFacts | undefined
 }
 

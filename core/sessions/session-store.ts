@@ -5,6 +5,7 @@ import type { ClientFacts, SessionSetting } from '../mcp/call.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
 
+/** The configured `sessions` limits, with defaults. */
 export interface SessionBounds {
   /** Milliseconds. */
   readonly idleTimeout: number
@@ -28,8 +29,9 @@ export interface SessionOpening {
   readonly headers: IncomingHttpHeaders
 }
 
+/** Settings made by the session's client. */
 export interface SessionState {
-  /** Undefined until `initialize` was answered. */
+  /** Undefined before the `initialize` response. */
   readonly revision: Revision | undefined
   readonly client: ClientFacts
   readonly logLevel: LogLevel
@@ -45,6 +47,7 @@ export const FIRST_STATE: SessionState = Object.freeze({
   watched: [],
 })
 
+/** A session as every node reads it. */
 export interface SessionRecord {
   readonly opening: SessionOpening
   readonly state: SessionState
@@ -54,9 +57,9 @@ export interface SessionRecord {
   readonly home: string
 }
 
+/** One change of a session's state. */
 export type StateChange = SessionSetting | { readonly revision: Revision; readonly client: ClientFacts }
 
-/** A store in this process answers synchronously. */
 type Awaitable<Value> = Value | Promise<Value>
 
 /**
@@ -67,11 +70,11 @@ export interface SessionStore {
   readonly node: string
   /** True: shared by every node; `host`: by all processes on this machine; false: only this process. */
   readonly shared: boolean | 'host'
-  /** Returns false and stores nothing above `bounds.maxPerOwner`. Otherwise the node has a copy in use. */
+  /** Returns false and stores nothing above `bounds.maxPerOwner`. Otherwise this node has a copy in use. */
   create(digest: string, record: SessionRecord, bounds: SessionBounds): Awaitable<boolean>
   /** Called for each message. Returns a newer record and registers the requests. */
   enter(digest: string, visit: Visit, bounds: SessionBounds): Awaitable<Entered>
-  /** Removes answered requests. Not awaited. */
+  /** Removes completed requests. Not awaited. */
   leave(digest: string, requests: readonly RequestId[]): void
   /** Undefined without a record; `full`, without a change, above `MAX_WATCHED` or `MAX_WATCHED_BYTES`. */
   change(digest: string, change: StateChange): Awaitable<Changed | 'full' | undefined>
@@ -80,10 +83,7 @@ export interface SessionStore {
   adopt(digest: string, from: string): Awaitable<boolean>
   /** Makes this node the sender of messages that belong to no call. Undefined without a record. */
   claimStream(digest: string, stream: string): Awaitable<StreamClaim | undefined>
-  /**
-   * Returns the other nodes with a copy; undefined without a record. With `onlyIdle`, sessions in use stay and return
-   * undefined.
-   */
+  /** Returns other nodes with a copy. Undefined without a record, or with `onlyIdle` for a session in use. */
   end(digest: string, holder: string | undefined, onlyIdle?: boolean): Awaitable<readonly string[] | undefined>
   /**
    * Reports session use; sessions in use do not expire. Returns sessions to end above `bounds.maxIdle` or the store's
@@ -94,12 +94,13 @@ export interface SessionStore {
   timeLeft(digest: string): Awaitable<number | undefined>
   /** Restores a lost record as idle. Returns false if the session was ended. */
   restore(digest: string, record: SessionRecord, held: HeldHere, bounds: SessionBounds): Awaitable<boolean>
-  /** Called when the store is reachable again; it may have lost recent writes. */
+  /** Called when the store is reachable again; recent writes can be lost. */
   onReturn(listener: () => void): void
-  /** True for some time after `onReturn`: another node may still restore a missing session. */
+  /** True for some time after `onReturn`: another node can still restore a missing session. */
   readonly unsure: boolean
 }
 
+/** The arguments of `enter`. */
 export interface Visit {
   /** The version of this node's copy; 0: none. */
   readonly version: number
@@ -108,19 +109,20 @@ export interface Visit {
   readonly from: readonly string[]
 }
 
+/** The result of `enter`. */
 export type Entered =
-  /** Undefined if the copy is up to date. */
   | { readonly kind: 'entered'; readonly record: SessionRecord | undefined }
-  /** Nothing changed: this request runs on this node. */
   | { readonly kind: 'taken'; readonly request: RequestId; readonly node: string }
   /** `ended`: the session was ended, and copies must be removed. */
   | { readonly kind: 'missing'; readonly ended: boolean }
 
+/** The result of `change`. */
 export interface Changed {
   readonly record: SessionRecord
   readonly nodes: readonly string[]
 }
 
+/** Reported use of a session. */
 export interface SessionUse {
   readonly digest: string
   readonly holder: string
@@ -135,11 +137,13 @@ export interface Victim {
   readonly holder: string
 }
 
+/** Session data on a node besides the record. */
 export interface HeldHere {
   readonly requests: readonly RequestId[]
   readonly claim: { readonly stream: string; readonly epoch: number } | undefined
 }
 
+/** The result of `claimStream`. */
 export interface StreamClaim {
   /** Higher than every earlier claim, also after a loss; unchanged if this node already had this stream. */
   readonly epoch: number

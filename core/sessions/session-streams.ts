@@ -29,7 +29,7 @@ import {
 } from './resumable-stream.ts'
 import type { Session, ThisNode } from './session.ts'
 
-/** A message that a client sent to another node than the one with its stream. */
+/** A client message for another node's stream. */
 export interface ForwardedMessage {
   readonly text: string
   /** Without credentials. */
@@ -37,6 +37,7 @@ export interface ForwardedMessage {
   readonly user: User | undefined
 }
 
+/** A stream position to resume from. */
 export interface Resumption {
   readonly awaited: Session | ResumableStream
   /** Checks the store before the response begins. Throws `sessionNotFound` if a message is gone. */
@@ -45,16 +46,14 @@ export interface Resumption {
   attach(reader: EventStream): Promise<void>
 }
 
+/** The streams of a node's sessions. */
 export interface SessionStreams {
   open(session: Session, requests: readonly RequestId[]): ResumableStream
   /** Creates a stream for messages that belong to no call. The previous one stays open and silent. */
   openStandalone(session: Session): Promise<ResumableStream>
   /** Throws `invalidRequest` for a position of another session, `sessionNotFound` for an unknown stream. */
   resume(session: Session, place: EventId | undefined): Promise<Resumption>
-  /**
-   * Sends a message to the node with the session's single stream; undefined if that is this node. Throws
-   * `sessionNotFound`.
-   */
+  /** Undefined if this node has the session's single stream. Throws `sessionNotFound`. */
   forward(session: Session, message: ForwardedMessage): Promise<void> | undefined
   receive(transport: string, route: McpRoute, take: (session: Session, message: ForwardedMessage) => void): void
 }
@@ -67,9 +66,7 @@ export interface StreamsSettings {
 }
 
 export interface StreamParts extends StreamsSettings, FollowerParts {
-  /** Undefined if no other node can continue the session. */
   sharedWith(session: Session): SharedStreams | undefined
-  /** Undefined if no other node can continue the stream. */
   writerOf(session: Session, requests: readonly RequestId[], more?: Partial<WriterSettings>): WriterSettings | undefined
   make(session: Session, more?: Partial<ResumableStreamSettings>): ResumableStream
   connect(session: Session, send: (message: string, place?: string) => void): void
@@ -117,7 +114,6 @@ export function createParts(
       })
     },
     isStandalone: (session, { name }) => standalone.get(session)?.some(other => other.name === name) ?? false,
-    /** Finishes the oldest stream without a connection. */
     addStandalone(session, stream) {
       const streams = [...(standalone.get(session) ?? []).filter(({ name }) => name !== stream.name), stream]
       const isFull = streams.length > MAX_STANDALONE
@@ -175,7 +171,6 @@ export function createSessionStreams(
       },
       async attach(reader) {
         if (!(await stream.attach(reader, place.seq))) reader.end()
-        // The standalone stream would never end by itself.
         if (registry.released && parts.isStandalone(session, stream)) stream.disconnect(RETRY)
       },
     }
@@ -218,7 +213,6 @@ export function createSessionStreams(
       const sent = peers.send(session.home, { type: 'message', session: session.digest, ...message })
       return sent.then(async there => {
         if (there) return
-        // The stream ended with its node, and the session with its stream.
         await registry.end(session, new Error('the node with the stream is gone'))
         throw sessionGone()
       })
@@ -238,17 +232,13 @@ export function createSessionStreams(
 
 const takingOver = new WeakMap<Session, Promise<unknown>>()
 
-/**
- * Makes this node the sender of messages that belong to no call. Fences off the previous node and sends each later
- * change once. Throws `sessionNotFound` if the resumed stream is gone and `conflict` on a concurrent takeover.
- */
+/** Throws `sessionNotFound` if the resumed stream is gone and `conflict` on a concurrent takeover. */
 export async function takeOver(
   parts: StreamParts,
   session: Session,
   name: string,
   isResumed: boolean,
 ): Promise<ResumableStream> {
-  // Sequential: the last takeover wins.
   const before = takingOver.get(session) ?? Promise.resolve()
   const taking = before.then(() => takeOverStream(parts, session, name, isResumed))
   const over = taking.then(forget, forget)
@@ -277,7 +267,6 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   const resumed = isResumed ? await streams?.claim(session.id, name, writer) : undefined
   const isOther = before && (!isResumed || before.stream !== name)
   const previous = isOther ? await streams?.claim(session.id, before.stream, writer) : resumed
-  // The session may have ended meanwhile.
   if (session.disposed) throw sessionGone()
   if (isResumed && !resumed) throw eventsGone()
   session.claim = { stream: name, epoch }
@@ -304,7 +293,6 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
 interface Connecting {
   readonly name: string
   readonly epoch: number
-  /** The previous node's last bus position; undefined: unknown or no previous node. */
   readonly place: string | undefined
   readonly begunUntil: number | undefined
   readonly isGapless: boolean
@@ -312,7 +300,6 @@ interface Connecting {
 
 type Placed = readonly [message: string, place: string | undefined]
 
-/** Subscribes, then sends missed messages before queued and new ones. */
 async function connect(
   parts: StreamParts,
   session: Session,

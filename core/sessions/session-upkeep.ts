@@ -15,9 +15,7 @@ const RENEW_INTERVAL = 300_000
 const RESTORE_BATCH = 100
 
 export interface SessionUpkeep {
-  /** Reports session use: immediately to a local store, in batches to a shared one. */
   mark(session: Session, inUse: boolean): void
-  /** Restores a lost record. Returns false if the session was ended. */
   restore(session: Session): boolean | Promise<boolean>
   start(): void
   stop(): void
@@ -67,9 +65,7 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     timer ??= clock.setTimeout(() => void flush(), MARK_INTERVAL).unref()
   }
 
-  /**
-   * Ends sessions that are idle everywhere. Forgets those used only by other nodes, unless this node runs `runSession`.
-   */
+  /** Ends sessions that are idle everywhere. Forgets sessions of other nodes, unless `runSession` runs here. */
   async function sweepIdle(session: Session) {
     const before = session.lastUsed
     const left = await store.timeLeft(session.digest)

@@ -22,7 +22,6 @@ import {
 
 /** Sends messages that belong to no call; provided by the transport. */
 export interface SessionChannel {
-  /** `place`: the position on the change bus. */
   send(message: string, place?: string): void
   /** With `retry`, the host closes and the client can reconnect after that many milliseconds. */
   close(retry?: number): void
@@ -31,17 +30,13 @@ export interface SessionChannel {
 export interface SessionKeeper {
   readonly clock: Clock
   used(session: Session, inUse: boolean): void
-  /** `elsewhere`: other nodes may continue the session. */
+  /** `elsewhere`: other nodes can continue the session. */
   disposed(session: Session, elsewhere: boolean): void
   finished(session: Session, ids: readonly RequestId[]): void
-  /** Stores a change; undefined if already done. */
   keep(session: Session, change: StateChange): Promise<void> | undefined
-  /** Forwards a response; undefined if this node made the request. */
   passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
-  /** Forwards a cancellation; undefined if this node runs the request. */
   passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
   nameQuestions(session: Session): () => string
-  /** Counts watched bytes of the owner; see `Charge`. */
   charge(session: Session, bytes: number, letIn: boolean): boolean
   feedOn(route: Offer['route']): ChangeFeed
 }
@@ -61,11 +56,9 @@ export interface ThisNode {
   readonly sessions: Map<string, Session>
 }
 
-/** Counts sessions whose home is this node. */
 export interface SessionFigures {
   watch(node: string, sessions: ReadonlyMap<string, Session>): void
   opened(session: Session): void
-  /** Called on the home node only. */
   ended(session: Session): void
   evicted(count: number): void
 }
@@ -82,27 +75,23 @@ export interface SessionFacts {
   readonly version: number
 }
 
+/** A client's session on one node. */
 export class Session implements CallSession {
   readonly id: string
   readonly digest: string
   offer: Offer
   readonly opening: SessionOpening
-  /** The node that runs `runSession` and has the stream of single-stream transports. */
   home: string
   version: number
-  /** Set if this node has the stream for messages that belong to no call. */
   claim: { readonly stream: string; readonly epoch: number } | undefined
   /** The newest claim of another node; 0: none. */
   relieved = 0
-  /** Undefined until `initialize` was answered. */
   revision: Revision | undefined
   client: ClientFacts = NO_CLIENT
-  /** The least severe level to send; changed by `logging/setLevel`. */
   logLevel: LogLevel = 'info'
   /** Milliseconds since the epoch. */
   lastUsed: number
   disposed = false
-  /** Running requests, also after disposal. */
   calls = 0
   readonly #keeper: SessionKeeper
   #watched: WatchedUris | undefined
@@ -126,7 +115,6 @@ export class Session implements CallSession {
     this.lastUsed = keeper.clock.now()
   }
 
-  /** The owner for limits: the user, or the IP address of an anonymous caller. */
   get holder(): string {
     return this.opening.holder
   }
@@ -144,7 +132,6 @@ export class Session implements CallSession {
     return [...(this.#watched ?? [])]
   }
 
-  /** Stores a change; undefined if already done. Rejects if the store is unavailable. */
   keep(change: StateChange): Promise<void> | undefined {
     return this.#keeper.keep(this, change)
   }
@@ -187,7 +174,6 @@ export class Session implements CallSession {
       lists: LISTS,
       covers: toolset => toolset === undefined || this.offer.toolsets().includes(toolset),
       view: () => this.offer.view,
-      // A later token of its user may allow more items.
       mayShowMore: this.offer.user !== undefined,
       deliver: ({ plain, place }) => this.#channel?.send(plain, place),
     })
@@ -217,7 +203,6 @@ export class Session implements CallSession {
     this.#subscription?.unwatch(uri)
   }
 
-  /** Sends a message that belongs to no call; dropped without a stream. */
   send(message: string): void {
     this.#channel?.send(message)
   }
@@ -232,12 +217,10 @@ export class Session implements CallSession {
 
   finish(id: RequestId): void {
     if (!this.#calls?.delete(id)) return
-    // Idle sessions keep no empty map.
     if (this.#calls.size === 0) this.#calls = undefined
     this.#keeper.finished(this, [id])
   }
 
-  /** Releases entered requests that will not begin. */
   abandon(ids: readonly RequestId[]): void {
     const left = ids.filter(id => !this.#calls?.has(id))
     if (left.length > 0) this.#keeper.finished(this, left)
@@ -293,7 +276,7 @@ export class Session implements CallSession {
     this.#channel?.close(retry)
   }
 
-  /** Ends the session on this node. `elsewhere`: streams stay resumable, because other nodes may continue it. */
+  /** Ends the session on this node. `elsewhere`: streams stay resumable, because other nodes can continue it. */
   dispose(reason: Error, elsewhere = false): void {
     if (this.disposed) return
     this.#watched?.clear()

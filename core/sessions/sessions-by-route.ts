@@ -104,7 +104,6 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
   receive: (transport, route, take) => on(route).receive(transport, route, take),
 })
 
-/** Throws a StartError if the stores of a route do not match. */
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
   const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, figures, questionKeys } = settings
   const feeds = new Map<ChangeBus, ChangeFeed>()

@@ -13,7 +13,6 @@ export interface SharedParts {
   readonly processes: number
   readonly routes: readonly CompiledRoute[]
   readonly isFilled: (slot: SharedSlot, route: Route) => boolean
-  /** True if changes reach other processes without a plugin. */
   readonly isCarried: boolean
   readonly sharedOn: (route: Route) => SessionStore['shared']
   /** True for temporary keys of this process. */
@@ -67,7 +66,6 @@ export const NO_SECRETS =
   'signs and the requestState that it seals hold on no other node and not after a restart; ' +
   "`secrets: { file: './state/secrets' }` keeps them on this machine"
 
-/** Sessions of a shared store need peers and common keys. */
 function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: SharedParts): void {
   for (const route of routes.filter(keepsSessions)) {
     const shared = sharedOn(route)

@@ -8,15 +8,13 @@ export type Ask =
   | { readonly kind: 'sample'; readonly key: string; readonly params: SampleParams }
   | { readonly kind: 'roots'; readonly key: string; readonly params: object }
 
+/** A client's result. */
 export type AskResult = ElicitResult | SampleResult | RootsResult
 
 /** A response, or a function that creates it. */
 export type Answer = AskResult | ((ask: Ask) => AskResult | Promise<AskResult>)
 
-/**
- * Responses as an array in request order, an object by key (`elicit-1`) or kind (`elicit`, `sample`, `roots`), or one
- * function.
- */
+/** An array in request order, an object by key (`elicit-1`) or kind (`elicit`), or one function. */
 export type Answers = readonly Answer[] | Readonly<Record<string, Answer>> | Extract<Answer, (ask: Ask) => unknown>
 
 const KINDS: Readonly<Record<string, Ask['kind']>> = {
@@ -33,7 +31,6 @@ const EXAMPLES: Readonly<Record<Ask['kind'], string>> = {
 
 const quoted = ({ kind, params }: Ask) => (kind === 'elicit' ? ` ${JSON.stringify(params.message)}` : '')
 
-/** Explains an invalid or missing response. */
 async function whyNot({ kind, params }: Ask, answer: AskResult | undefined): Promise<string> {
   if (kind === 'elicit' && answer !== undefined && 'action' in answer && 'requestedSchema' in params) {
     const checked = await compileSchema(params.requestedSchema, 'input').validate(answer.content)
@@ -46,7 +43,7 @@ const isList = (answers: Answers): answers is readonly Answer[] => Array.isArray
 
 export interface Questioned {
   readonly asks: Ask[]
-  /** Rejects without a test response. `key`: undefined if clients do not receive it. */
+  /** Rejects without a test response. `key`: undefined where clients do not receive keys. */
   answer(method: string, params: unknown, key?: string): Promise<AskResult>
 }
 

@@ -24,7 +24,6 @@ const withOptions = (value: unknown, options: object) => (isConfiguredPlugin(val
 
 export async function repoint(config: Config, plugins: ReadonlyMap<string, Plugin<object>>): Promise<Repointed> {
   const opened: UnderTest<object>[] = []
-  /** By route (undefined: all other routes), then by plugin name. */
   const issuers = new Map<string | undefined, Map<string, Issue | undefined>>()
 
   async function repointed<Settings extends PluginsSettings | RoutePluginsSettings>(

@@ -19,7 +19,6 @@ interface Heard {
 function listenTo(bus: ChangeBus): Heard {
   const [changes, places]: [Change[], Array<string | undefined>] = [[], []]
   const end = bus.subscribe((change, place) => {
-    // JSON removes undefined members.
     changes.push(JSON.parse(JSON.stringify(change)))
     places.push(place)
   })
@@ -110,5 +109,6 @@ const together: Promises<ChangeBus>['together'] = {
   },
 }
 
+/** Checks for the slot `changeBus`. */
 export const changeBusContract = (settings: ContractSettings<ChangeBus>): readonly Check[] =>
   checksOf(settings, { alone, together })

@@ -5,16 +5,16 @@ import { inspect, isDeepStrictEqual } from 'node:util'
 /** One check, as `it(name, run)` in mocha, vitest and node:test. */
 export interface Check {
   readonly name: string
-  /** Rejects with an AssertionError on a violation. */
   run(): Promise<void>
 }
 
+/** Services for one check. */
 export interface Opened<Service> {
-  /** The same service, seen from each node. */
   readonly nodes: readonly Service[]
   close?(): void | Promise<void>
 }
 
+/** The services under test. */
 export interface ContractSettings<Service> {
   /** True for several nodes: enables additional checks, which need two nodes. */
   readonly shared: boolean
@@ -27,15 +27,10 @@ export interface Promises<Service> {
   readonly together: Readonly<Record<string, (one: Service, other: Service) => Promise<void>>>
 }
 
-/** A time to live that expires during a check. */
 export interface Expiry {
   readonly ms: number
-  /**
-   * Starts the time. The returned function awaits steps that must finish before the end. If one is late, the check
-   * repeats with twice the time.
-   */
+  /** Starts the time. The returned function awaits steps. A late step repeats the check with twice the time. */
   start(): <Value>(step: Value | Promise<Value>) => Promise<Value>
-  /** Waits at most some seconds longer than the time. */
   wait(holds: () => boolean | Promise<boolean>): Promise<void>
 }
 
@@ -92,7 +87,6 @@ export function checksOf<Service>(
   ]
 }
 
-/** Throws with a full description: authors see only the error of a check. */
 export function same(actual: unknown, expected: unknown, promise: string): void {
   if (isDeepStrictEqual(actual, expected)) return
   const message = `${promise}: expected ${inspect(expected, { depth: 6 })}, found ${inspect(actual, { depth: 6 })}`

@@ -6,7 +6,6 @@ import { type Check, type ContractSettings, checksOf, type Promises } from './co
 const A: StreamWriter = { epoch: 1, facts: 'node A' }
 const B: StreamWriter = { epoch: 2, facts: 'node B' }
 
-/** Writes `m1`, `m2`, ..., one per entry of `to`. */
 async function write(
   store: EventStore,
   to: number,

@@ -26,7 +26,6 @@ const forBoth =
     await Promise.all(KEYS.map(key => act(store, key, expiry)))
   }
 
-/** Concurrent operations on all stores in turn. */
 const race = <Value>(stores: readonly GrantStore[], act: (store: GrantStore, index: number) => Promise<Value>) =>
   Promise.all(Array.from({ length: MANY }, (_, index) => act(stores[index % stores.length] as GrantStore, index)))
 
@@ -193,7 +192,6 @@ const times: Promises<GrantStore>['alone'] = {
 
 const count = (found: readonly unknown[], wanted: unknown) => found.filter(one => one === wanted).length
 
-/** Checks that concurrent operations succeed once, on one node or two. */
 async function racing(...stores: readonly GrantStore[]) {
   const [store] = stores as [GrantStore]
   for (const key of KEYS) {
@@ -297,6 +295,7 @@ const sets: Promises<GrantStore>['alone'] = {
   }),
 }
 
+/** Checks for the slot `grantStore`. */
 export const grantStoreContract = (settings: ContractSettings<GrantStore>): readonly Check[] =>
   checksOf(settings, {
     alone: {

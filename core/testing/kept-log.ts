@@ -2,6 +2,7 @@
 import type { Logger } from '../kernel/log.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 
+/** A log line of a host. */
 export interface LoggedLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   readonly message: string | undefined
@@ -24,6 +25,7 @@ export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
   return Object.assign(logger({}), { lines })
 }
 
+/** A changed list or resource. */
 export interface ToldChange {
   readonly changed: 'tools' | 'resources' | 'prompts' | 'resource'
   readonly uri?: string

@@ -78,5 +78,6 @@ const together: Promises<Peers>['together'] = {
   },
 }
 
+/** Checks for the slot `peers`. */
 export const peersContract = (settings: ContractSettings<Peers>): readonly Check[] =>
   checksOf(settings, { alone, together })

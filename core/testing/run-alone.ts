@@ -23,16 +23,15 @@ import { definePlugin, type Services } from '../plugin-host.ts'
 import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 
+/** The caller and client of a test call. */
 export interface RunSettings {
   /** Default: an anonymous caller. */
   user?: TestUser
-  /** Responses to client requests. */
   answers?: Answers
   /** Declared client capabilities. Default: all that handlers can use. */
   capabilities?: ClientCapabilities
   /** Default: the newest, in which a handler restarts after a client request. */
   revision?: Revision
-  /** The values of `ctx.route.params`. */
   params?: Readonly<Record<string, string>>
   /** Lower-case names. */
   headers?: Readonly<IncomingHttpHeaders>
@@ -40,19 +39,17 @@ export interface RunSettings {
   session?: string
   /** Result of `ctx.upstreamToken`: a token, or a function that can throw. Default: rejects. */
   upstreamToken?: string | ((request: UpstreamTokenRequest) => string | Promise<string>)
-  /** Aborts the call, as a cancel does. */
   signal?: AbortSignal
   /** Called for each progress report, for example to cancel. */
   onProgress?: (report: Happened['progress'][number]) => void
 }
 
+/** Effects of a handler run. */
 export interface Happened {
   /** Messages of `ctx.log`, all levels, in order. */
   readonly logs: ReadonlyArray<{ readonly level: LogLevel; readonly data: unknown; readonly logger?: string }>
   readonly progress: ReadonlyArray<{ readonly progress: number; readonly total?: number; readonly message?: string }>
-  /** Client requests, each once. */
   readonly asks: readonly Ask[]
-  /** Changes made through `ctx.host`. */
   readonly changes: readonly ToldChange[]
 }
 
@@ -70,7 +67,6 @@ interface Alone {
 
 const ISSUER = 'https://issuer.test'
 
-/** Throws for an empty subject. */
 function makeUser(user: TestUser): User {
   const made = readUser({ iss: ISSUER, ...makeClaims(user) }, ISSUER)
   if (!made) throw new TypeError('a user needs a subject or a clientId: leave them out for "tester", or give a text')
@@ -79,12 +75,10 @@ function makeUser(user: TestUser): User {
 
 type Handler = (args: unknown, ctx: CallContext) => unknown
 
-/** Plugins for `app` and `task` are tested with `testHost`. */
 function withoutKeys({ app: _app, task: _task, ...tool }: ToolDefinition): ToolDefinition {
   return tool
 }
 
-/** Runs a tool with `isolate` in this process, with a cloned result. */
 function runHere(definition: Definition): Definition {
   if (kindOf(definition) !== 'tool') return definition
   const { isolate, ...tool } = withoutKeys(definition as ToolDefinition)
@@ -94,7 +88,6 @@ function runHere(definition: Definition): Definition {
   return { ...tool, handler: cloned as ToolDefinition['handler'] }
 }
 
-/** Rejects with a StartError for an invalid definition. */
 async function openAlone(definition: Definition, { upstreamToken }: RunSettings): Promise<Alone> {
   const bus = createMemoryChangeBus()
   let found: Pick<Alone, 'services' | 'route'> | undefined
@@ -199,7 +192,6 @@ async function answerCall(
   return result
 }
 
-/** `error`: the handler's error, which clients do not receive. */
 export async function runAlone<Result extends object>(
   definition: Definition,
   method: string,
@@ -222,7 +214,6 @@ export async function runAlone<Result extends object>(
   }
   try {
     const result = await answerCall(alone, method, params, settings, { questioned, send })
-    // The log contains the handler's error.
     const error = alone.lines.find(({ err }) => err !== undefined)?.['err']
     const happened = { logs, progress, asks: questioned.asks, changes: [...alone.changes] }
     return { result: JSON.parse(JSON.stringify(result)) as Result, error, happened }

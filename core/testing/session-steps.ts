@@ -30,7 +30,6 @@ export const recordOf = (node: string, holder = 'ada'): SessionRecord => ({
 export const open = (store: SessionStore, digest: string, holder?: string, bounds: Partial<SessionBounds> = {}) =>
   store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })
 
-/** By default, the node has no copy. */
 export const enter = (
   store: SessionStore,
   digest: string,
@@ -44,10 +43,8 @@ export const recordIn = (entered: Entered): SessionRecord | undefined =>
 export const kindOf = async (store: SessionStore, digest: string, requests: readonly RequestId[] = []) =>
   (await enter(store, digest, { requests })).kind
 
-/** Milliseconds between uses. */
 const STEP = 10
 
-/** Marks successive uses, oldest first, after the last access. */
 export const mark = async (
   store: SessionStore,
   uses: ReadonlyArray<readonly [string, string, boolean]>,

@@ -446,6 +446,7 @@ const sharedBounds: Promises<SessionStore>['together'] = {
   },
 }
 
+/** Checks for the slot `sessionStore`. */
 export const sessionStoreContract = (settings: ContractSettings<SessionStore>): readonly Check[] =>
   checksOf(settings, {
     alone: { ...records, ...requests, ...ends, ...bounds, ...restores },

@@ -47,7 +47,6 @@ export async function read(store: TaskStore, id: string): Promise<TaskRecord> {
   return record
 }
 
-/** Collects notifications of a store. */
 export function hear(store: TaskStore) {
   const told: TaskNews[] = []
   let missed = 0

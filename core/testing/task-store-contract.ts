@@ -184,7 +184,6 @@ const tasks: Promises<TaskStore>['alone'] = {
   },
 }
 
-/** Checks that concurrent operations succeed once, on one node or two. */
 async function racing(...stores: readonly TaskStore[]) {
   const [store] = stores as [TaskStore]
   const race = <Value>(act: (one: TaskStore, index: number) => Promise<Value>) =>
@@ -252,6 +251,7 @@ const together: Promises<TaskStore>['together'] = {
   'lets one of many concurrent create, claim, answer, end or cancel calls on both nodes succeed': racing,
 }
 
+/** Checks for the slot `taskStore`. */
 export const taskStoreContract = (settings: ContractSettings<TaskStore>): readonly Check[] =>
   checksOf(settings, {
     alone: {

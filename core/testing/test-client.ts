@@ -1,4 +1,4 @@
-// The official client in a test, with a protocol version and responses of the test.
+// Wraps the official client for tests, with test responses.
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import type { TestUser } from '../access/claims.ts'
 import { assertInstalled } from '../http/optional-packages.ts'
@@ -12,6 +12,7 @@ import type {
 import { isHandshakeRevision, MODERN_REVISION, type Revision } from '../mcp/revisions.ts'
 import { type Answers, type Ask, createQuestioned } from './answers.ts'
 
+/** Settings of a test client. */
 export interface ClientSettings {
   /** Default: the path of the first route. */
   route?: string
@@ -22,27 +23,24 @@ export interface ClientSettings {
   /** Sends a token of this user. Default: none. */
   user?: TestUser
   token?: string
-  /** Sent with every request. */
   headers?: Readonly<Record<string, string>>
   /** Responses to client requests. Without them, the client declares no such capabilities. */
   answers?: Answers
 }
 
+/** An entry of a list. */
 export type Listed = { readonly name: string; readonly description?: string } & JsonObject
 
+/** A received notification. */
 export interface Notified {
   readonly method: string
   readonly params: JsonObject
 }
 
-/**
- * A connected client. Requests reject with the error `code` or the HTTP `status`; for a missing scope with
- * `requiredScope` and 403.
- */
+/** Requests reject with the error `code` or HTTP `status`; for a missing scope with `requiredScope`. */
 export interface TestClient extends AsyncDisposable {
   readonly url: string
   readonly revision: string
-  /** Undefined without a session. */
   readonly sessionId: string | undefined
   readonly server: Implementation | undefined
   readonly instructions: string | undefined
@@ -58,13 +56,10 @@ export interface TestClient extends AsyncDisposable {
   getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<{ result: GetPromptResult; text: string }>
   request(method: string, params?: JsonObject): Promise<JsonObject>
   watch(uri: string): Promise<void>
-  /** Client requests so far. */
   readonly asks: readonly Ask[]
-  /** Notifications so far, without progress. */
   readonly notifications: readonly Notified[]
   /** Waits for the next notification of this method. Rejects after `patience` ms, default 5,000. */
   notified(method: string, patience?: number): Promise<Notified>
-  /** Ends the session and closes the connection. */
   close(): Promise<void>
 }
 
@@ -147,7 +142,6 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
     )
     client.setRequestHandler('roots/list', () => answer('roots/list', {}) as Promise<never>)
   }
-  /** Rejects with the missing test response rather than the resulting server error. */
   async function hear<Result>(asked: Promise<Result>): Promise<Result> {
     const [ended] = await Promise.allSettled([asked])
     if (missing.length > 0) throw missing.splice(0)[0]
@@ -193,7 +187,6 @@ export async function openClient(at: URL, settings: ClientSettings, bearer: stri
   }
   let closing: Promise<void> | undefined
   async function end() {
-    // A server without sessions refuses.
     await http?.terminateSession().catch(() => undefined)
     await client.close()
   }

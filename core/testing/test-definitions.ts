@@ -14,18 +14,17 @@ type StructuredOf<Return> = Return extends { content: readonly unknown[] }
       ? Return
       : unknown
 
+/** The result of a tool, and effects of the call. */
 export interface ToolOutcome<Structured = unknown> extends Happened {
   readonly result: CallToolResult
   /** Undefined without structured content, and if the tool failed. */
   readonly structured: Structured | undefined
-  /** The texts of the content, joined by line breaks. */
   readonly text: string
   readonly isError: boolean
   /** The handler's error, unless it is a ToolError. */
   readonly error: unknown
 }
 
-/** Any object for a tool without argument types. */
 type ArgumentsOf<Given> = [Given] extends [never] ? Readonly<Record<string, unknown>> : Given
 
 type Rest<Given> =
@@ -34,8 +33,8 @@ type Rest<Given> =
     : [args: ArgumentsOf<Given>, settings?: RunSettings]
 
 /**
- * Runs a tool with validation. Invalid arguments and errors are `isError` results. Ignores `access`, see `testHost`.
- * Rejects with a StartError for an invalid tool, and without a test response.
+ * Runs a tool with validation. Errors are `isError` results. Ignores `access`, see `testHost`. Rejects with a
+ * StartError for an invalid tool, and without a test response.
  */
 export async function testTool<Args, Return, Given>(
   tool: ToolDefinition<Args, Return, Given>,
@@ -49,15 +48,13 @@ export async function testTool<Args, Return, Given>(
   return { ...outcome, structured, error, ...happened }
 }
 
+/** The result of a resource, and effects of the call. */
 export interface ResourceOutcome extends Happened {
   readonly result: ReadResourceResult
-  /** The texts of the contents, joined by line breaks. */
   readonly text: string
 }
 
-/**
- * Rejects with the handler's error, or the HostError `resourceNotFound` if it returns nothing or `uri` does not match.
- */
+/** Rejects with the handler's error, or the HostError `resourceNotFound` for a URI without a resource. */
 export async function testResource(
   resource: ResourceDefinition,
   uri: string = resource.uri ?? '',
@@ -67,9 +64,9 @@ export async function testResource(
   return { result, text: resourceText(result), ...happened }
 }
 
+/** The result of a prompt, and effects of the call. */
 export interface PromptOutcome extends Happened {
   readonly result: GetPromptResult
-  /** The texts of the messages, joined by line breaks. */
   readonly text: string
 }
 

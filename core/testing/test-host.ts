@@ -13,6 +13,7 @@ import { type Repointed, repoint } from './authenticators.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 import { type ClientSettings, openClient, type TestClient } from './test-client.ts'
 
+/** Settings of `testHost`. */
 export interface TestHostSettings {
   /** Base of relative paths. Default: the working directory, or the folder of the config file. */
   directory?: string
@@ -20,10 +21,10 @@ export interface TestHostSettings {
   plugins?: PluginsSettings
   /** `PluginHost.purpose`. With `test` (default), plugins do not use configured files and ports. */
   purpose?: 'serve' | 'test'
-  /** Default: the system clock. */
   clock?: Clock
 }
 
+/** Settings of a test token. */
 export interface TokenSettings {
   /** Default: the path of the first route. */
   route?: string
@@ -33,16 +34,13 @@ export interface TokenSettings {
 
 /** A running host. `await using` closes it. */
 export interface TestHost extends AsyncDisposable {
-  /** Such as `http://127.0.0.1:41234`. */
   readonly url: string
   readonly host: Host
-  /** The client is closed with the host. */
   client(settings?: ClientSettings): Promise<TestClient>
   /** Throws if no plugin of the route accepts test tokens. */
   token(user?: TestUser, settings?: TokenSettings): string
   logged(level?: LoggedLine['level']): readonly LoggedLine[]
   changes(): readonly ToldChange[]
-  /** Cancels running calls. */
   close(): Promise<void>
 }
 
@@ -80,7 +78,6 @@ async function configOf(given: Config | string, directory: string | undefined) {
   return { config: config as Config, directory: dirname(file) }
 }
 
-/** Replaces authentication plugins. Startup reports config errors. */
 async function prepare(config: Config, overrides: PluginsSettings | undefined, directory: string): Promise<Repointed> {
   const unchanged = { config, issue: () => '', close: async () => undefined }
   if (!isObject(config) || !isObject(config.routes)) return unchanged
@@ -92,8 +89,8 @@ async function prepare(config: Config, overrides: PluginsSettings | undefined, d
 }
 
 /**
- * Starts a config or config file on a free port of 127.0.0.1, with plain HTTP, new keys, test tokens, a log in memory,
- * and a transport if none is configured. Plugins open no other files and ports. Rejects with a StartError.
+ * Uses a free port of 127.0.0.1, plain HTTP, new keys, test tokens and a log in memory. Adds a transport if none is
+ * configured. Rejects with a StartError.
  */
 export async function testHost(given: Config | string, settings: TestHostSettings = {}): Promise<TestHost> {
   const { purpose = 'test' } = settings
@@ -134,7 +131,6 @@ function openTestHost({ host, prepared, log, services, routes }: Started): TestH
   const changes: ToldChange[] = []
   const watching = [...buses].map(bus => keepChanges(bus, changes))
   const clients = new Set<TestClient>()
-  // Excludes the path of publicUrl, which a proxy would remove.
   const first = () => host.routes[0]?.samplePath ?? '/'
 
   function token(user: TestUser = {}, { route = first(), expiresIn = 3_600 }: TokenSettings = {}): string {

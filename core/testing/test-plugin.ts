@@ -4,6 +4,7 @@ import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
 import { defineTool } from '../mcp/define.ts'
 import { type TestHost, type TestHostSettings, testHost } from './test-host.ts'
 
+/** Settings of `testPlugin`. */
 export interface TestPluginSettings extends TestHostSettings {
   /** The plugin's name in config and messages. Default `plugin`. */
   name?: string

@@ -11,7 +11,6 @@ import { runHandler } from '../run-handler.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 
-/** Maximum values per response. */
 const MAX_VALUES = 100
 
 const refuse = (detail: string) => new HostError('invalidParams', { detail })

@@ -1,4 +1,4 @@
-// The method table. Methods that the table, protocol version or view lacks get -32601.
+// The method table. Methods outside the table, protocol version or view get -32601.
 
 import { HostError, StartError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
@@ -16,11 +16,9 @@ import { callTool } from './tools.ts'
 
 export interface Method {
   readonly answer: (call: Call, settings: HandlerSettings) => object | Promise<object>
-  /** The plugin that added it; undefined: the host. */
   readonly by?: string
   /** Undefined: every version. */
   readonly era?: 'modern' | 'legacy'
-  /** The capability that the view must have. */
   readonly capability?: keyof View['capabilities']
 }
 
@@ -48,10 +46,8 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
 const unknownMethod = ({ method }: Call) => new HostError('methodNotFound', { detail: shown(method) })
 
 export interface MethodTable {
-  /** Throws if one of these routes has the method. */
   add(name: string, method: Method, routes: readonly object[]): void
   has(name: string, route: object): boolean
-  /** Throws `invalidParams` for invalid params of a built-in method. */
   check(call: Call): void
   answer(call: Call): object | Promise<object>
 }

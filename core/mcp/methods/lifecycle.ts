@@ -4,7 +4,6 @@ import { checkClientFacts } from '../client-limits.ts'
 import { META, type ServerCapabilities } from '../protocol.ts'
 import { LIST_TTL } from '../view.ts'
 
-/** Declares change notifications for sessions and routes with `subscriptions/listen`. */
 function withChanges(capabilities: ServerCapabilities): ServerCapabilities {
   const { tools, resources, prompts } = capabilities
   return {

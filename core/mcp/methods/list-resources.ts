@@ -28,7 +28,6 @@ const MEMBERS: Readonly<Record<string, readonly [isValid: (value: unknown) => bo
   _meta: [isObject, 'an object'],
 }
 
-/** Throws a TypeError for an invalid entry. */
 function wireOf(view: View, { item, entry, uri }: Candidate): Record<string, unknown> {
   const owner = findResource(view, uri)?.item
   if (owner === undefined) throw new TypeError(`the URI does not match the template ${item.key}`)
@@ -60,7 +59,6 @@ class ListLog {
     return { resource: definition.name, uriTemplate: key, route: offer.route.path, requestId: requestIdIn(headers) }
   }
   fail(item: ResourceItem, err: unknown) {
-    // Handlers are expected to fail when the client is gone.
     if (this.#call.cancelled) return
     this.#log.error({ err, ...blamed(err), ...this.#fieldsOf(item) }, 'a resource list failed')
   }
@@ -100,7 +98,6 @@ async function runList(call: Call, settings: HandlerSettings, item: ResourceItem
   }
 }
 
-/** Maximum invalid entries per page. */
 const MAX_REFUSED = 100
 
 function tailOf(view: View, candidates: readonly Candidate[], log: ListLog): ListTail {
@@ -112,7 +109,6 @@ function tailOf(view: View, candidates: readonly Candidate[], log: ListLog): Lis
     let refused = 0
     let lastRefused = ''
     for (const candidate of sorted) {
-      // Also skips duplicate URIs.
       if (candidate.uri <= last) continue
       if (entries.length === room) return { entries, last }
       // Continues through all entries with this URI: another template can have a valid one.

@@ -18,7 +18,6 @@ export interface ParamsOf {
   }
 }
 
-/** A problem after its path, or undefined. */
 type Check = (value: unknown) => string | undefined
 
 const text: Check = value => (typeof value === 'string' ? undefined : '` must be string')
@@ -35,7 +34,6 @@ function shape(members: Readonly<Record<string, Check>>, required: readonly stri
     for (const name in value) {
       const check = Object.hasOwn(members, name) ? members[name] : others
       const problem = check?.(value[name])
-      // Client names can be long.
       if (problem !== undefined) return `.${name.slice(0, 40)}${problem}`
     }
     return undefined
@@ -79,7 +77,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map(
   } satisfies Record<keyof ParamsOf | `${string}/list`, Check>),
 )
 
-/** A problem such as `params.ref.name` must be string; undefined for other methods. */
+/** Example: `params.ref.name must be string`. Undefined for other methods. */
 export function paramsProblem({ method, params }: Call): string | undefined {
   const problem = CHECKS.get(method)?.(params)
   return problem && `\`params${problem}`
@@ -88,6 +86,7 @@ export function paramsProblem({ method, params }: Call): string | undefined {
 export const paramsOf = <Name extends keyof ParamsOf>(call: Call, _method: Name): ParamsOf[Name] =>
   call.params as unknown as ParamsOf[Name]
 
+/** The problem of a client's info, or undefined. */
 export function clientInfoProblem(info: unknown): string | undefined {
   const problem = clientInfo(info)
   return problem && `\`clientInfo${problem}`

@@ -15,10 +15,7 @@ import { afterHandler, handlerFailure, runHandler } from '../run-handler.ts'
 import type { View } from '../view.ts'
 import { paramsOf } from './params.ts'
 
-/**
- * Finds a resource by URI equivalence (RFC 3986 section 6.2.2). `uri`: that of the definition; for a template, the
- * requested one.
- */
+/** Finds a resource by URI equivalence (RFC 3986 section 6.2.2). `uri`: for a template, the requested one. */
 export function findResource(
   view: View,
   uri: string,
@@ -40,7 +37,7 @@ export function findResource(
   return undefined
 }
 
-/** Whether callers of a view can subscribe to a resource: reading access is required. */
+/** Whether callers of a view can subscribe to a resource. Requires read access. */
 export function mayHear(view: View, uri: string): boolean {
   const found = findResource(view, uri)
   return found !== undefined && view.denialOf(found.item) === undefined
@@ -75,7 +72,6 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
 
 function finish(call: Call, value: unknown, uri: string, definition: ResourceDefinition): object {
   if (isTyped(value)) return value
-  // Handlers return nothing for a URI that matches the template but does not exist.
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
   const { mimeType } = definition
   let result: object

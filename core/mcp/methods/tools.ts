@@ -46,7 +46,6 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
 
 type Handler = (args: never, ctx: CallContext) => unknown
 
-/** `instead`: replaces the handler, in this process. */
 function runHandlerOf(
   call: Call,
   settings: HandlerSettings,
@@ -57,7 +56,6 @@ function runHandlerOf(
   const handler = (instead ?? tool.definition.handler) as (args: unknown, ctx: CallContext) => unknown
   const limits = settings.limits.of(tool)
   const { queue, isolate } = limits
-  // A full queue rejects the request; the tool did not fail.
   const turn = queue?.enter(call)
   const handle =
     isolate && !instead

@@ -14,7 +14,6 @@ export const loadAjv2020 = (): typeof For2020 => require('ajv/dist/2020.js')
 // By file: Node caches a failed lookup of `main`, so a retry by name would fail.
 export const loadFormats = (): typeof Formats.default => require('ajv-formats/dist/index.js')
 
-/** Throws if files are missing; a later call can succeed. */
 export function loadCompiler(): void {
   loadAjv()
   loadAjv2020()
@@ -49,7 +48,7 @@ export const LENIENT: Options = { strict: false, strictNumbers: true, logger: fa
 /** Validates in linear time, because requests can have megabytes. */
 export function createLinearAjv(dialect: Dialect, options: Options): Ajv {
   const ajv = DIALECTS[dialect].create({ ...LENIENT, ...options, verbose: true, validateSchema: false })
-  // Ajv refuses `id`, which the meta-schemas do not define.
+  // `id` is not defined by the meta-schemas, and ajv refuses it.
   ajv.removeKeyword('id')
   loadFormats().default(ajv)
   const url = formatOf(ajv, 'url')
@@ -82,7 +81,6 @@ function formatOf(ajv: Ajv, name: string): (text: string) => boolean {
 
 // `uniqueItems` of ajv takes quadratic time: 4 MB of nested lists block the process for minutes.
 
-/** Numbers for distinct JSON values and for objects of the current validation. */
 let numbers = new Map<string, number>()
 let known = new Map<object, string>()
 

@@ -1,4 +1,4 @@
-// Checks the JSON Schema of an author at startup: its size, dialect, meta-schema and references.
+// Checks author schemas at startup: size, dialect, meta-schema and references.
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
@@ -8,7 +8,6 @@ import { BUILT_META_VALIDATORS } from './built-meta-validators.ts'
 import { type SchemaRole, stepsOf } from './explain-errors.ts'
 import { subschemas } from './subschemas.ts'
 
-/** `steps`: the keys of the first invalid location. */
 export class SchemaFault extends Error {
   readonly steps: readonly (string | number)[]
 
@@ -50,7 +49,6 @@ export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
 
 const validators = new Map<Dialect, ValidateFunction | undefined>()
 
-/** Locations per message. */
 const MAX_LOCATIONS = 3
 /** Characters of a quoted value. */
 const MAX_FOUND = 80
@@ -100,7 +98,6 @@ function targetOf(ref: unknown, root: JsonSchema): JsonSchema | undefined {
 const pointerOf = (steps: readonly string[]) =>
   ['#', ...steps.map(step => step.replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
 
-/** Throws for a schema that applies itself to the same value: validation would not end. */
 function checkCircles(root: JsonSchema, role: SchemaRole): void {
   const paths = new Map<JsonSchema, readonly string[]>()
   for (const { schema, path } of subschemas(root)) {
@@ -132,7 +129,6 @@ function checkCircles(root: JsonSchema, role: SchemaRole): void {
   for (const schema of paths.keys()) follow(schema)
 }
 
-/** Keywords that the meta-schema checks completely. */
 const SOUND: ReadonlySet<string> = new Set([
   ...['$comment', 'title', 'description', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
   ...['type', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
@@ -164,10 +160,7 @@ const DECIDED: Readonly<Record<string, (value: unknown, root: JsonSchema) => boo
 /** Characters. Larger schemas are compiled at startup, because the first call would wait. */
 const MAX_LAZY = 8_192
 
-/**
- * Whether ajv certainly compiles a schema, so that compilation can be lazy. Compiling 1,000 tools at startup takes 2 s
- * of CPU time.
- */
+/** Allows lazy compilation. Compiling 1,000 tools at startup takes 2 s of CPU time. */
 export function surelyCompiles(root: JsonSchema, dialect: Dialect): boolean {
   if (JSON.stringify(root).length > MAX_LAZY) return false
   const isSound = ([keyword, value]: [string, unknown]): boolean => {

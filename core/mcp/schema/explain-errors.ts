@@ -6,7 +6,6 @@ import { nearest } from '../nearest.ts'
 
 export type SchemaRole = 'input' | 'output'
 
-/** `problems`: lines for the model. */
 export type Checked = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: string }
 
 const MAX_LINES = 10
@@ -15,7 +14,6 @@ const MAX_NAMES = 10
 const MAX_LINE = 300
 const MAX_ALTERNATIVE = 100
 
-/** At most ten lines, and the number of the others. */
 export function explainErrors(errors: readonly ErrorObject[], value: unknown, role: SchemaRole): string {
   const checked = { root: value, role }
   return toLines(readErrors(errors), problem => lineOf(problem, checked))
@@ -148,16 +146,13 @@ function shown(value: unknown, withType: boolean): string {
   return withType && value !== undefined ? `${typeof value} ${text}` : text
 }
 
-/** An error; `anyOf` and `oneOf` include the errors of each alternative. */
 export interface SchemaProblem {
   readonly error: ErrorObject
   readonly alternatives: readonly SchemaProblem[]
 }
 
-/** Keywords whose errors only repeat another error. */
 const EMPTY: ReadonlySet<string> = new Set(['if', 'propertyNames'])
 
-/** ajv lists the errors of alternatives before the choice. */
 export function readErrors(errors: readonly ErrorObject[]): SchemaProblem[] {
   const problems: SchemaProblem[] = []
   for (const error of errors) {

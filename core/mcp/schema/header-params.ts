@@ -1,17 +1,15 @@
-// Tool arguments that clients repeat in `Mcp-Param-*` headers (2026-07-28 basic/transports/streamable-http,
-// server/tools "x-mcp-header").
+// Tool arguments in `Mcp-Param-*` headers (2026-07-28 basic/transports/streamable-http).
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { subschemas } from './subschemas.ts'
 
 const TYPES = ['string', 'integer', 'boolean'] as const
 
+/** A property with `x-mcp-header`. */
 export interface HeaderParam {
   /** Lower-case: `mcp-param-region`. */
   readonly header: string
-  /** As annotated: `Region`. */
   readonly name: string
-  /** Property names from the root. */
   readonly path: readonly string[]
   readonly type: (typeof TYPES)[number]
 }
@@ -20,7 +18,6 @@ const ANNOTATION = 'x-mcp-header'
 // RFC 9110, 5.6.2: 1*tchar
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** Throws for an invalid annotation. */
 export function collectHeaderParams(inputSchema: JsonSchema): HeaderParam[] {
   const params = new Map<string, HeaderParam>()
   for (const { schema, path } of subschemas(inputSchema)) {

@@ -107,14 +107,11 @@ export const contradictionsIn = (root: JsonSchema): Contradiction[] =>
 interface UnknownRequired {
   readonly name: string
   readonly known: readonly string[]
-  /** True if the schema rejects undefined properties. */
   readonly isClosed: boolean
   readonly path: readonly string[]
 }
 
-/** Keywords that can define properties elsewhere. */
 const OTHER_SOURCES = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
-/** Keywords for objects that another schema defines. */
 const PARTIAL = new Set(['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'not', 'dependentSchemas', 'contains'])
 
 export function unknownRequired(root: JsonSchema): UnknownRequired[] {

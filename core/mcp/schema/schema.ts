@@ -24,10 +24,7 @@ export interface CompiledSchema {
   validate(value: unknown): Checked | Promise<Checked>
 }
 
-/**
- * Compiles a schema. Throws a message for the author if it is invalid, of an unsupported dialect, too large (64 levels,
- * 5,000 subschemas), or references another document. Inputs must be objects; Standard Schemas need a JSON Schema.
- */
+/** Throws for a schema that is invalid, too large, of another dialect, or references another document. */
 export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaRole): CompiledSchema {
   if (isStandardSchema(schema)) {
     const json = standardToJson(schema, role)
@@ -74,7 +71,6 @@ function encodeJson<Result>(value: unknown, validate: (value: unknown) => Result
   return validate(JSON.parse(text))
 }
 
-/** Keywords that differ between the drafts. */
 const DIFFERENT = [
   ...['dependencies', 'additionalItems', '$id', '$anchor', '$dynamicRef', '$dynamicAnchor', '$vocabulary'],
   ...['prefixItems', 'unevaluatedItems', 'unevaluatedProperties', 'dependentSchemas', 'dependentRequired'],
@@ -88,7 +84,6 @@ function isSameInBoth(schema: JsonSchema): boolean {
   return !('$ref' in schema) || ignored.length === 0
 }
 
-/** Advertises draft-07 as 2020-12 if both mean the same, because clients reject draft-07. */
 export function advertisedSchema(schema: JsonSchema): JsonSchema {
   if (!isDraft07(schema) || ![...subschemas(schema)].every(({ schema: part }) => isSameInBoth(part))) return schema
   const { $schema: _, ...rest } = schema
@@ -127,7 +122,6 @@ function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole
   return validates
 }
 
-/** `{ type: 'object' }` needs no compiler. */
 function validateObject(role: SchemaRole): (value: unknown) => Checked {
   const keyword = { keyword: 'type', instancePath: '', schemaPath: '#/type', params: { type: 'object' } }
   const error = { ...keyword, message: 'must be object' }
@@ -137,7 +131,6 @@ function validateObject(role: SchemaRole): (value: unknown) => Checked {
       : { ok: false, problems: explainErrors([{ ...error, data: value }], value, role) }
 }
 
-/** Lazy if compilation certainly succeeds. Throws a message for the author. */
 function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknown) => Checked {
   if (schema['type'] === 'object' && Object.keys(schema).length === 1) return validateObject(role)
   const dialect = dialectOf(schema, role)

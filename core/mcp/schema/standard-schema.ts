@@ -30,7 +30,6 @@ function libraryOf(value: unknown): string | undefined {
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array'])
 const isProperty = (value: unknown) => TYPES.has(String(isObject(value) ? value['type'] : value))
 
-/** Throws for zod 3 schemas, and for a list of properties without an object. */
 export function checkForeign(schema: Readonly<Record<string, unknown>>, role: SchemaRole): void {
   if (libraryOf(schema) === 'zod 3') {
     throw new Error(`its ${role} is a schema of zod 3, which cannot give its JSON Schema: npm install zod@latest`)
@@ -45,7 +44,6 @@ export function checkForeign(schema: Readonly<Record<string, unknown>>, role: Sc
   throw new Error(`its ${role} is a bare list of properties ("${first[0]}" and so on); write ${role}: ${fix}`)
 }
 
-/** Throws a message for the author if the library provides no JSON Schema. */
 export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSchema {
   const { vendor, jsonSchema } = schema['~standard']
   const convert = jsonSchema?.[role]
@@ -81,7 +79,6 @@ export function validateStandard(schema: StandardSchema, role: SchemaRole) {
   }
 }
 
-/** Reports stack overflow as a problem; rethrows any other error. */
 export function tooDeep(error: unknown, role: SchemaRole): Checked {
   if (!(error instanceof RangeError)) throw error
   return { ok: false, problems: explainIssues([{ message: 'is nested too deeply' }], role) }

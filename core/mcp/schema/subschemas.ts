@@ -15,7 +15,6 @@ const SINGLE = [
 
 interface Subschema {
   readonly schema: JsonSchema
-  /** From the root, such as `['properties', 'user', 'anyOf', '0']`. */
   readonly path: readonly string[]
 }
 

@@ -5,9 +5,8 @@ export interface CompiledUriTemplate {
   readonly template: string
   readonly variables: readonly string[]
   /**
-   * The decoded variables, or undefined. Query variables can be absent, in any order. `{var}` never contains a slash
-   * and is never `.` or `..`; check `{+var}`, `{#var}` and `{/var*}` before use as file paths. URIs over 8,192
-   * characters never match.
+   * Query variables can be absent. `{var}` never contains a slash and is never `.` or `..`; check `{+var}`, `{#var}`
+   * and `{/var*}` before use as file paths. URIs over 8,192 characters never match.
    */
   match(uri: string): Record<string, string> | undefined
 }
@@ -19,9 +18,7 @@ interface LiteralPart {
 interface ValuePart {
   readonly kind: 'value'
   readonly name: string
-  /** Characters that end the value. */
   readonly excludes: string
-  /** True if the value is at most one path segment. */
   readonly segment: boolean
 }
 interface QueryPart {
@@ -32,10 +29,7 @@ interface QueryPart {
 }
 type Part = LiteralPart | ValuePart | QueryPart
 
-/**
- * Throws for a template that is malformed or cannot be matched: a prefix (`{var:3}`), an exploded `{;list*}`, a
- * variable named twice, anything but a fragment after a query.
- */
+/** Throws for prefixes (`{var:3}`), exploded `{;list*}`, duplicate variables, and text after a query. */
 export function compileUriTemplate(template: string): CompiledUriTemplate {
   const parts = parseTemplate(template)
   const variables = parts.flatMap(part =>
@@ -116,7 +110,6 @@ function collect(parts: readonly Part[], uri: string, rows: readonly Uint8Array[
   return true
 }
 
-/** Known names only, each once. Values of exploded variables are joined with commas. */
 function collectQuery({ names, exploded }: QueryPart, query: string, values: [string, string][]): boolean {
   const found = new Map<string, string>()
   for (const pair of query.split('&')) {
@@ -213,7 +206,6 @@ function expressionParts(operator: string, variables: readonly Variable[]): Part
   const [lead, separator, excludes] = OPERATORS[operator] ?? SIMPLE
   return variables.flatMap(({ name, exploded }, index): Part[] => {
     const before = (index === 0 ? lead : separator) + (operator === ';' ? `${name}=` : '')
-    // A single or exploded value can contain the separator.
     const separated = (variables.length > 1 || operator === '/') && !exploded
     const segment = excludes.includes('/') || (operator === '/' && !exploded)
     const value: Part = { kind: 'value', name, excludes: excludes + (separated ? separator : ''), segment }
