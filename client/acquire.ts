@@ -1,5 +1,4 @@
-// The ways to a token: refresh, a grant that needs nobody, a person's login. Each stores what it got before anybody
-// is given it, and none overwrites what another process stored in the meantime.
+// Obtains tokens by refresh, by a grant without a user, or by login, and stores them before use.
 
 import { askForAuthorization, beginAuthorization, deferAuthorization } from './authorize.ts'
 import type { ClientContext } from './context.ts'
@@ -31,7 +30,7 @@ export interface Prompt {
 
 export type Acquirer = ReturnType<typeof createAcquirer>
 
-/** Answers to a refresh after which a person can log in anew (RFC 6749 §5.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6). */
+/** Refresh errors that a new login can fix (RFC 6749 §5.2, RFC 8707 §2, OpenID Connect Core §3.1.2.6). */
 const HEALED_BY_LOGIN = new Set([
   'invalid_grant',
   'invalid_scope',
@@ -44,16 +43,13 @@ const HEALED_BY_LOGIN = new Set([
   'interaction_required',
 ])
 
-/**
- * Milliseconds: after an answer that was lost the refresh token is not shown again for so long. Then it is, since nothing
- * but a login is left; servers that rotate forgive a repetition for about a minute, if at all.
- */
+/** Milliseconds before reuse of a refresh token whose response was lost. */
 const DOUBT_MS = 10_000
 
 const isGone = (error: unknown, client: ClientIdentity): boolean =>
   isClientRefused(error) && client.source === 'registered'
 
-/** An earlier registration that is bound to the scopes of then, as some servers have it (RFC 7591 §2, `scope`). */
+/** The registration is limited to its original scopes (RFC 7591 §2, `scope`). */
 const isTooNarrow = (error: unknown, { registration }: ClientIdentity, before: TokenContainer | undefined): boolean =>
   AuthError.is(error) &&
   error.code === 'invalid_scope' &&
@@ -62,12 +58,11 @@ const isTooNarrow = (error: unknown, { registration }: ClientIdentity, before: T
 
 export function createAcquirer(ctx: ClientContext, store: TokenStore, key: string) {
   const { options, emit, now } = ctx
-  /** The refresh token whose answer was lost: it may be used up, and a server may take its next use for a theft. */
+  /** The refresh token whose response was lost: it may be used up, and its reuse can look like theft. */
   let doubt:
     | { readonly refreshToken: string | undefined; readonly until: number; readonly error: AuthError }
     | undefined
 
-  /** Keeps a new registration at once: it survives a login that nobody finishes. */
   async function keepRegistration({ registration }: ClientIdentity) {
     if (!registration) return
     await store.locked(async () => {
@@ -170,13 +165,12 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
   }
 
   return {
-    /** Call it with the lock held. Undefined without a refresh token, or once the server refused it and its tokens are dropped. */
+    /** Requires the lock. Returns undefined without a refresh token, or if the server rejected it. */
     async refresh(
       container: TokenContainer,
       { authority, dpop }: Pick<Need, 'authority' | 'dpop'>,
       signal: AbortSignal,
     ): Promise<TokenContainer | undefined> {
-      // A client that would have to be registered first is not the one that the refresh token was given to.
       const client = knownClient(ctx, authority.server, { ...wish(container, container.scope), withoutRedirect: true })
       if (!client || !fits(container, authority, client)) return undefined
       if (doubt && doubt.refreshToken === container.refreshToken && now() < doubt.until) throw doubt.error
@@ -211,7 +205,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       }
     },
 
-    /** Requests a token by a grant without a user. Call it with the lock held. */
+    /** Requires the lock. */
     async request(before: TokenContainer | undefined, need: Need, signal: AbortSignal): Promise<TokenContainer> {
       const { authority, dpop } = need
       const choice = await choose(before, need)

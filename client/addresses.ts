@@ -1,7 +1,6 @@
-// Classifies addresses and host names: public internet, private network, this machine. Pure, for runtimes without sockets. The
-// only address table of the package: `client/node/guarded-fetch.ts` uses it for every connection to a URL of another party.
+// Classifies IP addresses and host names as public, private or loopback. The only address table of the package.
 
-/** `unroutable`: link-local (with the metadata services of clouds), unspecified, multicast and reserved addresses. */
+/** `unroutable`: link-local (including cloud metadata services), unspecified, multicast and reserved addresses. */
 export type AddressKind = 'public' | 'private' | 'loopback' | 'unroutable'
 
 /** Ranges that are not the public internet (IANA special-purpose address registries), IPv4 in IPv6 form. */
@@ -11,7 +10,7 @@ export const SPECIAL_RANGES: readonly (readonly [network: string, prefix: number
   ['100.64.0.0', 10, 'private'],
   ['127.0.0.0', 8, 'loopback'],
   ['169.254.0.0', 16, 'unroutable'],
-  // The virtual machine agent of Azure: a public address that leads to the host of the machine.
+  // Azure virtual machine agent: a public address that reaches the host machine.
   ['168.63.129.16', 32, 'unroutable'],
   ['172.16.0.0', 12, 'private'],
   ['192.0.0.0', 24, 'unroutable'],
@@ -37,7 +36,7 @@ export const SPECIAL_RANGES: readonly (readonly [network: string, prefix: number
   ['ff00::', 8, 'unroutable'],
 ]
 
-/** IPv6 ranges that carry an IPv4 address, from this bit on: mapped, compatible, translated (NAT64), 6to4. */
+/** IPv6 ranges with an embedded IPv4 address at this bit offset: mapped, compatible, NAT64, 6to4. */
 const CARRIERS: readonly (readonly [network: string, prefix: number, at: number])[] = [
   ['::ffff:0:0', 96, 96],
   ['::ffff:0:0:0', 96, 96],
@@ -85,16 +84,15 @@ function toRange<Value>([network, prefix, value]: readonly [string, number, Valu
 const SPECIAL = SPECIAL_RANGES.map(toRange)
 const CARRYING = CARRIERS.map(toRange)
 
-/** The interface identifiers of ISATAP (RFC 5214, 6.1), after any prefix; the IPv4 address is in the last 32 bits. */
+/** ISATAP interface identifiers (RFC 5214, 6.1). The last 32 bits are the IPv4 address. */
 const ISATAP = new Set([0x0000_5efen, 0x0200_5efen])
 const GLOBAL_UNICAST = 1n
-/** An address with two embedded IPv4 addresses, such as 6to4 with ISATAP, has the stricter kind of both. */
 const STRICTEST_FIRST = ['unroutable', 'private', 'loopback'] as const
 
 const lookUp = <Value>(ranges: readonly Range<Value>[], bits: bigint, v6: boolean): Value | undefined =>
   ranges.find(range => range.v6 === v6 && bits >> range.shift === range.bits)?.value
 
-/** The kind of a literal IPv4 or IPv6 address (brackets allowed); undefined where the text is none. */
+/** Classifies a literal IPv4 or IPv6 address (brackets allowed). Returns undefined for other text. */
 export function kindOfAddress(text: string): AddressKind | undefined {
   const bare = text.replace(/^\[|\]$/g, '')
   const v4 = parseV4(bare)
@@ -112,7 +110,7 @@ export function kindOfAddress(text: string): AddressKind | undefined {
   return STRICTEST_FIRST.find(kind => kinds.includes(kind)) ?? 'public'
 }
 
-/** Names that never leave a network: RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`, and names without a dot. */
+/** Private names: RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`, and names without a dot. */
 const PRIVATE_NAME = /(?:^[^.]+|\.(?:local|internal|home\.arpa|localdomain|lan))$/
 
 export function kindOfHost(hostname: string): AddressKind {

@@ -1,5 +1,4 @@
-// A `fetch` that logs in by itself: it sends the token it has, and when the server asks for another one, gets it and
-// sends the request again. Answers of any other kind are the very objects that `fetch` gave.
+// A `fetch` that obtains access tokens and repeats requests after an authorization challenge.
 
 import { type AuthCue, readCue } from './challenge.ts'
 import type { Engine, Want } from './engine.ts'
@@ -12,11 +11,11 @@ import { type AuthSession, createSession, type Platform } from './session.ts'
 import type { TokenContainer } from './token-cache.ts'
 import { createTracing } from './tracing.ts'
 
-/** Goes wherever a `fetch` goes, such as the `fetch` option of an MCP client's transport. */
+/** A drop-in `fetch`, for example for the transport of an MCP client. */
 export type AuthFetch = typeof fetch & { readonly session: AuthSession }
 
 interface Attempts {
-  /** A 401 was answered with a token: another 401 is the server's last word. */
+  /** A token was sent after a 401. Another 401 is final. */
   authorized: boolean
   stepUps: number
   nonce: boolean
@@ -91,7 +90,6 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
   return async (): Promise<Response> => {
     engine.storm.check('token')
     let held = await engine.current(request.signal)
-    // Without a token the answer would be to ask once more.
     if (!held) engine.storm.check('prompt')
     for (;;) {
       const response = await send(held)
@@ -118,12 +116,12 @@ const isOurs = (origin: string, { url, headers }: ReplayableRequest) =>
   url.origin === origin && !headers.has('authorization')
 
 /**
- * A `fetch` for one protected MCP server. Requests to its origin carry a token; a 401, or a 403 that asks for more
- * scopes, leads to discovery, registration, login, refresh or step-up, and the request is sent again. Requests to other
- * origins, and those with an Authorization header of their own, pass through.
+ * Creates a `fetch` for one protected MCP server. Requests to its origin carry a token. A 401, or a 403 that requires
+ * more scopes, starts discovery, registration, login, refresh or step-up; then the request is sent again. Requests to
+ * other origins, and requests with an Authorization header, pass through.
  *
- * Throws an AuthError `invalid_options`. The `fetch` rejects with an AuthError (its `name` is `UnauthorizedError`) for
- * what its caller has to change or wait for, and with whatever `fetch` itself rejects with.
+ * Throws an AuthError `invalid_options`. The `fetch` rejects with an AuthError (`name`: `UnauthorizedError`) or with an
+ * error of the underlying `fetch`.
  */
 export const createAuthFetch = (options: ClientOAuthOptions): AuthFetch => createAuthFetchOn({}, options)
 

@@ -1,8 +1,5 @@
-// Reads what came back through the browser (RFC 6749 §4.1.2, RFC 9207). Anybody can send it, so nothing of it is used
-// or shown before its state and its issuer are those of the request.
-//
-// oauth4webapi's check is not used: it looks at the issuer before the state, lets an empty `iss` pass, and its errors
-// carry the response, code and all.
+// Runs the authorization code flow and reads its response (RFC 6749 §4.1.2, RFC 9207). oauth4webapi is not used to read
+// responses: it checks the issuer before the state, accepts an empty `iss`, and puts the code into errors.
 
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
@@ -29,7 +26,7 @@ const malformed = (what: string, fix: string) => new AuthError(what, { code: 'ma
 
 const AGAIN = 'start the login again'
 
-/** The parameters, each once (RFC 6749 §3.1). */
+/** Rejects repeated parameters (RFC 6749 §3.1). */
 function readQuery(query: URLSearchParams): Parameters {
   const found: Partial<Record<Parameter, string>> = {}
   for (const name of PARAMETERS) {
@@ -62,7 +59,7 @@ function checkState(state: string | undefined, record: FlowRecord): void {
   })
 }
 
-/** Compared as they stand: two spellings of one issuer are two issuers (RFC 9207 §2.4). */
+/** Compares literally (RFC 9207 §2.4). */
 function checkIssuer(iss: string | undefined, { issuer, issParameterSupported }: FlowRecord): void {
   if (iss === issuer || (iss === undefined && !issParameterSupported)) return
   const what = iss === undefined ? 'does not say which issuer it is from' : 'is from another issuer'
@@ -100,10 +97,7 @@ function readBareCode(ctx: ClientContext, code: string): AuthorizationCode {
   return { code, checked: false }
 }
 
-/**
- * The code of a response, once its state, its issuer and its error were looked at, in this order. Throws an AuthError
- * `malformed_response`, `state_mismatch` or `issuer_mismatch`, or with the server's own code, such as `access_denied`.
- */
+/** Throws an AuthError `malformed_response`, `state_mismatch`, `issuer_mismatch` or the server's code. */
 export function readAuthorizationResponse(
   ctx: ClientContext,
   record: FlowRecord,
@@ -148,7 +142,7 @@ function endpointOf({ http }: ClientContext, { issuer, authorizationEndpoint }: 
   return http.check(authorizationEndpoint, 'The authorization endpoint')
 }
 
-/** OpenID Connect grants offline access only where the person is asked (OIDC Core §11). */
+/** OpenID Connect requires `prompt=consent` for offline access (OIDC Core §11). */
 function promptFor({ options }: ClientContext, { server, scope }: AuthorizationAbout): string | undefined {
   if (options.additionalAuthorizationParameters?.['prompt'] !== undefined) return undefined
   return server.oidc && scope?.split(' ').includes('offline_access') ? 'consent' : undefined
@@ -179,7 +173,7 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
     prompt: promptFor(ctx, about),
     ...additionalAuthorizationParameters,
   }
-  // The endpoint's own query stays (RFC 6749 §3.1).
+  // Keeps the endpoint's own query (RFC 6749 §3.1).
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
   const { issuer, issParameterSupported } = server
   const createdAt = ctx.now()
@@ -226,7 +220,6 @@ function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSign
     authorizationCallbackHandler({ authorizationUri: url, redirectUri, signal })
 }
 
-/** Rejects when `signal` aborts, with an AuthError; whatever `work` does then is nobody's. */
 async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const reason = () =>
     AuthError.is(signal.reason) ? signal.reason : new AuthError('the login was cancelled', { code: 'aborted' })
@@ -246,7 +239,7 @@ async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-/** Never the caller's own error alone: clients take a TypeError of a fetch for a network failure. */
+/** Wraps other errors: clients treat a TypeError of a fetch as a network failure. */
 function asAuthError(thrown: unknown): AuthError {
   if (AuthError.is(thrown)) return thrown
   return new AuthError('showing the login to a person failed', {
@@ -277,7 +270,6 @@ async function listen(
   const timer = setTimeout(late, loginTimeoutMs)
   try {
     const both = AbortSignal.any([signal, timeout.signal])
-    // In a promise of its own, so that a delegate that throws at once is like one that rejects.
     const answer = Promise.resolve().then(() => work(both))
     const shown = answer.catch(thrown => Promise.reject(asAuthError(thrown)))
     return (await orAbort(shown, both)) as GivenResponse | null | undefined
@@ -287,9 +279,8 @@ async function listen(
 }
 
 /**
- * Shows the login to a person and gives the code that it led to. Throws what `readAuthorizationResponse` does,
- * `login_timeout`, `aborted`, `access_denied` where nobody answered, `login_failed` where the delegate threw, and an
- * InteractionRequiredError where there is none, whose login `session.completeAuthorization` can finish.
+ * Shows the login and returns the authorization code. Rejects with `login_timeout`, `aborted`, `access_denied`,
+ * `login_failed`, an InteractionRequiredError, or like `readAuthorizationResponse`.
  */
 export async function askForAuthorization(
   ctx: ClientContext,

@@ -1,5 +1,4 @@
-// Reads WWW-Authenticate (RFC 9110 §11.6.1): challenges of several schemes in one list, with quoted commas, escapes and
-// tokens of 68 characters. Each character is looked at a fixed number of times, whatever the header says.
+// Parses WWW-Authenticate (RFC 9110 §11.6.1) in linear time, including lists of challenges and quoted commas.
 import { AuthError } from './errors.ts'
 import { isScope, printable } from './text.ts'
 
@@ -21,7 +20,7 @@ const EQUALS = 0x3d
 const BACKSLASH = 0x5c
 const SLASH = 0x2f
 
-/** By character code: RFC 9110 `tchar`. */
+/** RFC 9110 `tchar`, by character code. */
 const IS_TCHAR: readonly boolean[] = Array.from({ length: 128 }, (_, code) =>
   /[\w!#$%&'*+.^`|~-]/.test(String.fromCharCode(code)),
 )
@@ -37,7 +36,7 @@ interface OpenChallenge {
   readonly params: Map<string, string[]>
 }
 
-/** Never throws: what fits no rule is skipped up to the next comma, and the rest is read. */
+/** Never throws: skips invalid text up to the next comma. */
 export function parseChallengeList(text: HeaderText): Challenge[] {
   const { length } = text
   const challenges: OpenChallenge[] = []
@@ -85,7 +84,7 @@ export function parseChallengeList(text: HeaderText): Challenge[] {
     }
   }
 
-  /** After the `=`. Servers forget quotes around URLs, so a bare value may have any character but space and comma. */
+  /** Accepts unquoted URLs: a bare value ends at a space or comma. */
   function readValue(): string | undefined {
     skipSpace()
     if (peek() !== QUOTE) return readWhile(isUnquoted)
@@ -93,10 +92,9 @@ export function parseChallengeList(text: HeaderText): Challenge[] {
     return readQuoted()
   }
 
-  /** Parameters that follow each other; some servers forget the comma between them. `name`: read already, `=` is next. */
   function readParams(challenge: OpenChallenge | undefined, first: string): void {
     for (let name = first; name !== ''; ) {
-      at++ // the `=`
+      at++
       const value = readValue()
       const values = challenge?.params.get(name.toLowerCase()) ?? []
       if (value !== undefined) challenge?.params.set(name.toLowerCase(), values)
@@ -154,7 +152,7 @@ export interface AuthCue {
   readonly scheme: 'Bearer' | 'DPoP' | undefined
   readonly scope: readonly string[] | undefined
   readonly resourceMetadata: readonly string[]
-  /** `use_dpop_nonce` where any challenge says so, else the first error that is named. */
+  /** `use_dpop_nonce` if any challenge has it, otherwise the first error. */
   readonly error: string | undefined
   readonly errorDescription?: string | undefined
   readonly dpopNonce: string | undefined
@@ -185,11 +183,7 @@ function refuse(challenges: readonly Challenge[]): never {
   })
 }
 
-/**
- * What a 401 or 403 asks for. Undefined where it is no cue for OAuth: another status, or a 403 without a challenge of
- * `insufficient_scope`. Reads the headers alone. Throws an AuthError `unsupported_challenge` for a 401 whose challenges
- * are all of other schemes.
- */
+/** Undefined if the response has no OAuth challenge. Throws an AuthError `unsupported_challenge`. */
 export function readCue({ status, headers }: Pick<Response, 'status' | 'headers'>): AuthCue | undefined {
   if (status !== 401 && status !== 403) return undefined
   const all = parseChallenges(headers)

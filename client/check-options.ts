@@ -1,4 +1,4 @@
-// Checks the type of each option of `createAuthFetch`, and reports unknown names.
+// Checks option types of `createAuthFetch` and reports unknown names.
 import { distance } from 'fastest-levenshtein'
 import { AuthError } from './errors.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration, Grant, IdentityProvider } from './options.ts'
@@ -8,7 +8,7 @@ const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g,
 
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const plain = simplify(name)
-  // Two letters swapped are two steps; short names would match anything.
+  // Swapped letters count as two edits. Short names would match anything.
   const allowed = plain.length < 4 ? 1 : Math.max(2, Math.floor(plain.length / 3))
   const near = known
     .map(one => ({ one, steps: distance(plain, simplify(one)) }))
@@ -18,12 +18,11 @@ export function nearest(name: string, known: readonly string[]): string | undefi
 }
 
 interface Fit {
-  /** In words, after "give". */
+  /** Follows "give" in messages. */
   readonly what: string
   readonly fits: (value: unknown) => boolean
   readonly known?: readonly string[]
   readonly members?: Shape
-  /** Error messages never contain the value. */
   readonly secret?: true
   readonly needed?: true
 }
@@ -53,7 +52,7 @@ const oneOf = (...known: readonly string[]): Fit => ({
   known,
 })
 
-/** Longer timers fire at once. */
+/** Maximum timer delay in Node.js, milliseconds. */
 const MAX_MS = 2_147_483_647
 
 const number = (what: string, most = Number.MAX_VALUE): Fit => ({
@@ -61,7 +60,6 @@ const number = (what: string, most = Number.MAX_VALUE): Fit => ({
   fits: value => typeof value === 'number' && value >= 0 && value <= most,
 })
 
-/** An object, or an instance of a class, with these methods. */
 const withMethods = (what: string, methods: readonly string[], optional: readonly string[] = []): Fit => ({
   what: `${what}: an object with ${methods.join(' and ')}`,
   fits: value => {
@@ -216,7 +214,7 @@ function checkShape(path: string, given: object, shape: Shape): void {
     checkValue(`${path}${name}`, (given as Record<string, unknown>)[name], fit)
 }
 
-/** Throws an AuthError `invalid_options` for the first option that does not fit. */
+/** Throws an AuthError `invalid_options` for the first invalid option. */
 export function checkOptions(options: unknown): void {
   if (!isObject(options)) throw wrong(`the options are ${kindOf(options)}`, 'give an object with at least serverUrl')
   checkShape('', options, OPTIONS)
@@ -226,7 +224,7 @@ export function checkOptions(options: unknown): void {
   checkShape('grant.', grant, GRANTS[grant.type])
 }
 
-/** Throws an AuthError `invalid_options` for what is no scope (RFC 6749 §3.3). */
+/** Throws an AuthError `invalid_options` for an invalid scope (RFC 6749 §3.3). */
 export function checkScopes(name: string, scopes: readonly string[]): void {
   if (!Array.isArray(scopes)) throw wrong(`${name} is ${kindOf(scopes)}`, 'give a list of texts')
   const bad = scopes.find(scope => !isScope(scope))

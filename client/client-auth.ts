@@ -1,4 +1,4 @@
-// Client authentication at the token endpoint (RFC 6749 §2.3, RFC 7523 §2.2), and private keys for it.
+// Client authentication at the token endpoint (RFC 6749 §2.3, RFC 7523 §2.2), and its private keys.
 
 import { modifyAssertion, PrivateKeyJwt } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
@@ -28,7 +28,7 @@ function algorithmOf(alg: string): ImportAlgorithm | undefined {
   return { name: rsa[1] === 'RS' ? 'RSASSA-PKCS1-v1_5' : 'RSA-PSS', hash: `SHA-${rsa[2]}` }
 }
 
-/** Object identifiers of key kinds as they stand in the DER of PKCS#8 (RFC 5208, RFC 5480, RFC 8410), in hex. */
+/** Key types by the DER object identifier in PKCS#8 (RFC 5208, RFC 5480, RFC 8410), in hex. */
 const KINDS: ReadonlyArray<readonly [oid: string, alg: string]> = [
   ['06082a8648ce3d030107', 'ES256'],
   ['06052b81040022', 'ES384'],
@@ -87,12 +87,11 @@ async function importWith(work: (() => Promise<CryptoKey>) | CryptoKey, alg: str
   try {
     return typeof work === 'function' ? await work() : work
   } catch {
-    // The cause is left out: it may quote the key.
+    // No cause, because it may contain the key.
     throw fail(`privateKey could not be read as a ${alg} key`, `check that it is whole, private, and fits alg`)
   }
 }
 
-/** Makes a key fit to sign with. Throws an AuthError `invalid_options` that says what is wrong with it. */
 export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptions): Promise<SigningKey> {
   if (typeof privateKey === 'string') {
     const der = readPem(privateKey)
@@ -112,7 +111,6 @@ export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptio
   }
   if (privateKey.d === undefined) throw fail('privateKey is a public JWK', 'give the private one, with its member "d"')
   const use = known(alg ?? algOfJwk(privateKey))
-  // What the JWK says about its own use would only get in the way of the algorithm that was asked for.
   const { alg: _alg, use: _use, key_ops: _ops, ext: _ext, ...jwk } = privateKey
   const load = () => crypto.subtle.importKey('jwk', jwk, use.algorithm, false, ['sign'])
   return { key: await importWith(load, use.alg), alg: use.alg, kid: kid ?? privateKey.kid }
@@ -136,12 +134,12 @@ const canDo = (method: string, { hasKey, hasSecret }: MethodFacts): boolean =>
   (method === 'private_key_jwt' ? hasKey : /^client_secret_(?:basic|post)$/.test(method) && hasSecret)
 
 /**
- * The method to use; undefined: none fits. As registered, else as the caller says, else by key, else without a secret
- * where there is none, else basic where it is listed or nothing is (RFC 8414 §2), else post, else none.
+ * Selects the method in this order: registered, option, key, no secret, basic if listed or by default (RFC 8414 §2),
+ * post, none. Returns undefined if no method fits.
  */
 export function chooseMethod(facts: MethodFacts): string | undefined {
   const { registered, explicit, hasKey, hasSecret, listed } = facts
-  // Servers answer `client_secret_basic`, the default, also to clients that they gave no secret.
+  // Servers return the default `client_secret_basic` even to clients without a secret.
   if (registered !== undefined && (canDo(registered, facts) || hasSecret || registered === 'private_key_jwt')) {
     return registered
   }
@@ -152,16 +150,10 @@ export function chooseMethod(facts: MethodFacts): string | undefined {
   return ['client_secret_basic', 'client_secret_post', 'none'].find(method => listed.includes(method))
 }
 
-/**
- * One half of Basic credentials as RFC 6749 §2.3.1 wants it: `application/x-www-form-urlencoded`, which leaves letters,
- * digits and `-._*` alone.
- */
+/** Form-encodes one half of Basic credentials (RFC 6749 §2.3.1). */
 const formEncode = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
 
-/**
- * Not oauth4webapi's: it also encodes `-`, `.`, `_` and `*`, and servers that compare without decoding then see another
- * client.
- */
+/** Replaces oauth4webapi's version, which also encodes `-`, `.`, `_` and `*`: some servers compare without decoding. */
 function secretBasic(secret: string, secrets: Secrets): ClientAuth {
   return ({ client, headers }) => {
     const credentials = btoa(`${formEncode(client.clientId)}:${formEncode(secret)}`)
@@ -184,7 +176,7 @@ function privateKeyJwt(options: PrivateKeyOptions, secrets: Secrets): ClientAuth
     const { key, alg, kid } = await importPrivateKey(options)
     const sign = PrivateKeyJwt(kid === undefined ? key : { key, kid }, {
       [modifyAssertion]: header => {
-        // oauth4webapi names the curve (RFC 9864); most servers know the older name.
+        // oauth4webapi uses the curve name (RFC 9864). Most servers know the older name.
         if (alg === 'EdDSA') header['alg'] = alg
       },
     })
@@ -237,7 +229,6 @@ function impossible(server: ServerInfo, method: string | undefined): AuthError {
   )
 }
 
-/** Chooses how this client authenticates at this server. Throws an AuthError `invalid_options` where it cannot. */
 export function chooseClientAuth(ctx: ClientContext, server: ServerInfo, client: ClientIdentity): ChosenClientAuth {
   const { clientAuthentication, privateKey, alg, kid, tokenEndpointAuthMethod } = ctx.options
   if (clientAuthentication) return { method: 'custom', authenticate: custom(clientAuthentication) }

@@ -1,4 +1,4 @@
-// Options for authorization servers with deviations, and the adapter for the `authProvider` option of MCP clients.
+// Presets for authorization servers with deviations, and an adapter for the `authProvider` option of MCP clients.
 
 import { AuthError } from './errors.ts'
 import type { ClientOAuthOptions } from './options.ts'
@@ -7,15 +7,15 @@ import type { AuthSession } from './session.ts'
 type Recipe = Partial<ClientOAuthOptions>
 
 /**
- * Microsoft Entra ID, v2 endpoints. It refuses `resource`, wants the scope named on refresh, does PKCE without saying
- * so, and registers nobody dynamically: `clientId` is the application's.
+ * Microsoft Entra ID, v2 endpoints. Entra rejects `resource`, requires `scope` on refresh, supports PKCE without
+ * announcing it, and has no dynamic registration: `clientId` is required.
  */
 export function entra(about: {
-  /** A tenant's id (a GUID) or verified domain; not `common`, whose issuer is another one for each tenant. */
+  /** Tenant id (GUID) or verified domain. `common` is not supported, because its issuer differs by tenant. */
   readonly tenant: string
   readonly clientId: string
   readonly clientSecret?: string
-  /** As the API exposes them, such as `api://<application id>/mcp.tools`. */
+  /** As exposed by the API, such as `api://<application id>/mcp.tools`. */
   readonly scopes: readonly string[]
 }): Recipe {
   const { tenant, clientId, clientSecret, scopes } = about
@@ -30,10 +30,7 @@ export function entra(about: {
   }
 }
 
-/**
- * Google. It publishes its issuer without the final slash that resources tend to list, gives a refresh token for
- * `access_type=offline` rather than for a scope, and registers nobody dynamically.
- */
+/** Google. Refresh tokens require `access_type=offline`, not a scope. `clientId` is required. */
 export function google(about: {
   readonly clientId: string
   readonly clientSecret: string
@@ -49,16 +46,13 @@ export function google(about: {
   }
 }
 
-/** The two methods that transports of the official client ask for. */
+/** The methods that transports of the official client call. */
 export interface McpAuthProvider {
   token(): Promise<string | undefined>
   onUnauthorized(context: { readonly response: Response }): Promise<void>
 }
 
-/**
- * For the `authProvider` slot of the official client, generation 2. That of generation 1 is another one, which wants to
- * do OAuth by itself: there it rejects at the first request with an AuthError `invalid_options`.
- */
+/** For `authProvider` of the official client, generation 2. Generation 1 rejects with `invalid_options`. */
 export const toAuthProvider = (session: AuthSession): McpAuthProvider => {
   const provider: McpAuthProvider = {
     token: () => session.token(),
@@ -66,7 +60,6 @@ export const toAuthProvider = (session: AuthSession): McpAuthProvider => {
       await session.onUnauthorized(response)
     },
   }
-  // What generation 1 asks for first.
   return Object.assign(provider, { tokens: async () => Promise.reject(notForThat()) })
 }
 

@@ -1,5 +1,4 @@
-// What every step of a login shares: the options, the one way out to authorization servers, the secrets to hide, the
-// listener and the clock. No step keeps state of its own beside it.
+// State shared by all steps of a login: options, HTTP access, known secrets, redirect listener and clock.
 import type { Emit } from './events.ts'
 import type { OAuthHttp } from './http.ts'
 import type { AuthorizationRedirectDelegate } from './options.ts'
@@ -12,7 +11,7 @@ export interface OpenedRedirect {
   close(): Promise<void>
 }
 
-/** `before`: of an earlier registration, which holds for this redirect URI alone; used again where that can be. */
+/** `before`: redirect URI of an earlier registration, reused if possible. */
 export type OpenRedirect = (before: string | undefined) => Promise<OpenedRedirect>
 
 export interface ClientContext {

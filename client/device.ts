@@ -1,5 +1,4 @@
-// The person logs in on another device (RFC 8628): they get a short code, and the token endpoint is asked until they
-// are done.
+// Device authorization grant (RFC 8628).
 import { chooseClientAuth } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
@@ -11,7 +10,7 @@ import { mayHaveGranted, readSuccess, requestToken, type TokenAnswer } from './t
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** Seconds between two questions where the server names none, and what each `slow_down` adds (RFC 8628 §3.2, §3.5). */
+/** Default polling interval and `slow_down` increment, seconds (RFC 8628 §3.2, §3.5). */
 const INTERVAL = 5
 const SLOW_DOWN = 5
 
@@ -19,7 +18,7 @@ const MIN_INTERVAL = 0.1
 
 const MAX_FAILURES = 8
 
-/** Seconds a code lives where the server does not say, which it must. */
+/** Code lifetime if the server omits it, seconds. */
 const LIFETIME = 600
 
 interface DeviceCode {
@@ -57,7 +56,6 @@ async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortS
 function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<string, unknown>): DeviceCode {
   const deviceCode = readText(json['device_code'])
   const userCode = readText(json['user_code'])
-  // Some servers still write the name of an early draft.
   const verificationUri = readText(json['verification_uri']) ?? readText(json['verification_url'])
   ctx.secrets.add(deviceCode)
   if (deviceCode === undefined || userCode === undefined || verificationUri === undefined) {
@@ -93,8 +91,7 @@ function nextInterval(thrown: unknown, interval: number): number | undefined {
   if (!AuthError.is(thrown)) return undefined
   if (thrown.code === 'authorization_pending') return interval
   if (thrown.code === 'slow_down') return interval + SLOW_DOWN
-  // A server that cannot be reached is asked less and less often (RFC 8628 §3.5). One that answered with success has
-  // used the code up, whatever became of its tokens.
+  // Backs off (RFC 8628 §3.5). A success response has used up the code, even if its tokens were lost.
   return thrown.retryable && !mayHaveGranted(thrown) ? interval * 2 : undefined
 }
 

@@ -1,4 +1,4 @@
-// Discovery: the protected resource metadata (RFC 9728), the choice of an authorization server, and its metadata.
+// Discovers protected resource metadata (RFC 9728), and selects an authorization server.
 
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
@@ -30,7 +30,7 @@ export interface ResourceInfo {
   readonly scopesSupported: readonly string[] | undefined
   readonly metadataUrl: string | undefined
   readonly dpopRequired: boolean
-  /** True: no metadata document anywhere, so the server is its own authorization server (2025-03-26). */
+  /** No metadata document: the server is its own authorization server (2025-03-26). */
   readonly legacy: boolean
 }
 
@@ -95,7 +95,7 @@ function readDocument(ctx: ClientContext, members: Members, url: string): Resour
   }
 }
 
-/** At the path of the server, then at its root (RFC 9728 §3.1). */
+/** Path-specific URL first, then the root (RFC 9728 §3.1). */
 function wellKnownUrls(serverUrl: string): string[] {
   const { origin, pathname } = new URL(serverUrl)
   return [...new Set([`${origin}${WELL_KNOWN}${withoutSlash(pathname)}`, `${origin}${WELL_KNOWN}`])]
@@ -117,7 +117,6 @@ async function readNamed(ctx: ClientContext, url: string, signal: AbortSignal): 
   return undefined
 }
 
-/** The well-known locations; a success that is no JSON object is some page for every path, not a document. */
 async function findWellKnown(
   ctx: ClientContext,
   unusable: readonly string[],
@@ -137,10 +136,9 @@ async function findWellKnown(
 }
 
 /**
- * Finds the server's metadata: at the URLs that a challenge names, else at the well-known locations (RFC 9728 §3, §5).
- * Throws the first failure if no document is usable. Without any document, the server's origin is its own authorization server, if `legacyFallback`. Keeps nothing: every call asks.
- * Throws AuthErrors `invalid_resource_metadata`, `resource_mismatch`, `no_authorization_server`,
- * `temporarily_unavailable`, `malformed_response`, `insecure_endpoint` and `blocked_address`.
+ * Finds the server's metadata (RFC 9728 §3, §5). Not cached. Throws AuthErrors `invalid_resource_metadata`,
+ * `resource_mismatch`, `no_authorization_server`, `temporarily_unavailable`, `malformed_response`, `insecure_endpoint`
+ * and `blocked_address`.
  */
 export async function discoverResource(
   ctx: ClientContext,
@@ -172,10 +170,7 @@ export async function discoverResource(
   }
 }
 
-/**
- * The authorization server to use, as the resource lists it: what `authServerSelector` picks, else the first. Throws an
- * AuthError `no_authorization_server` where the selector picks none, `invalid_options` where its pick is not listed.
- */
+/** Throws an AuthError `no_authorization_server` without a choice, or `invalid_options` for an unlisted server. */
 export async function selectServer(ctx: ClientContext, resource: ResourceInfo): Promise<string> {
   const { authServerSelector } = ctx.options
   const listed = resource.authorizationServers
@@ -204,7 +199,7 @@ const MAX_AGE = 3_600_000
 export interface Authority {
   readonly info: ResourceInfo
   readonly server: ServerInfo
-  /** The `resource` parameter of every request (RFC 8707); undefined: none is sent. */
+  /** The `resource` parameter of every request (RFC 8707); omitted if undefined. */
   readonly resource: string | undefined
 }
 
@@ -233,7 +228,6 @@ export function createAuthorityFinder(ctx: ClientContext) {
 
   return {
     find,
-    /** The result of the last hour, or of `find`. */
     known(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
       if (found && now() - found.at < MAX_AGE) return Promise.resolve(found.authority)
       return find(metadataUrls, signal)

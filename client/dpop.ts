@@ -1,7 +1,4 @@
-// Proofs that the sender of a request holds the key that its token is bound to (RFC 9449).
-//
-// oauth4webapi's DPoP handle is not used: it makes proofs only inside its own requests, and its requests are neither
-// bounded by our rules nor the caller's own to the resource. What is left is one signature.
+// Creates DPoP proofs (RFC 9449). oauth4webapi's DPoP handle is not used, because it signs only its own requests.
 import { AuthError } from './errors.ts'
 import type { CryptoKey, JsonWebKey } from './token-cache.ts'
 
@@ -35,7 +32,7 @@ async function importKey(jwk: JsonWebKey): Promise<CryptoKey> {
   try {
     return await crypto.subtle.importKey('jwk', { ...jwk, key_ops: ['sign'] }, ALGORITHM, false, ['sign'])
   } catch {
-    // The cause is left out: it may quote the key.
+    // No cause, because it may contain the key.
     throw new AuthError('the DPoP key that was kept with the tokens cannot be read', {
       code: 'cache_failed',
       fix: 'log out and in again: tokens that are bound to a lost key are worth nothing',
@@ -43,7 +40,7 @@ async function importKey(jwk: JsonWebKey): Promise<CryptoKey> {
   }
 }
 
-/** `jwk`: the key of earlier tokens; default: a new one. ES256, which RFC 9449 servers know. */
+/** `jwk`: key of earlier tokens. Default: a new ES256 key. */
 export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Date.now) {
   const privateJwk = jwk ?? (await generateJwk())
   const key = await importKey(privateJwk)
@@ -53,7 +50,7 @@ export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Dat
 
   return {
     jwk: privateJwk,
-    /** A fresh `DPoP` header. The query of `url` is not signed. `accessToken`: of a request to the resource. */
+    /** Returns a `DPoP` header. The query of `url` is not signed. `accessToken`: for resource requests only. */
     async proof(method: string, url: string, accessToken?: string): Promise<string> {
       const { origin, pathname } = new URL(url)
       const payload = {
@@ -68,7 +65,6 @@ export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Dat
       const signature = await crypto.subtle.sign(SIGNATURE, key, encodeText(signed))
       return `${signed}.${toBase64Url(new Uint8Array(signature))}`
     },
-    /** `origin`: of the server that sent the nonce; its next proofs carry it. */
     rememberNonce(origin: string, nonce: string): void {
       nonces.delete(origin)
       nonces.set(origin, nonce)

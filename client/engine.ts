@@ -1,5 +1,4 @@
-// Gets the token that a request needs: the one that is stored, a renewed one, or a new one. At most one acquisition runs
-// for a container at a time, and it goes on when whoever began it gives up.
+// Returns a stored, refreshed or new token. At most one acquisition runs per container.
 import { type Acquirer, createAcquirer, type Need } from './acquire.ts'
 import type { ClientContext } from './context.ts'
 import { type Authority, createAuthorityFinder } from './discovery.ts'
@@ -40,7 +39,7 @@ function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: s
   }
 }
 
-/** After a renewal that failed while the token still served: the next try, milliseconds. */
+/** Milliseconds before the next attempt after a failed early refresh. */
 const BACK_OFF = 30_000
 
 export interface Want {
@@ -53,7 +52,6 @@ export interface Want {
   readonly unasked?: boolean
   readonly anew?: boolean
   readonly ask: 'no' | 'ask' | 'defer'
-  /** The last word before anything is sent, once it is clear that nobody else's token will do. */
   readonly admit?: () => boolean
 }
 
@@ -68,7 +66,7 @@ const asAuthError = (thrown: unknown): AuthError =>
         cause: thrown,
       })
 
-/** A token that travels in clear is anybody's (RFC 6750 §5.3). */
+/** Requires TLS for bearer tokens (RFC 6750 §5.3). */
 function refuseClearText(serverUrl: string): void {
   const { protocol, hostname } = new URL(serverUrl)
   if (protocol === 'https:' || isLoopback(hostname)) return
@@ -94,7 +92,6 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
   let backOffUntil = 0
   let dpop: { readonly jwk: string; readonly signer: DPoPSigner } | undefined
 
-  /** Every token that passes is known as a secret. */
   function watched(plain: TokenStore): TokenStore {
     const tell = (container: TokenContainer | undefined) => {
       secrets.add(container?.accessToken, container?.refreshToken, container?.clientSecret)
@@ -174,7 +171,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
   }
 
   async function acquire(want: Want): Promise<Outcome> {
-    // Its own: whoever waits for it may give up, and the next one finds what came of it.
+    // Independent of the caller: the next caller can use the result.
     const { signal } = new AbortController()
     storm.check(want.anew ? 'login' : 'token')
     refuseClearText(options.serverUrl)
@@ -230,7 +227,6 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     storm,
     stepUps: createStepUps(),
     emit,
-    /** The token to send, renewed if it is about to expire; undefined if no token can be used. */
     async current(signal: AbortSignal | undefined): Promise<Outcome> {
       const stored = await store.read()
       if (!stored || !isOurs(stored, options)) return undefined

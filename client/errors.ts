@@ -1,9 +1,9 @@
-// Every way that calling a protected server can fail, as one class with a code: what is wrong, and what to do.
+// The client's error classes with stable codes and fixes.
 
 import { redactCredentials } from './secrets.ts'
 import { printable } from './text.ts'
 
-/** Our codes; an authorization server's own error codes (RFC 6749 §5.2 and its extensions) pass through beside them. */
+/** Client error codes. Server error codes (RFC 6749 §5.2 and extensions) pass through unchanged. */
 export type AuthErrorCode =
   | 'invalid_options'
   | 'interaction_required'
@@ -40,9 +40,9 @@ export type AuthErrorCode =
 
 export interface AuthErrorOptions {
   readonly code: AuthErrorCode
-  /** What the caller can do about it; becomes the end of the message. */
+  /** Suggested fix, appended to the message. */
   readonly fix?: string | undefined
-  /** True where the same call may succeed later without anybody's doing. Default false. */
+  /** The same call may succeed later. Default false. */
   readonly retryable?: boolean | undefined
   readonly cause?: unknown
 }
@@ -51,18 +51,15 @@ const MAX_MESSAGE = 2_000
 
 const showable = (text: string): string => printable(redactCredentials(text), MAX_MESSAGE)
 
-/** Tells the official client that this is about authorization, so that it is not taken for a server of another era. */
+/** Prevents the official client from treating this error as a legacy server. */
 const AUTH_SEAM = Symbol.for('mcp.authSeamEscape')
 
-/**
- * An authorization problem that its reader must solve. Its name is `UnauthorizedError`, by which MCP clients know such
- * errors. Neither message nor properties ever carry a token, code, secret, verifier or assertion.
- */
+/** An authorization error, named `UnauthorizedError`. Contains no token, code, secret, verifier or assertion. */
 export class AuthError extends Error {
   override readonly name = 'UnauthorizedError'
   readonly code: AuthErrorCode
   readonly retryable: boolean
-  /** What to do about it, as at the end of the message. */
+  /** Suggested fix, also at the end of the message. */
   readonly fix: string | undefined
   readonly [AUTH_SEAM] = true
 
@@ -73,13 +70,13 @@ export class AuthError extends Error {
     this.fix = fix === undefined ? undefined : showable(fix)
   }
 
-  /** True for an AuthError of any copy of this package. */
+  /** Recognizes AuthErrors of other copies of this package. */
   static is(thrown: unknown): thrown is AuthError {
     return thrown instanceof Error && (thrown as { [AUTH_SEAM]?: unknown })[AUTH_SEAM] === true && 'code' in thrown
   }
 }
 
-/** A person has to log in, and this client may not ask: where to send them, and how to know their answer. */
+/** A login is required, but this client may not start one. Contains the authorization URL and state. */
 export class InteractionRequiredError extends AuthError {
   readonly authorizationUrl: string
   readonly state: string
@@ -94,11 +91,11 @@ export class InteractionRequiredError extends AuthError {
 /** The authorization server refused to register the client (RFC 7591 §3.2.2). */
 export class RegistrationRejectedError extends AuthError {
   readonly status: number
-  /** The server's error code, such as `invalid_redirect_uri`. */
+  /** Server error code, such as `invalid_redirect_uri`. */
   readonly error: string | undefined
-  /** The server's words about it, where its answer was JSON with an `error_description`. Nothing else of it is kept. */
+  /** `error_description` of a JSON response. */
   readonly errorDescription: string | undefined
-  /** The metadata that was sent, without what is secret in it. */
+  /** The submitted metadata without secrets. */
   readonly submitted: Readonly<Record<string, unknown>>
 
   constructor(
@@ -121,7 +118,6 @@ export class RegistrationRejectedError extends AuthError {
 
 type Scrub = (text: string) => string
 
-/** Where a caller sends people, which has to stay what it is; there is no secret of ours in them. */
 const KEPT = new Set(['authorizationUrl', 'state'])
 
 const MAX_DEPTH = 4
@@ -131,7 +127,7 @@ function shows(value: unknown, scrub: Scrub, depth = 0): boolean {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return false
   return Object.getOwnPropertyNames(value).some(name => {
     const { value: own } = Object.getOwnPropertyDescriptor(value, name) ?? {}
-    // `stack` is a getter on newer engines.
+    // `stack` is a getter in newer engines.
     return shows(name === 'stack' ? (value as Error).stack : own, scrub, depth + 1)
   })
 }

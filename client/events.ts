@@ -1,28 +1,27 @@
-// What the client tells a program that listens (`onEvent`): each step of a login, and every oddity that was tolerated.
-// Events carry names and addresses, never tokens, codes, secrets or verifiers.
+// Events of `onEvent`: login steps and tolerated deviations. Events contain no tokens, codes, secrets or verifiers.
 
 interface EventTable {
   challenge: { status: number; scope?: string | undefined }
   'resource-metadata-found': { url: string; resource: string | undefined }
-  /** The challenge's `resource_metadata` is on another origin than the server. */
+  /** The challenge's `resource_metadata` has a different origin than the server. */
   'resource-metadata-cross-origin': { url: string }
   'authorization-server-selected': { issuer: string; listed: readonly string[] }
-  /** Several were listed and none was chosen by `authServerSelector`. */
+  /** Several servers were listed and `authServerSelector` selected none. */
   'several-authorization-servers': { issuer: string; listed: readonly string[] }
   'authorization-server-found': { issuer: string; url: string | undefined }
-  /** A deviation that an option allows, such as a trailing slash of the issuer. */
+  /** An option allows this deviation, such as a trailing slash of the issuer. */
   tolerated: { what: string; option: string }
   registered: { issuer: string; clientId: string }
   'registration-dropped': { issuer: string; clientId: string; why: string }
   'authorization-started': { issuer: string; scope: string | undefined }
-  /** A delegate gave a bare code, so state and issuer could not be checked. */
+  /** A delegate returned a bare code, so state and issuer were not checked. */
   'unchecked-response': Record<never, never>
   'token-obtained': { grant: string; scope: string | undefined; expiresIn: number | undefined }
   'token-adopted': { from: 'cache' | 'other-request' }
   'refresh-failed': { code: string; retryable: boolean }
   'token-dropped': { why: string }
   'step-up': { scope: string; attempt: number }
-  /** The body of a request could not be sent again: its answer is the server's first. */
+  /** The request body cannot be sent again, so the first response is returned. */
   'retry-skipped': { why: string }
   'storm-breaker-open': { until: number }
   'user-code': { userCode: string; verificationUri: string; expiresIn: number }
@@ -30,14 +29,12 @@ interface EventTable {
 
 export type AuthEventType = keyof EventTable
 
-/** `key` names the token container that it is about. */
 export type AuthEvent = {
   [Type in AuthEventType]: { readonly type: Type; readonly key: string } & Readonly<EventTable[Type]>
 }[AuthEventType]
 
 type Scrub = (text: string) => string
 
-/** A server's words may carry a secret back: every text of a detail is scrubbed. */
 const scrubbed = (detail: object, scrub: Scrub): object =>
   Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrubValue(value, scrub)]))
 

@@ -1,22 +1,20 @@
-// Logins that are under way: what was sent to the authorization server, kept until its response comes back. A record is
-// plain JSON, so that another process can finish what this one began.
+// Stores pending authorization requests as JSON until their response arrives, possibly in another process.
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 
-/** Everything about one authorization request, fixed before the browser leaves (RFC 9700 §4.4). Holds secrets. */
+/** An authorization request (RFC 9700 §4.4). Contains secrets. */
 export interface FlowRecord {
   readonly v: 1
   readonly state: string
-  /** As published by the server that was asked; the response's `iss` is compared with it. */
+  /** Published issuer; compared with `iss` of the response. */
   readonly issuer: string
   readonly issParameterSupported: boolean
   readonly codeVerifier: string
-  /** Byte for byte as sent. */
   readonly redirectUri: string
   readonly resource?: string | undefined
   readonly scope?: string | undefined
   readonly requestedScope?: string | undefined
   readonly client: ClientIdentity
-  /** Where the code is redeemed, and nowhere else. */
+  /** The server that redeems the code. */
   readonly server: ServerInfo
   readonly resourceMetadataUrl?: string | undefined
   readonly key: string
@@ -24,10 +22,10 @@ export interface FlowRecord {
   readonly createdAt: number
 }
 
-/** Keeps records by their state. Records are secrets: keep them as safe as tokens. */
+/** Stores records by state. Records are secrets and need the same protection as tokens. */
 export interface FlowStore {
   save(state: string, record: FlowRecord): Promise<void> | void
-  /** Gives a record once: whoever takes it removes it. */
+  /** Returns and removes a record. */
   take(state: string): Promise<FlowRecord | undefined | null> | FlowRecord | undefined | null
 }
 
@@ -35,7 +33,7 @@ export const FLOW_LIFETIME_MS = 600_000
 
 const MAX_FLOWS = 1000
 
-/** A store of this process: 1000 records at most (the oldest goes first), ten minutes each. */
+/** In-memory store: at most 1,000 records (oldest evicted first), ten minutes each. */
 export function createMemoryFlowStore(now: () => number = Date.now): FlowStore {
   const records = new Map<string, { readonly record: FlowRecord; readonly until: number }>()
 

@@ -1,4 +1,4 @@
-// The grants without a user: client credentials, JWT assertion (RFC 7523) and enterprise-managed authorization (ID-JAG).
+// Grants without a user: client credentials, JWT assertion (RFC 7523) and enterprise-managed authorization (ID-JAG).
 
 import { authenticateBy, chooseMethod } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
@@ -33,10 +33,7 @@ export async function askFor(name: string, ask: () => Promise<string>): Promise<
   return given
 }
 
-/**
- * Requests a token with a fresh assertion, once: neither a failure nor a refusal is followed by another attempt or
- * another grant. Only a server that wants its nonce in the DPoP proof is asked again, with another assertion.
- */
+/** No retries, except once with a new assertion if the server requires a DPoP nonce. */
 export async function requestByJwtBearer(
   ctx: ClientContext,
   { server, client, resource, scope, dpop }: GrantAbout,
@@ -105,7 +102,7 @@ async function exchange(ctx: ClientContext, about: GrantAbout, signal: AbortSign
   const request = { server: provider, client, grantType: TOKEN_EXCHANGE, parameters }
   const json = await requestGrant(contextAt(ctx, idp, provider), request, signal)
   const assertion = readText(json['access_token'])
-  // Its token_type says nothing here: an ID-JAG is no access token, and `N_A` is what RFC 8693 §2.2.1 wants.
+  // An ID-JAG is no access token; RFC 8693 §2.2.1 requires token_type `N_A`.
   if (assertion === undefined || json['issued_token_type'] !== ID_JAG) {
     throw new AuthError(`the identity provider ${provider.issuer} did not give an ID-JAG for the ID token`, {
       code: 'malformed_response',

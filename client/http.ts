@@ -1,25 +1,24 @@
-// HTTP requests to authorization servers: checked addresses, limits on size and time, no data of the caller. Every failure is an AuthError.
+// Sends HTTP requests to authorization servers, with checked URLs, size limits and timeouts.
 import { AuthError } from './errors.ts'
 import type { NetPolicy } from './net-policy.ts'
 import type { Secrets } from './secrets.ts'
 import { printable, printableUrl } from './text.ts'
 
-/** The promise's outcome, or the signal's reason, whichever is first: who gives up leaves the work to the others. */
 export function withAbort<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   return new Promise<T>((resolve, reject) => {
     const onAbort = () => reject(signal.reason)
     if (signal.aborted) onAbort()
     signal.addEventListener('abort', onAbort, { once: true })
-    // Also after an abort: a rejection of `work` must have a handler.
+    // A late rejection still needs a handler.
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
   })
 }
 
-/** The longest time of a timer, milliseconds: Node fires a longer one at once. */
+/** Maximum timer delay in Node.js, milliseconds. */
 export const MAX_TIMER = 2 ** 31 - 1
 
-/** Resolves after `ms` milliseconds, at most `MAX_TIMER`; rejects with an AuthError (`aborted`, or the signal's own) when `signal` aborts. */
+/** Waits `ms` milliseconds, at most `MAX_TIMER`. Rejects when `signal` aborts. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
@@ -85,7 +84,7 @@ export interface BoundedBody {
   readonly cut: boolean
 }
 
-/** At most `limit` bytes, counted after decompression. Rejects where the connection breaks. */
+/** Reads at most `limit` bytes after decompression. */
 export async function readBody(response: Response, limit: number): Promise<BoundedBody> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -135,7 +134,7 @@ export interface HttpAnswer {
   readonly status: number
   readonly headers: Headers
   readonly url: string
-  /** Undefined where the body is no JSON, or was cut. As the server sent it: never show it, but by `showText`. */
+  /** Undefined for invalid or truncated JSON. Untrusted: display it only with `showText`. */
   readonly json: unknown
   readonly length: number
 }
@@ -152,11 +151,11 @@ interface Post extends Get {
 
 export type OAuthHttp = ReturnType<typeof createOAuthHttp>
 
-/** No complete response. Retryable; its `cause` has only the error code of the network. */
+/** No complete response. Retryable; `cause` contains only the network error code. */
 export class ConnectionError extends AuthError {
-  /** False only where the request surely never left: then it may be sent again without fear. */
+  /** False if the request certainly was not sent and can be repeated. */
   readonly bodySent: boolean
-  /** Of the answer whose body was cut off; undefined: not even its head came. */
+  /** Status of a response with a truncated body; undefined without response headers. */
   readonly status: number | undefined
 
   constructor(
@@ -174,7 +173,6 @@ export class ConnectionError extends AuthError {
   }
 }
 
-/** Failures before anything was sent: names, routes, refused connections, certificates. */
 const NOT_SENT =
   /^(?:ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|ERR_TLS_\w+|DEPTH_ZERO_\w+|SELF_SIGNED_\w+|UNABLE_TO_\w+)$/
 
@@ -219,7 +217,7 @@ export function createOAuthHttp({
   const malformed = (what: string, url: URL, why: string, fix: string) =>
     new AuthError(`${what} at ${printableUrl(url)} ${why}`, { code: 'malformed_response', fix })
 
-  /** What a failed exchange rejects with. The cause is made anew: the caller's `fetch` may put headers in its errors. */
+  /** Replaces the cause, because a caller's `fetch` can put headers into its errors. */
   function failure(
     thrown: unknown,
     url: URL,
@@ -263,7 +261,6 @@ export function createOAuthHttp({
       if (maxRedirects === 0) {
         throw malformed(what, url, 'answers a redirect', 'its publisher must give the address that answers itself')
       }
-      // A browser hides where a redirect leads; without a place it leads nowhere. Both are no document.
       if (location === null || !URL.canParse(location, url.href)) return { response, url }
       if (hops === maxRedirects) {
         throw malformed(what, url, `redirects more than ${maxRedirects} times`, 'its publisher must end the detour')
@@ -292,12 +289,12 @@ export function createOAuthHttp({
 
   return {
     check: policy.check,
-    /** GET of a JSON document: at most 256 KiB, 15 s and 3 checked redirects. A failed status has no `json`. */
+    /** Gets JSON: at most 256 KiB, 15 s and 3 checked redirects. A failed status has no `json`. */
     getJson(url: string, { what, signal }: Get): Promise<HttpAnswer> {
       const init = { method: 'GET', headers: { accept: 'application/json' } }
       return exchangeWith(url, init, { what, signal, limit: MAX_DOCUMENT, maxRedirects: MAX_REDIRECTS })
     },
-    /** POST of a form or of JSON: at most 64 KiB of response and 15 s; a redirect is an error. */
+    /** Posts a form or JSON: response of at most 64 KiB, 15 s, no redirects. */
     post(url: string, { what, body, headers, signal }: Post): Promise<HttpAnswer> {
       const isForm = body instanceof URLSearchParams
       const init = {

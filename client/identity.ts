@@ -1,4 +1,4 @@
-// The client identity at one authorization server: configured, a metadata document, or dynamically registered (RFC 7591).
+// The client identity: configured, metadata document, or dynamic registration (RFC 7591).
 
 import type { ClientContext } from './context.ts'
 import { AuthError, RegistrationRejectedError } from './errors.ts'
@@ -23,7 +23,7 @@ function isNative(redirectUri: string | undefined): boolean {
 function chooseMethod({ options }: ClientContext, server: ServerInfo, native: boolean): string {
   if (options.tokenEndpointAuthMethod !== undefined) return options.tokenEndpointAuthMethod
   const listed = server.tokenEndpointAuthMethodsSupported
-  // RFC 8414 §2: a server that lists nothing takes client_secret_basic.
+  // The default is client_secret_basic (RFC 8414 §2).
   if (listed === undefined) return native ? 'none' : 'client_secret_basic'
   const able = ['none', 'client_secret_basic', 'client_secret_post']
   if (options.privateKey !== undefined) able.push('private_key_jwt')
@@ -139,10 +139,7 @@ async function tell(ctx: ClientContext, made: Registration, json: unknown, signa
   }
 }
 
-/**
- * Registers the client. Throws a RegistrationRejectedError where the server refuses; nothing is kept then, so that the
- * caller can try again with another redirect URI or application type.
- */
+/** Registers the client. Throws a RegistrationRejectedError if the server rejects it; nothing is stored then. */
 export async function registerClient(
   ctx: ClientContext,
   server: ServerInfo,
@@ -183,11 +180,10 @@ export async function registerClient(
 export interface IdentityWish {
   readonly scope: string | undefined
   readonly registration: Registration | undefined
-  /** The issuer of the tokens in the cache: a configured client does not follow a server that moved. */
+  /** Issuer of cached tokens; a configured client rejects a changed issuer. */
   readonly previousIssuer: string | undefined
-  /** A client id that the server refused: no registration with it is used again. */
   readonly refusedClientId?: string | undefined
-  /** Nobody is sent anywhere (refresh, revocation): the redirect URI may be another one than was registered. */
+  /** For requests without a redirect (refresh, revocation). */
   readonly withoutRedirect?: boolean | undefined
 }
 
@@ -252,10 +248,7 @@ function nobody(ctx: ClientContext, server: ServerInfo): AuthError {
   })
 }
 
-/**
- * Who the client is at this server already: configured, else a metadata document where the server supports them, else an
- * earlier registration. Undefined where only a new registration would make one. Throws `issuer_changed`.
- */
+/** Returns undefined if a new registration is required. Throws `issuer_changed`. */
 export function knownClient(ctx: ClientContext, server: ServerInfo, want: IdentityWish): ClientIdentity | undefined {
   const { clientId, clientMetadataDocumentUri, grant } = ctx.options
   const { issuer } = server
@@ -270,7 +263,6 @@ export function knownClient(ctx: ClientContext, server: ServerInfo, want: Identi
   return identityOf(kept)
 }
 
-/** The known client, else a newly registered one (MCP authorization, "Client Registration Approaches"). */
 export async function identifyClient(
   ctx: ClientContext,
   server: ServerInfo,

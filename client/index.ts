@@ -1,4 +1,4 @@
-// mcp-host/client: call protected MCP servers as if there were no OAuth. Runs wherever `fetch` and WebCrypto do.
+// mcp-host/client: a portable OAuth client for protected MCP servers. Requires `fetch` and WebCrypto.
 
 export { type AuthFetch, createAuthFetch } from './auth-fetch.ts'
 export { entra, google, type McpAuthProvider, toAuthProvider } from './compat.ts'

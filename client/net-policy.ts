@@ -1,17 +1,13 @@
-// Which addresses the client may be sent to by what a server says: https, http on loopback alone, and nothing inside the
-// caller's own network unless the server is there itself or the caller listed it.
+// Restricts server-provided URLs: https, http on loopback, and private networks for private servers only.
 import { type AddressKind, kindOfHost } from './addresses.ts'
 import { AuthError } from './errors.ts'
 import { printableUrl } from './text.ts'
 
-/**
- * It can judge names and literal addresses. What a name resolves to is judged by `createGuardedFetch` of
- * `mcp-host/client/node`; with any other `fetch`, a public name for a private address is not noticed.
- */
+/** Checks names and literal addresses. `createGuardedFetch` also checks resolved addresses. */
 export interface NetworkPolicy {
-  /** True: private and loopback addresses are refused even for a server that is at one itself. Default false. */
+  /** Also blocks private and loopback addresses for servers on such an address. Default false. */
   readonly blockPrivateNetworks?: boolean
-  /** Hosts that are allowed wherever they are, as `host` or `host:port`; https stays needed except on loopback. */
+  /** Allowed `host` or `host:port`. https is still required except on loopback. */
   readonly allowHosts?: readonly string[]
 }
 
@@ -21,7 +17,7 @@ const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'https:': '443', 'http
 
 const withoutDot = (hostname: string): string => hostname.replace(/\.$/, '')
 
-/** A predicate over URLs for `allowHosts`; throws an AuthError `invalid_options` for an entry that is no host. */
+/** Returns a predicate over URLs. Throws an AuthError `invalid_options` for an invalid entry. */
 export function allowedHosts(hosts: readonly string[]): (url: URL) => boolean {
   const allowed = new Set(hosts.map(readHost))
   return url => {
@@ -30,18 +26,17 @@ export function allowedHosts(hosts: readonly string[]): (url: URL) => boolean {
   }
 }
 
-/** `host` or `host:port` as URLs spell it; an IPv6 address may come without brackets. */
+/** Accepts IPv6 addresses without brackets. */
 function readHost(entry: string): string {
   const host = /^[\da-f]*:[\da-f:.]*:[\da-f:.]*$/i.test(entry) ? `[${entry}]` : entry
   try {
     const { hostname, pathname, search, username } = new URL(`ws://${host}`)
-    // The port from the text: the URL leaves out the one that its scheme implies.
     const port = /:(\d+)$/.exec(host.replace(/^\[.*\]/, ''))?.[1]
     if (!/[/?#@]/.test(host) && pathname === '/' && !search && !username) {
       return port === undefined ? withoutDot(hostname) : `${withoutDot(hostname)}:${Number(port)}`
     }
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new AuthError(`networkPolicy.allowHosts has ${JSON.stringify(entry)}`, {
     code: 'invalid_options',
@@ -53,7 +48,7 @@ function parse(url: string | URL, what: string): URL {
   try {
     return new URL(url)
   } catch {
-    // The cause is left out: it quotes the whole text, query and all.
+    // No cause, because it contains the complete URL.
     throw new AuthError(`${what} is not an absolute URL: "${printableUrl(url)}"`, {
       code: 'insecure_endpoint',
       fix: 'its publisher must give the whole https address',
@@ -76,7 +71,6 @@ function checkScheme(url: URL, what: string): void {
   throw insecure('is plain http', 'use https; http is for loopback addresses in development')
 }
 
-/** Private and loopback places are for servers that are at such a place themselves. */
 const isReachable = (kind: AddressKind, serverKind: AddressKind, blockPrivateNetworks: boolean): boolean => {
   if (kind === 'public') return true
   return kind !== 'unroutable' && !blockPrivateNetworks && (serverKind === 'private' || serverKind === 'loopback')
@@ -88,11 +82,7 @@ const PLACES: Readonly<Record<Exclude<AddressKind, 'public'>, string>> = {
   unroutable: 'a link-local or reserved address',
 }
 
-/**
- * What `serverUrl` and what it says may lead to. Throws an AuthError `invalid_options` for an entry of `allowHosts` that
- * is no host, and `blocked_address` for a private server under `blockPrivateNetworks`. `named` is a whole address that the
- * caller gave, which may be anywhere.
- */
+/** `named`: a URL that is always allowed. Throws an AuthError `invalid_options` or `blocked_address`. */
 export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, named?: string) {
   const { blockPrivateNetworks = false, allowHosts = [] } = policy
   const isAllowed = allowedHosts(allowHosts)
@@ -111,7 +101,7 @@ export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, n
 
   if (blockPrivateNetworks) checkPlace(server, 'serverUrl')
   return {
-    /** `what` names the URL, such as "The token endpoint". Throws an AuthError `insecure_endpoint` or `blocked_address`. */
+    /** `what`: URL name for messages. Throws an AuthError `insecure_endpoint` or `blocked_address`. */
     check(address: string | URL, what: string): URL {
       const url = parse(address, what)
       checkScheme(url, what)

@@ -1,11 +1,10 @@
-// The two who meet at a token endpoint, as plain data: the authorization server, and the client as it is known there.
-// server-metadata.ts and identity.ts find them out; every step of a login passes them on.
+// Plain data about the authorization server and the client's identity there.
 import type { Registration } from './token-cache.ts'
 
-/** An authorization server, by its metadata (RFC 8414). */
+/** Authorization server metadata (RFC 8414). */
 export interface ServerInfo {
   readonly listed: string
-  /** As published; `iss` of an authorization response must equal it. */
+  /** Published issuer; must equal `iss` of an authorization response. */
   readonly issuer: string
   readonly authorizationEndpoint?: string | undefined
   readonly tokenEndpoint?: string | undefined
@@ -17,14 +16,12 @@ export interface ServerInfo {
   readonly grantTypesSupported?: readonly string[] | undefined
   readonly tokenEndpointAuthMethodsSupported?: readonly string[] | undefined
   readonly dpopSigningAlgValuesSupported?: readonly string[] | undefined
-  /** RFC 9207: an authorization response without `iss` is not from it. */
+  /** Authorization responses require `iss` (RFC 9207). */
   readonly issParameterSupported: boolean
   readonly clientIdMetadataDocumentSupported: boolean
-  /** It lists S256, or `assumePkceS256` vouches for it. */
   readonly pkceS256: boolean
-  /** An OpenID provider, too. */
   readonly oidc: boolean
-  /** True: no document, so the endpoints are the default ones of 2025-03-26. */
+  /** No metadata document: default endpoints of 2025-03-26. */
   readonly legacy: boolean
   readonly metadataUrl: string | undefined
 }
@@ -36,7 +33,7 @@ export interface ClientIdentity {
   readonly clientSecret?: string
   /** Seconds since the epoch; 0 or absent: never. */
   readonly clientSecretExpiresAt?: number
-  /** As the registration's answer names it (RFC 7591 `token_endpoint_auth_method`). */
+  /** From the registration response (RFC 7591 `token_endpoint_auth_method`). */
   readonly authMethod?: string
   readonly registration?: Registration
 }

@@ -1,4 +1,4 @@
-// A request that can be sent again, and redirects within its origin.
+// Repeatable requests, and redirects within their origin.
 import { AuthError } from './errors.ts'
 import { printableUrl } from './text.ts'
 
@@ -6,7 +6,7 @@ const MAX_REDIRECTS = 5
 
 const isRedirect = ({ status }: Response): boolean => [301, 302, 303, 307, 308].includes(status)
 
-/** The same request for another URL of the origin (Fetch §4.4): some redirects turn it into a GET without a body. */
+/** Rewrites the request after a redirect (Fetch §4.4). */
 function redirectedInit(init: RequestInit, status: number): RequestInit {
   const method = (init.method ?? 'GET').toUpperCase()
   const becomesGet = status === 303 ? method !== 'HEAD' : (status === 301 || status === 302) && method === 'POST'
@@ -22,11 +22,7 @@ async function initOf(request: Request): Promise<RequestInit> {
   return { method, headers, signal, ...(request.body !== null && { body: await request.clone().arrayBuffer() }) }
 }
 
-/**
- * A `fetch` whose redirects stay within the origin of the request. `fetch` itself drops Authorization at another origin, and
- * sends all other headers and the body there. Rejects with an AuthError `redirected`. A browser hides where a redirect
- * leads, and asks the other origin by CORS: there `base` follows.
- */
+/** `fetch` would send headers and body to other origins. Rejects with an AuthError `redirected`. */
 export function withinOrigin(base: typeof fetch): typeof fetch {
   return async (input, given = {}) => {
     const request = input instanceof Request ? input : undefined
@@ -94,7 +90,6 @@ export function createReplayable(input: string | URL | Request, init: RequestIni
     headers,
     signal: init.signal ?? request?.signal ?? undefined,
     replayable: isReplayable(body),
-    // A Request is used up when it is sent: a copy is sent, and it stays for the next time.
     send: (fetcher, headers) => fetcher(request ? request.clone() : input, { ...init, headers }),
   }
 }

@@ -1,4 +1,4 @@
-// Checks the options of `createAuthFetch` and fills in their defaults. A mistake is told at construction, with its fix.
+// Validates the options of `createAuthFetch` and fills in defaults.
 
 import { checkOptions, checkScopes } from './check-options.ts'
 import { AuthError } from './errors.ts'
@@ -72,7 +72,7 @@ function checkServerUrl(value: string | URL): string {
   return String(value)
 }
 
-/** https, http to this machine, or a scheme of the program's own (MCP authorization, "Communication Security"). */
+/** Allows https, http on loopback, or a private-use scheme (MCP authorization, "Communication Security"). */
 function checkRedirectUri(value: string | URL, mayBeOpen: boolean): string {
   const { protocol, hostname, hash, port } = parse('redirectUri', value)
   const text = String(value)
@@ -93,7 +93,7 @@ function checkRedirectUri(value: string | URL, mayBeOpen: boolean): string {
   return text
 }
 
-/** As a client id it must be https with a path, and exactly one spelling of it (Client ID Metadata Documents §3). */
+/** Requires a canonical https URL with a path (Client ID Metadata Documents §3). */
 function checkMetadataDocument(value: string | URL): string {
   const text = String(value)
   const { protocol, pathname, username, password } = parse('clientMetadataDocumentUri', value)
@@ -109,7 +109,7 @@ function checkMetadataDocument(value: string | URL): string {
   return text
 }
 
-/** As metadata may name one (R-35): what the caller names is trusted, but never to be sent secrets in the clear. */
+/** Requires TLS except on loopback. */
 function checkTokenEndpoint(value: string): string {
   const { protocol, hostname, username, password } = parse('tokenEndpoint', value)
   if (username || password) throw fail('tokenEndpoint carries a user or password', 'leave them out')
@@ -160,10 +160,7 @@ const given = (options: ClientOAuthOptions): ClientOAuthOptions =>
     Object.entries(options).filter(([, value]) => value !== undefined),
   ) as unknown as ClientOAuthOptions
 
-/**
- * Throws an AuthError `invalid_options` for the first mistake. `opensRedirects`: the port 0 of a redirect URI becomes a
- * real one before it is sent anywhere.
- */
+/** Throws an AuthError `invalid_options`. `opensRedirects`: port 0 is replaced by a real port. */
 export function resolveOptions(all: ClientOAuthOptions, opensRedirects = false): ResolvedOptions {
   checkOptions(all)
   const options = given(all)
@@ -186,7 +183,7 @@ export function resolveOptions(all: ClientOAuthOptions, opensRedirects = false):
     interactive: 'post',
     loginTimeoutMs: 300_000,
     ...options,
-    // Looked up at each call, so that whoever replaces the global one later is heard.
+    // Resolved on each call, so that a replaced global `fetch` is used.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
     tokenCache: options.tokenCache ?? createMemoryTokenCache(),
     flowStore: options.flowStore ?? createMemoryFlowStore(),

@@ -1,4 +1,4 @@
-// Which scopes to request (MCP authorization, "Scope Selection Strategy"; SEP-2350), and which step-ups were tried.
+// Selects requested scopes (MCP authorization, "Scope Selection Strategy"; SEP-2350) and tracks failed step-ups.
 import type { ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 
@@ -30,7 +30,7 @@ type ScopeOptions = Pick<
 
 export interface ScopeChoice {
   readonly scope: string | undefined
-  /** What to remember as asked for: without the selector's doing, so that it can choose again. */
+  /** Stored scopes before the selector, which runs again next time. */
   readonly requested: string | undefined
 }
 
@@ -64,7 +64,7 @@ export async function chooseScope(
   const wanted = unite(facts.earlier, suggested(options, facts), facts.added)
   const byName = unite(facts.challenged, facts.added)
   const asked = isOverridden(options) || offlineAccess === true || byName.includes(OFFLINE_ACCESS)
-  // A resource that lists `offline_access` does not decide about it (MCP authorization, "Refresh Tokens").
+  // Ignores `offline_access` of a resource (MCP authorization, "Refresh Tokens").
   const base = asked ? wanted : wanted.filter(scope => scope !== OFFLINE_ACCESS)
   const scopes = wantsOffline(options, base, server) ? unite(base, [OFFLINE_ACCESS]) : base
   const chosen = scopeSelector ? await scopeSelector(scopes.length > 0 ? scopes : null) : scopes
@@ -76,7 +76,6 @@ const MAX_OPERATIONS = 1_000
 export function createStepUps() {
   const operations = new Map<string, readonly string[]>()
   return {
-    /** False if a request for these scopes failed before. */
     mayTry(operation: string, scopes: readonly string[]): boolean {
       const before = operations.get(operation)
       return before === undefined || !covers(before, scopes)

@@ -1,4 +1,4 @@
-// The secrets that the client has seen, so that no text which a server echoes can carry one into a message or a log.
+// Tracks known secrets and redacts them in messages and logs.
 
 const SECRET_MEMBERS = new Set([
   'access_token',
@@ -19,7 +19,7 @@ const SECRET_MEMBERS = new Set([
   'password',
 ])
 
-/** Of one answer, so many: a server must not be able to push out what was known before. */
+/** Maximum secrets per response, so that a server cannot evict earlier ones. */
 const MAX_OF_ANSWER = 20
 const MAX_DEPTH = 6
 
@@ -45,7 +45,6 @@ function namedSecrets(value: unknown, depth = 0, found: string[] = []): string[]
   return found
 }
 
-/** A copy to show: what is named as a secret is replaced, at any depth; everything below the sixth level is left out. */
 export function withoutSecrets(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactCredentials(value)
   if (typeof value !== 'object' || value === null) return value
@@ -58,7 +57,7 @@ export function withoutSecrets(value: unknown, depth = 0): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shown(name, member)]))
 }
 
-/** Of a JWK (RFC 7518 §6). */
+/** Private JWK members (RFC 7518 §6). */
 const PRIVATE_PARTS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])
 
 const MAX_SECRETS = 500
@@ -68,7 +67,7 @@ const REDACTED = '[redacted]'
 export type Secrets = ReturnType<typeof createSecrets>
 
 const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
-/** From the form encoding, which does not throw for half a surrogate pair. */
+/** Does not throw for a lone surrogate. */
 const urlEncoded = (value: string): string => formEncoded(value).replaceAll('+', '%20')
 const jsonEncoded = (value: string): string => JSON.stringify(value).slice(1, -1)
 
@@ -78,10 +77,10 @@ function spellings(value: string): string[] {
   return [...all].sort((one, other) => other.length - one.length)
 }
 
-/** Keeps the values in a closure: nothing that prints or serializes the object shows them. */
+/** Values are in a closure, so inspection and serialization do not reveal them. */
 export function createSecrets() {
   const known = new Map<string, readonly string[]>()
-  /** Call it as soon as a secret is known, and again at each use. */
+  /** Call it as soon as a secret is known, and at each use. */
   function add(...values: (string | undefined)[]): void {
     for (const value of values) {
       if (!value) continue
@@ -94,11 +93,11 @@ export function createSecrets() {
   }
   return {
     add,
-    /** The named secrets of a server response; call it before the response is used. */
+    /** Registers named secrets of a server response. Call it before the response is used. */
     addFrom: (json: unknown): void => add(...namedSecrets(json)),
-    /** Replaces each known secret, also in form, URL or JSON encoding, and all text that looks like a credential. */
+    /** Redacts known secrets, also form, URL or JSON encoded, and text that looks like a credential. */
     scrub(text: string): string {
-      // The longest first: a secret that begins with another one must not leave its end behind.
+      // Longest first: a secret can be a prefix of another.
       const written = [...known.values()].flat().sort((one, other) => other.length - one.length)
       return redactCredentials(written.reduce((left, spelling) => left.replaceAll(spelling, REDACTED), text))
     },

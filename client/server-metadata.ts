@@ -1,5 +1,5 @@
-// Authorization server metadata (RFC 8414, OpenID Connect Discovery), and the lookup of metadata documents.
-// oauth4webapi is not used: it knows two of the three locations, and normalizes issuers before it compares them.
+// Authorization server metadata (RFC 8414, OpenID Connect Discovery). oauth4webapi is not used: it lacks one of the
+// three locations, and normalizes issuers before comparison.
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
 import type { ServerInfo } from './parties.ts'
@@ -10,7 +10,7 @@ export type Members = Readonly<Record<string, unknown>>
 export type Lookup =
   | { readonly kind: 'found'; readonly members: Members }
   | { readonly kind: 'not-json' }
-  /** `busy`: it may be there another time (408, 429). */
+  /** `busy`: temporarily unavailable (408, 429). */
   | { readonly kind: 'absent'; readonly status: number; readonly busy: boolean }
 
 export const unavailable = (what: string, url: string, status: number): AuthError =>
@@ -23,10 +23,7 @@ export const unavailable = (what: string, url: string, status: number): AuthErro
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/**
- * Looks for a document. 4xx and 502 mean that it is not there (some gateways say 502 for what they do not know); another
- * 5xx, or no answer, throws an AuthError `temporarily_unavailable`.
- */
+/** 4xx and 502 count as absent: some gateways send 502. Another 5xx throws `temporarily_unavailable`. */
 export async function lookUp(ctx: ClientContext, url: string, what: string, signal: AbortSignal): Promise<Lookup> {
   const { status, json } = await ctx.http.getJson(url, { what, signal })
   if (status >= 200 && status < 300) return isObject(json) ? { kind: 'found', members: json } : { kind: 'not-json' }
@@ -39,10 +36,7 @@ export interface Search<Found> {
   readonly failure?: unknown
 }
 
-/**
- * Tries the URLs in order until `read` accepts a document. `read` returns undefined if a URL has no document. After an invalid
- * document the next URL is tried. With `stopIfUnavailable`, a temporary failure ends the search, because the URL may have one.
- */
+/** Tries URLs in order. With `stopIfUnavailable`, a temporary failure ends the search. */
 export async function findDocument<Found>(
   urls: readonly string[],
   read: (url: string) => Promise<Found | undefined>,
@@ -55,7 +49,6 @@ export async function findDocument<Found>(
       if (found !== undefined) return { found }
     } catch (thrown) {
       if (signal.aborted || !AuthError.is(thrown) || (stopIfUnavailable && thrown.retryable)) throw thrown
-      // The network policy refused it: the caller must decide.
       if (thrown.code === 'blocked_address') throw thrown
       failure ??= thrown
     }
@@ -79,7 +72,7 @@ const OIDC = '/.well-known/openid-configuration'
 
 const invalid = (what: string, fix: string): AuthError => new AuthError(what, { code: 'invalid_server_metadata', fix })
 
-/** Never at the root for an issuer with a path: that would be another issuer's (RFC 8414 §3.1). */
+/** The root belongs to another issuer if this issuer has a path (RFC 8414 §3.1). */
 function metadataUrls(issuer: URL): string[] {
   const { origin } = issuer
   const path = issuer.pathname.replace(/\/$/, '')
@@ -109,7 +102,7 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
   if (issuer === undefined) throw mismatch('has no `issuer`', `its publisher must give ${printableUrl(listed)} there`)
   if (issuer === listed) return issuer
   const bySlash = differBySlash(issuer, listed)
-  // Nobody listed a legacy server: its identifier is its origin, in either spelling.
+  // A legacy server's identifier is its origin, with or without a slash.
   if (legacy && bySlash) return issuer
   if (bySlash && issuerMatch === 'ignore-trailing-slash') {
     ctx.emit('tolerated', { what: `issuer ${printableUrl(issuer)} for ${printableUrl(listed)}`, option: 'issuerMatch' })
@@ -211,11 +204,9 @@ function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
 }
 
 /**
- * The metadata of an authorization server that a resource lists. `legacy`: nobody listed it, it is the server's origin.
- * `tokenEndpoint` is the caller's, in place of the published one. Keeps nothing. Uses the first valid document. If no document
- * is valid, throws the first failure. The authorization code grant requires PKCE with S256 in the document.
- * Throws AuthErrors `issuer_mismatch`, `pkce_unsupported`, `invalid_server_metadata`, `temporarily_unavailable`,
- * `malformed_response`, `insecure_endpoint`, `blocked_address`.
+ * Fetches authorization server metadata. Not cached. `legacy`: the server's origin. `tokenEndpoint` overrides the
+ * published one. Throws AuthErrors `issuer_mismatch`, `pkce_unsupported`, `invalid_server_metadata`,
+ * `temporarily_unavailable`, `malformed_response`, `insecure_endpoint`, `blocked_address`.
  */
 export async function discoverServer(
   ctx: ClientContext,

@@ -1,4 +1,4 @@
-// The tokens of one server for one identity, for a program or a person who looks after them: log in, log out, look.
+// Manages the tokens of one server and identity: status, login and logout.
 import { readAuthorizationResponse } from './authorize.ts'
 import { type AuthCue, readCue } from './challenge.ts'
 import { checkScopes } from './check-options.ts'
@@ -19,16 +19,16 @@ import { revokeToken } from './token-endpoint.ts'
 import { createCacheKey, expiresAt, isExpired } from './token-store.ts'
 import { createTracing } from './tracing.ts'
 
-/** What is known about the tokens, without them. */
+/** Token status without the tokens. */
 export interface SessionStatus {
   readonly serverUrl: string
   readonly profile: string | undefined
-  /** True with an access token that has not expired, or one that can be renewed. */
+  /** The access token is valid or refreshable. */
   readonly loggedIn: boolean
   readonly expired: boolean
-  /** Milliseconds since the epoch; undefined: it does not expire, or there is none. */
+  /** Milliseconds since the epoch; undefined: no token or no expiry. */
   readonly expiresAt: number | undefined
-  /** True where the next token needs nobody: with a refresh token, or a grant that asks nobody. */
+  /** The next token requires no user. */
   readonly refreshable: boolean
   readonly tokenType: string | undefined
   readonly scope: string | undefined
@@ -41,25 +41,20 @@ interface Abortable {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What `createAuthFetch` keeps: one server, one identity. It never shows a token but by `token()`. */
+/** Tokens of one server and identity. Only `token()` returns a token. */
 export interface AuthSession {
-  /** A token that serves now, renewed where it has to be; undefined where only a login would give one. */
+  /** Returns a valid token, refreshed if necessary; undefined if a login is required. */
   token(options?: Abortable): Promise<string | undefined>
-  /** Makes a person log in, or has the configured grant give a token, whatever is stored. `scopes` are added. */
+  /** Starts a login or the configured grant, regardless of stored tokens. `scopes` are added. */
   login(options?: Abortable & { readonly scopes?: readonly string[] }): Promise<void>
-  /**
-   * Revokes the tokens where the authorization server can (RFC 7009), and forgets them whether or not it could.
-   * `forgetClient`: the dynamic registration too.
-   */
+  /** Revokes (RFC 7009) and deletes tokens. `forgetClient`: also deletes the dynamic registration. */
   logout(options?: Abortable & { readonly forgetClient?: boolean }): Promise<{ readonly revoked: boolean }>
-  /** Drops a dynamic registration and its tokens: the next login registers anew. */
+  /** Deletes a dynamic registration and its tokens. */
   forgetClient(): Promise<void>
-  /** Finishes a login that was deferred, with the whole URL that the person came back with. */
+  /** Completes a deferred login with the full callback URL. */
   completeAuthorization(callbackUrl: string | URL): Promise<void>
   status(): Promise<SessionStatus>
-  /**
-   * Gets a token that a 401 or 403 asks for, for clients that send requests themselves. False where there is none.
-   */
+  /** Obtains a token after a 401 or 403. Resolves to false without a token. */
   onUnauthorized(response: Response, options?: Abortable): Promise<boolean>
 }
 
@@ -134,7 +129,7 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
     try {
       await revokeToken(ctx, server, client, accessToken, 'access_token', signal)
     } catch (error) {
-      // Servers of JWTs cannot revoke one (RFC 7009 §2.2.1); the grant went with its refresh token.
+      // Servers cannot revoke JWTs (RFC 7009 §2.2.1); revoking the refresh token ended the grant.
       if (refreshToken === undefined || !AuthError.is(error) || error.code !== 'unsupported_token_type') throw error
     }
     return true

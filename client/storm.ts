@@ -1,6 +1,4 @@
-// Stops a client that gets tokens over and over and is still refused, and one that asks over and over for a login that
-// nobody finishes: three within a minute, and no answer in between, open the breaker for a minute (R-11). A login that a
-// person or a program asks for by name counts only once its token is refused.
+// Circuit breaker for repeated refused tokens and unfinished logins: three within a minute open it for a minute.
 import { AuthError } from './errors.ts'
 import { printableUrl } from './text.ts'
 
@@ -16,11 +14,11 @@ interface Count {
   prompt: readonly number[]
   login: readonly number[]
   readonly openUntil: Record<Kind, number>
-  /** The newest token is of a login by name, and nobody has refused it yet. */
+  /** The newest token is from an explicit login and was not refused yet. */
   fresh: boolean
 }
 
-/** Of every client in this process that has the same key, because a program may make a client for each request. */
+/** Shared across clients with the same key, because a program can create a client per request. */
 const counts = new Map<string, Count>()
 
 function countOf(key: string): Count {
@@ -59,10 +57,7 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
   }
 
   return {
-    /**
-     * Throws `auth_storm` while the breaker is open, and opens it at the limit. `token`: before a request is sent; `prompt`:
-     * before a user is asked on behalf of a request; `login`: before an explicit login.
-     */
+    /** `token`: before a request; `prompt`: before a login for a request; `login`: before an explicit login. */
     check(what: Kind): void {
       const count = counts.get(key)
       if (!count) return
@@ -85,7 +80,7 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
       }
       count.fresh = true
       if (count.openUntil.token > now()) {
-        // It may be tried; one more refusal, and the breaker is open again.
+        // Half-open: one more refusal opens it again.
         count.openUntil.token = 0
         count.token = Array<number>(LIMIT - 1).fill(now())
       }
@@ -96,7 +91,6 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
       if (byName) count.login = withNow(count.login)
       else count.prompt = withNow(count.prompt)
     },
-    /** The server answered a token with a challenge. */
     refused(): void {
       const count = counts.get(key)
       if (!count?.fresh) return

@@ -1,10 +1,7 @@
-// Reads values of server responses, and makes server text safe to display.
+// Validates values of server responses and makes server text safe to display.
 import type { Secrets } from './secrets.ts'
 
-/**
- * Controls, line and paragraph separators, what changes the direction of text, and all that is not seen: zero-width characters,
- * tags, variation selectors, fillers, an empty braille cell. Halves of a character, too.
- */
+/** Control, format, bidirectional and invisible characters, and lone surrogates. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu
 
 const escapeOne = (character: string): string =>
@@ -23,7 +20,6 @@ export const printableLines = (text: string): string =>
     .replaceAll('\r\n', '\n')
     .replace(UNPRINTABLE, found => (found === '\n' || found === '\t' ? found : escapeOne(found)))
 
-/** A URL for a message: without its user, query and fragment, which may carry what nobody should read. */
 export function printableUrl(url: string | URL): string {
   const [text = ''] = String(url).split(/[?#]/, 1)
   return printable(text.replace(/^([^/]*\/\/)[^/]*@/, '$1'), 300)
@@ -35,7 +31,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 export const readText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** Seconds: as a time since the epoch the year 2286, which every date and every sum of milliseconds can hold. */
+/** Maximum lifetime or time, seconds: fits in every Date (year 2286). */
 const MAX_SECONDS = 1e10
 
 export function readSeconds(value: unknown): number | undefined {
@@ -43,14 +39,14 @@ export function readSeconds(value: unknown): number | undefined {
   return typeof number === 'number' && number >= 0 ? Math.min(number, MAX_SECONDS) : undefined
 }
 
-/** Whether the text has visible ASCII and spaces only: what client ids, secrets, scopes and tokens are made of (RFC 6749, appendix A). */
+/** Visible ASCII and spaces only, as in client ids, secrets, scopes and tokens (RFC 6749, appendix A). */
 export const isVisible = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
 
-/** Whether the value is one scope (RFC 6749 §3.3). */
+/** RFC 6749 §3.3. */
 export const isScope = (value: unknown): value is string =>
   typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
 
-/** What an answer says about its failure (RFC 6749 §5.2): `error` and `error_description`, and nothing else of it. */
+/** Reads only `error` and `error_description` (RFC 6749 §5.2). */
 export function saidIn({ json }: { readonly json: unknown }): string | undefined {
   if (!isObject(json)) return undefined
   const said = [readText(json['error']), readText(json['error_description'])].filter(text => text !== undefined)

@@ -1,6 +1,6 @@
-// The token cache: its interface, the stored container, and the in-memory default.
+// Token cache: interface, stored container and in-memory default.
 
-/** A key that WebCrypto made; the same type as the platform's own. */
+/** A WebCrypto key, identical to the platform type. */
 export type CryptoKey = Parameters<typeof crypto.subtle.sign>[1]
 
 /** A key as JSON (RFC 7517). */
@@ -24,7 +24,7 @@ export interface JsonWebKey {
   ext?: boolean
 }
 
-/** A dynamic registration (RFC 7591): valid at its issuer alone. */
+/** A dynamic registration (RFC 7591), valid at its issuer only. */
 export interface Registration {
   readonly issuer: string
   readonly clientId: string
@@ -32,25 +32,22 @@ export interface Registration {
   /** Seconds since the epoch; 0 or absent: never. */
   readonly clientSecretExpiresAt?: number
   readonly tokenEndpointAuthMethod?: string
-  /** As it was registered; another one needs another registration. */
+  /** Registered redirect URI; another one requires a new registration. */
   readonly redirectUri?: string
   readonly dynamic: true
 }
 
-/**
- * Tokens and everything that a refresh needs to be safe. Without an `accessToken` it only keeps the registration.
- * Every value is as the server gave it: issuer, resource and client id are opaque strings.
- */
+/** Without `accessToken`, only the registration. Issuer, resource and client id are opaque strings. */
 export interface TokenContainer {
   readonly v: 1
   readonly accessToken?: string
   readonly tokenType?: string
   readonly refreshToken?: string
-  /** Seconds from `obtainedAt`; absent: it never expires. */
+  /** Seconds from `obtainedAt`; absent: no expiry. */
   readonly expiresIn?: number
-  /** As granted, separated by spaces. */
+  /** Granted scopes, separated by spaces. */
   readonly scope?: string
-  /** Everything that was ever asked for, separated by spaces: a step-up asks for it again. */
+  /** All scopes requested so far, separated by spaces; a step-up requests them again. */
   readonly requestedScope?: string
   /** Milliseconds since the epoch. */
   readonly obtainedAt?: number
@@ -59,43 +56,37 @@ export interface TokenContainer {
   /** Seconds since the epoch; 0 or absent: never. */
   readonly clientSecretExpiresAt?: number
   readonly tokenEndpointAuthMethod?: string
-  /** The issuer that the tokens are from. */
+  /** Issuer of the tokens. */
   readonly authorizationServer?: string
-  /** Of the option `tokenEndpoint`, which is where they are from; absent: the endpoint of the metadata. */
+  /** The option `tokenEndpoint`, if the tokens came from there. */
   readonly tokenEndpoint?: string
-  /** The `resource` they were asked for; absent where none was sent. */
+  /** The `resource` of the token request; absent if not sent. */
   readonly resource?: string
-  /** Where the resource's metadata was, for a start without a challenge. */
+  /** Resource metadata URL, for a start without a challenge. */
   readonly resourceMetadataUrl?: string
-  /** The private key that DPoP-bound tokens are bound to. */
+  /** Private key of DPoP-bound tokens. */
   readonly dpopJwk?: JsonWebKey
   readonly registration?: Registration
 }
 
 export interface CacheContext {
-  /** Names the container: a hash, safe as a file name (`[A-Za-z0-9_-]+`). */
+  /** Container name: a hash, safe as a file name (`[A-Za-z0-9_-]+`). */
   readonly key: string
-  /** What a person knows it by, such as the server's URL and the profile; kept with the tokens where a cache lists them. */
+  /** Display name, such as server URL and profile. */
   readonly label?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** The two methods that a cache needs. Both may be called at the same time by several requests. */
+/** A token cache. Methods can be called concurrently. */
 export interface TokenCache {
   getTokens(context: CacheContext): Promise<TokenContainer | null | undefined> | TokenContainer | null | undefined
-  /** Resolves once it is kept; a throw is told to whoever waits for the token. */
+  /** Resolves once stored. A rejection fails the token request. */
   storeTokens(tokens: TokenContainer, context: CacheContext): Promise<void> | void
-  /** Without it, a container without tokens is stored. */
+  /** Default: stores a container without tokens. */
   deleteTokens?(context: CacheContext): Promise<void> | void
-  /**
-   * Runs `work` while no other process does for this key: the refresh lock. Rejects with `temporarily_unavailable` when
-   * the lock is not had within 30 s. Without it the cache is this process's own.
-   */
+  /** Refresh lock across processes. Rejects with `temporarily_unavailable` after 30 s. */
   withLock?<T>(context: CacheContext, work: () => Promise<T>): Promise<T>
-  /**
-   * The login lease, held by whoever shows a person a login, for as long as that takes. Undefined: another process has
-   * it. `wait` resolves when its holder let go or died, so that the waiter can read the outcome.
-   */
+  /** Login lease across processes. Undefined: another process has it. `wait` resolves when it is released. */
   leaseLogin?(context: CacheContext): Promise<LoginLease>
 }
 

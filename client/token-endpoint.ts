@@ -1,5 +1,5 @@
-// Requests to the token and revocation endpoints, and their responses (RFC 6749 §5, RFC 7009, RFC 9449).
-// oauth4webapi is not used to read responses: it takes 200 only, and fails on null members and unrequested ID tokens.
+// Token and revocation requests (RFC 6749 §5, RFC 7009, RFC 9449). oauth4webapi is not used to read responses: it
+// requires status 200, and rejects null members and unrequested ID tokens.
 
 import { chooseClientAuth } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
@@ -25,7 +25,7 @@ export interface TokenAbout {
   readonly grantType: string
 }
 
-/** Codes of RFC 6749, 8628, 8693, 8707 and 9449: they mean what they say, whatever the HTTP status. */
+/** Codes of RFC 6749, 8628, 8693, 8707 and 9449, valid with any HTTP status. */
 const KNOWN_CODES = new Set([
   'invalid_request',
   'invalid_client',
@@ -52,7 +52,7 @@ export function errorCodeOf({ status, json }: HttpAnswer): string | undefined {
   const error = isObject(json) ? readText(json['error']) : undefined
   if (error === undefined || TRANSIENT_CODES.has(error)) return undefined
   if (KNOWN_CODES.has(error)) return error
-  // Gateways write texts such as "Forbidden" or "Too Many Requests" where authorization servers write codes.
+  // Gateways send text such as "Forbidden" instead of codes.
   return /^[a-z][a-z0-9_.-]*$/.test(error) && !isTransientStatus(status) ? error : undefined
 }
 
@@ -110,10 +110,7 @@ function errorOf(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): Aut
   })
 }
 
-/**
- * The JSON of an answer that grants something. Throws its error otherwise; also for a 200 that carries an error, as some
- * servers send it.
- */
+/** Returns the JSON of a success response. Also throws for a 200 with an error. */
 export function readSuccess(ctx: ClientContext, about: TokenAbout, answer: HttpAnswer): Record<string, unknown> {
   const { json } = answer
   if (!isAccepted(answer) || !isObject(json) || readText(json['error']) !== undefined) throw errorOf(ctx, about, answer)
@@ -133,7 +130,7 @@ function readTokenType(about: TokenAbout, value: unknown): TokenAnswer['tokenTyp
   return type === 'dpop' ? 'DPoP' : 'Bearer'
 }
 
-/** The tokens of an answer's JSON. Throws an AuthError `malformed_response` where there are none that can be used. */
+/** Throws an AuthError `malformed_response` without a usable token. */
 export function readTokens(about: TokenAbout, json: Record<string, unknown>): TokenAnswer {
   const accessToken = readText(json['access_token'])
   if (accessToken === undefined) throw malformed(about, 'has no access_token')
@@ -149,7 +146,7 @@ export function readTokens(about: TokenAbout, json: Record<string, unknown>): To
     tokenType: readTokenType(about, json['token_type']),
     expiresIn: readSeconds(json['expires_in']),
     refreshToken,
-    // Scopes are shown to people; a token in their place is none.
+    // Scopes are displayed, so a token in their place is dropped.
     scope: isToken ? undefined : scope,
   }
 }
@@ -162,10 +159,7 @@ export interface TokenRequest {
   readonly grantType: string
   readonly parameters: GrantParameters | (() => Promise<GrantParameters>)
   readonly dpop?: DPoPSigner | undefined
-  /**
-   * True: never sent again after a failure. Default false: sent again twice after failures that may pass, but a code, a
-   * refresh token or an assertion only where the server surely did nothing with it, because it is valid once.
-   */
+  /** True: no retries. Default: two retries, for single-use credentials only if the server did not process them. */
   readonly sendOnce?: boolean | undefined
 }
 
@@ -173,7 +167,6 @@ const RETRY_DELAYS = [200, 800]
 
 const MAX_RETRY_AFTER = 5_000
 
-/** What they carry is worth nothing once the server has seen it. */
 const SINGLE_USE = new Set([
   'authorization_code',
   'refresh_token',
@@ -223,7 +216,7 @@ async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Pr
   return answer
 }
 
-/** A token request; once more, at once, where the server wants its nonce in the proof and now gave one (RFC 9449 §8). */
+/** Repeats once with a new DPoP nonce (RFC 9449 §8). */
 async function sendRequest(ctx: ClientContext, request: TokenRequest, signal: AbortSignal): Promise<HttpAnswer> {
   const { server, client, dpop, grantType, parameters } = request
   const endpoint = endpointOf(server)
@@ -243,11 +236,7 @@ function delayBefore(attempt: number, answer: HttpAnswer | undefined): number {
   return Math.max(asked, RETRY_DELAYS[attempt] ?? 0)
 }
 
-/**
- * True where the server surely did nothing with a request. A 2xx may have granted already; behind a 500, 502 or 504, or
- * a 503 of a proxy whose server went away, it may have been carried out. A 4xx is a refusal, of whoever gave it; a 503
- * that names a time, and the code `temporarily_unavailable`, say that nothing was begun.
- */
+/** A 4xx, a 503 with Retry-After, or `temporarily_unavailable`: the server did not process the request. */
 function isUntouched(thrown: AuthError, answer: HttpAnswer | undefined): boolean {
   if (!answer) return thrown instanceof ConnectionError && !thrown.bodySent
   const { status, headers, json } = answer
@@ -261,17 +250,14 @@ const mayResend = ({ sendOnce, grantType }: TokenRequest, thrown: AuthError, ans
 
 const isSuccess = (status: number | undefined): boolean => status !== undefined && status >= 200 && status < 300
 
-/** Failures of requests that were answered with success: their tokens exist, and nobody has them. */
+/** Failed requests with a success status: their tokens are lost. */
 const lost = new WeakSet<object>()
 
 export const mayHaveGranted = (thrown: unknown): boolean =>
   (typeof thrown === 'object' && thrown !== null && lost.has(thrown)) ||
   (thrown instanceof ConnectionError && isSuccess(thrown.status))
 
-/**
- * One token request and its JSON, whatever it grants. Throws an AuthError with the server's code (permanent), or
- * `temporarily_unavailable` (retryable) after the last attempt.
- */
+/** Throws an AuthError with the server's code (permanent), or `temporarily_unavailable` (retryable). */
 export async function requestGrant(
   ctx: ClientContext,
   request: TokenRequest,
@@ -306,7 +292,6 @@ function checkBinding({ options }: ClientContext, { server, dpop }: TokenRequest
   }
 }
 
-/** Requests tokens. Throws as `requestGrant` does, `malformed_response`, or `unsupported_token_type`. */
 export async function requestToken(
   ctx: ClientContext,
   request: TokenRequest,
@@ -323,10 +308,7 @@ export async function requestToken(
   }
 }
 
-/**
- * Revokes a token (RFC 7009); nothing happens where the server offers no revocation. Throws an AuthError where it
- * refuses: the token may then still be valid.
- */
+/** Revokes a token (RFC 7009). Throws an AuthError if the server rejects it; the token may still be valid. */
 export async function revokeToken(
   ctx: ClientContext,
   server: ServerInfo,

@@ -1,4 +1,4 @@
-// The stored tokens of one server and identity: the container, its lifetime, and access without lost updates.
+// Stored tokens of one server and identity, with atomic updates.
 
 import type { Authority, ResourceInfo } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
@@ -23,7 +23,6 @@ export function createFlights(cache: TokenCache, key: string) {
     start(work: () => Promise<Outcome>): Promise<Outcome> {
       const flight = work().finally(() => ofCache.delete(key))
       ofCache.set(key, flight)
-      // Its waiters may all be gone when it fails.
       flight.catch(() => undefined)
       return flight
     },
@@ -43,10 +42,7 @@ export function isExpired(token: Lifetime, now: number): boolean {
   return end !== undefined && now >= end
 }
 
-/**
- * True where a token ends so soon that it is renewed first: within a tenth of its life, a minute at most, or within
- * `leeway` seconds. `spread` of 0 to 1 makes processes that share a token try at different times.
- */
+/** Within a tenth of its lifetime, at most a minute, or `leeway` seconds. `spread` (0 to 1) distributes refreshes. */
 export function isDue(token: Lifetime, now: number, leeway: number | undefined, spread: number): boolean {
   const end = expiresAt(token)
   if (end === undefined) return false
@@ -63,7 +59,7 @@ export async function createCacheKey({
   grant,
   profile,
 }: KeyOptions): Promise<string> {
-  // A person's tokens are the same however they logged in; a program's own are not theirs.
+  // Device and browser logins share a user's tokens; machine tokens are separate.
   const acting = grant.type === 'device' ? 'authorization_code' : grant.type
   const identity = [serverUrl, clientId ?? clientMetadataDocumentUri ?? '', acting, profile ?? '']
   const bytes = new TextEncoder().encode(JSON.stringify(identity))
@@ -108,7 +104,7 @@ export function createContainer(answer: TokenAnswer, facts: AnswerFacts): TokenC
     ...given({
       refreshToken: answer.refreshToken,
       expiresIn: answer.expiresIn,
-      // An answer without `scope` grants what was asked for (RFC 6749 §5.1).
+      // A response without `scope` grants the requested scopes (RFC 6749 §5.1).
       scope: answer.scope ?? choice.scope,
       requestedScope: requested.length > 0 ? requested.join(' ') : undefined,
       clientSecret: client.source === 'registered' ? client.clientSecret : undefined,
@@ -123,7 +119,7 @@ export function createContainer(answer: TokenAnswer, facts: AnswerFacts): TokenC
   }
 }
 
-/** The container after a refresh: what the answer leaves out stays as it was (RFC 6749 §6). */
+/** Keeps omitted values after a refresh (RFC 6749 §6). */
 export const renewContainer = (answer: TokenAnswer, before: TokenContainer, now: number): TokenContainer => {
   const { expiresIn: _, ...kept } = before
   return {
@@ -150,7 +146,6 @@ export function isOurs(container: TokenContainer, { clientId, clientIssuer, reso
   )
 }
 
-/** True where a refresh token may be shown to this server by this client: nothing about either has changed. */
 export const fits = (container: TokenContainer, { server, resource }: Authority, client: ClientIdentity): boolean =>
   container.refreshToken !== undefined &&
   container.authorizationServer === server.issuer &&
@@ -166,7 +161,6 @@ const HELD: LoginLease = { held: true, release: async () => undefined }
 const without = (container: TokenContainer): TokenContainer | undefined =>
   container.registration && { v: 1, registration: container.registration }
 
-/** What outlives tokens that were refused: who the client is, and what was ever asked for (the next login asks again). */
 const spent = ({ registration, authorizationServer, requestedScope, scope }: TokenContainer): TokenContainer => ({
   v: 1,
   ...(registration && { registration }),
@@ -208,7 +202,7 @@ export function createTokenStore(cache: TokenCache, context: CacheContext) {
   return {
     read,
     write,
-    /** Drops these tokens, but not the registration and the requested scopes. Returns newer stored tokens instead. */
+    /** Deletes these tokens, but not the registration and requested scopes. Returns newer stored tokens instead. */
     async drop({ accessToken, refreshToken }: Pick<TokenContainer, 'accessToken' | 'refreshToken'>): Promise<Outcome> {
       const stored = await read()
       if (!stored?.accessToken && !stored?.refreshToken) return undefined
@@ -217,11 +211,10 @@ export function createTokenStore(cache: TokenCache, context: CacheContext) {
       return undefined
     },
     async clear(keepRegistration: boolean): Promise<void> {
-      // What cannot be read is dropped as well: this is the way out.
+      // Unreadable data is deleted, too.
       const stored = keepRegistration ? await read().catch(() => undefined) : undefined
       await keep(stored && without(stored))
     },
-    /** Runs `work` while no other process does. */
     locked: <T>(work: () => Promise<T>): Promise<T> => (cache.withLock ? cache.withLock(context, work) : work()),
     leaseLogin: async (): Promise<LoginLease> => (cache.leaseLogin ? cache.leaseLogin(context) : HELD),
   }

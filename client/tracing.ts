@@ -1,5 +1,4 @@
-// OpenTelemetry spans of the client: one per request, and one per request to an authorization server. They contain no tokens
-// and no query strings.
+// OpenTelemetry spans for requests, including requests to authorization servers. No tokens or query strings.
 import { AuthError } from './errors.ts'
 import type { HttpAnswer, OAuthHttp } from './http.ts'
 import type { ReplayableRequest } from './replay.ts'
@@ -37,7 +36,7 @@ export interface Tracing {
 
 const PLAIN: Tracing = { request: (request, send) => send(request), http: plain => plain }
 
-/** Suppresses an instrumentation of `fetch`, which would send a second `traceparent`. */
+/** Prevents a second `traceparent` by an instrumentation of `fetch`. */
 const SUPPRESSED = Symbol.for('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
 
 const nameOf = (thrown: unknown): string => {

@@ -1,5 +1,4 @@
-// `createAuthFetch` on Node: where nobody says how to show a login, and the redirect comes back to this machine, it
-// opens the person's browser and listens for the answer; and it can see which address it connects to.
+// `createAuthFetch` for Node.js: opens a browser, receives the redirect on loopback, and checks resolved addresses.
 import { type AuthFetch, createAuthFetchOn } from '../auth-fetch.ts'
 import { checkOptions } from '../check-options.ts'
 import type { OpenRedirect } from '../context.ts'
@@ -64,9 +63,7 @@ function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof glob
 }
 
 /**
- * As in `mcp-host/client`; by default logins open a browser and are received at a loopback `redirectUri`
- * (port 0: any free one, which is registered and sent as it is), and with
- * `blockPrivateNetworks` the addresses that are connected to are judged, not the names alone.
+ * As in `mcp-host/client`. Logins open a browser and use a loopback `redirectUri` by default (port 0: any free port).
  */
 export function createAuthFetch(options: ClientOAuthOptions): AuthFetch {
   checkOptions(options)

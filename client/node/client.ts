@@ -1,3 +1,3 @@
-// mcp-host/client on Node: the portable client, whose logins have a browser and a listener by default.
+// mcp-host/client on Node.js: logins use a browser and a loopback listener by default.
 export * from '../index.ts'
 export { createAuthFetch } from './auth-fetch.ts'

@@ -1,5 +1,4 @@
-// The token cache of programs and people at a terminal: a directory with one encrypted file and one lock per container,
-// safe between processes and against being killed (R-80, R-98).
+// Token cache in a directory: one encrypted file and one lock per container, safe across processes and crashes.
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AuthError } from '../errors.ts'
@@ -18,17 +17,13 @@ import { createTokenKey, LOG_IN_AGAIN } from './token-key.ts'
 const EXTENSION = '.tokens'
 
 export interface FileTokenCacheOptions {
-  /**
-   * Encrypts the files: 32 bytes, or as base64 or hex. Default: the environment's `MCP_HOST_TOKEN_KEY`, else the file
-   * `token.key` of the directory, made where there is none.
-   */
+  /** 32 bytes, or base64 or hex. Default: `MCP_HOST_TOKEN_KEY`, otherwise the file `token.key` in the directory. */
   readonly key?: Uint8Array | string | undefined
 }
 
-/** What is kept in one file, without its secrets. */
+/** Contents of one file without secrets. */
 export interface CachedLogin {
   readonly key: string
-  /** As the context of the last store had it. */
   readonly label: string | undefined
   readonly file: string
   readonly authorizationServer?: string | undefined
@@ -42,20 +37,19 @@ export interface CachedLogin {
   readonly expiresIn?: number | undefined
   readonly hasAccessToken: boolean
   readonly hasRefreshToken: boolean
-  /** Why the file cannot be read; everything else is then unknown. */
+  /** Reason if the file cannot be read. */
   readonly error?: AuthError
 }
 
 export interface FileTokenCache extends TokenCache {
   readonly directory: string
   getTokens(context: CacheContext): Promise<TokenContainer | undefined>
-  /** Resolves once it is on the disk. */
+  /** Resolves once the data is on disk. */
   storeTokens(tokens: TokenContainer, context: CacheContext): Promise<void>
-  /** Also deletes a file that cannot be read. */
   deleteTokens(context: CacheContext): Promise<void>
   withLock<T>(context: CacheContext, work: () => Promise<T>): Promise<T>
   leaseLogin(context: CacheContext): Promise<LoginLease>
-  /** Everything in the directory, by key; a file that cannot be read is there with its error. */
+  /** Lists all files by key; unreadable files have an error. */
   list(): Promise<CachedLogin[]>
 }
 
@@ -65,9 +59,8 @@ interface Content {
 }
 
 /**
- * Keeps tokens in `directory`, which is made (0700) when something is stored. Directory and files (0600) that another
- * user owns or may read are refused, as are links. Every method rejects with `cache_failed` when the files cannot be
- * used, and says what to do. Throws `invalid_options` for a key that is none.
+ * Creates a token cache in `directory` (mode 0700). Rejects links, and files that other users own or can read. Methods
+ * reject with `cache_failed`. Throws `invalid_options` for an invalid key.
  */
 export function createFileTokenCache(directory: string, { key }: FileTokenCacheOptions = {}): FileTokenCache {
   const home = resolve(directory)

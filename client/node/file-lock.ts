@@ -1,4 +1,4 @@
-// Who holds a lock or writes a temporary file, told by the entry's name, and whether that process is still there.
+// File locks across processes, with detection of dead owners.
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, readlinkSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AuthError } from '../errors.ts'
 
-/** `unknown`: on another machine, or nothing proves that the process of this number is the one that is meant. */
+/** `unknown`: on another machine, or the process id cannot be verified. */
 export type OwnerState = 'alive' | 'dead' | 'unknown'
 
 const OWNER = /^([\w-]{16})\.(\d+)\.(\d+)\.[\w-]{12}$/
@@ -41,7 +41,7 @@ export function judgeOwner(name: string): OwnerState {
   return current === start ? 'alive' : 'dead'
 }
 
-/** Process numbers mean something within one boot of one machine, and on Linux within one PID namespace. */
+/** Process ids are unique only within one boot, and on Linux within one PID namespace. */
 function machineId(): string {
   const bootId = attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')) ?? ''
   const pidNamespace = attempt(() => readlinkSync('/proc/self/ns/pid')) ?? ''
@@ -58,13 +58,10 @@ function processExists(pid: number): boolean {
   }
 }
 
-/**
- * When a process started, in clock ticks since the boot (proc(5)): it tells a process from a later one with its number.
- * `ended` for one that is dead and whose parent has not heard of it yet. Undefined where there is no /proc.
- */
+/** Start time in clock ticks since boot (proc(5)). `ended` for a zombie; undefined without /proc. */
 function readStart(pid: number): string | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'latin1'))
-  // The second field, the program's name, may itself have spaces and parentheses.
+  // The program name can contain spaces and parentheses.
   const [state, ...rest] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
   return state === 'Z' || state === 'X' ? 'ended' : rest[18]
 }
@@ -81,9 +78,8 @@ export interface LockTiming {
   readonly wait: number
   readonly poll: number
   readonly heartbeat: number
-  /** An owner that nothing is known about is dead after it was watched for so long without a heartbeat. */
+  /** Milliseconds without heartbeat after which an `unknown` owner counts as dead. */
   readonly stale: number
-  /** So is a process that is there, but hung or stopped, after so long without one. */
   readonly abandoned: number
 }
 
@@ -98,11 +94,7 @@ export interface FileLock {
   release(): Promise<void>
 }
 
-/**
- * Runs `work` while no other holder of `path` does, in this process or another. A holder that was killed is noticed at
- * once on the same machine, else when its heartbeat stays out.
- * Rejects with `temporarily_unavailable` when the lock is not had in time, and with the signal's reason on abort.
- */
+/** Runs `work` with an exclusive lock across processes. Rejects with `temporarily_unavailable` on timeout. */
 export async function withFileLock<T>(path: string, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
   const lock = await acquireFileLock(path, options)
   try {
@@ -127,13 +119,12 @@ export async function acquireFileLock(path: string, { signal, timing }: LockOpti
   return lock
 }
 
-/** The lock if it can be had at once, which it can from a dead owner; else undefined. */
 export async function tryFileLock(path: string, { timing }: LockOptions = {}): Promise<FileLock | undefined> {
   const times = { ...TIMING, ...timing }
   return take(path, times, async (claim, watch) => (await claim()) || ((await watch()) === undefined && claim()))
 }
 
-/** Resolves when whoever holds the lock now has left it or died. Rejects with the signal's reason on abort. */
+/** Resolves when the current holder releases the lock or dies. Rejects with the signal's reason on abort. */
 export async function fileLockFreed(path: string, { signal, timing }: LockOptions = {}): Promise<void> {
   const times = { ...TIMING, ...timing }
   const watch = watchOwner(path, times)
@@ -172,7 +163,7 @@ async function renameOntoFree(prepared: string, path: string): Promise<boolean> 
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOTEMPTY' || code === 'EEXIST') return false
     if (process.platform !== 'win32' || (code !== 'EPERM' && code !== 'EACCES')) throw error
-    // Windows renames onto nothing alone; an empty directory is what a release has left for a moment.
+    // Windows cannot rename over an existing entry; a release leaves an empty directory briefly.
     await rmdir(path).catch(() => {})
     return false
   }
@@ -182,7 +173,6 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
   const file = join(path, owner)
   const beat = () => {
     const now = new Date()
-    // A lock that was taken away shows at the release, which then finds nothing to do.
     utimes(file, now, now).catch(() => {})
   }
   beat()
@@ -193,7 +183,6 @@ function hold(path: string, owner: string, { heartbeat }: LockTiming): FileLock 
       await remove(file).catch(error => {
         throw explain(error, path)
       })
-      // Fails where the next owner is already in it.
       await rmdir(path).catch(() => {})
     },
   }
@@ -207,7 +196,7 @@ function watchOwner(path: string, { stale, abandoned, poll }: LockTiming): Watch
     const seen = await readOwner(path)
     if (!seen) return undefined
     const now = performance.now()
-    // A pause of the watcher itself (a stopped process, a sleeping machine) says nothing about the owner.
+    // A suspended watcher cannot judge the owner.
     quiet = last?.owner === seen.owner && last.beat === seen.beat ? quiet + Math.min(now - lookedAt, 2 * poll) : 0
     lookedAt = now
     last = seen

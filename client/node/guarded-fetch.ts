@@ -1,4 +1,4 @@
-// Sends a request of node:http, and settles in any case: with the response, or with an error.
+// A `fetch` that connects only to allowed addresses, with redirects under the same rules.
 
 import { lookup as systemLookup } from 'node:dns'
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
@@ -11,7 +11,7 @@ import { kindOfAddress } from '../addresses.ts'
 import { AuthError } from '../errors.ts'
 import { allowedHosts } from '../net-policy.ts'
 
-/** Rejects on `error`, and on `close` without a response. After a protocol upgrade without a listener, Node emits only `close`. */
+/** After a protocol upgrade without a listener, Node.js emits only `close`. */
 export const receiveResponse = (request: ClientRequest, body?: string | Uint8Array): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     request
@@ -22,9 +22,9 @@ export const receiveResponse = (request: ClientRequest, body?: string | Uint8Arr
   })
 
 export interface GuardedFetchOptions {
-  /** Hosts that may be anywhere, as in `networkPolicy.allowHosts`. */
+  /** Hosts with no address restrictions, as in `networkPolicy.allowHosts`. */
   readonly allowHosts?: readonly string[]
-  /** Resolves names, as `dns.lookup` (the default) does. What it gives is checked, and connected to. */
+  /** Resolves names. Default: `dns.lookup`. The checked result is used to connect. */
   readonly lookup?: LookupFunction
 }
 
@@ -43,7 +43,7 @@ const refusal = (host: string, address: string): AuthError =>
 
 const notFound = (host: string) => Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' })
 
-/** A lookup that fails where any of the addresses is refused: a mixed answer is an attack, or a mistake. */
+/** Rejects if any resolved address is blocked. */
 function guardLookup(lookup: LookupFunction, isRefused: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, found, family) => {
@@ -67,7 +67,6 @@ function decoded(message: IncomingMessage): Readable {
   }
   const decoder = encoding && Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined
   if (!decoder) return message
-  // A failure reaches the reader through the decoder, which the pipeline destroys.
   pipeline(message, decoder).catch(() => {})
   return decoder
 }
@@ -85,13 +84,12 @@ function bodyOf(message: IncomingMessage, method: string): ReadableStream<Uint8A
   if (method !== 'HEAD' && !NO_BODY.has(statusCode)) {
     return Readable.toWeb(decoded(message)) as ReadableStream<Uint8Array>
   }
-  // The HTTP parser reads a body for this status, which can be endless.
+  // The HTTP parser reads a body for 205, which can be endless.
   if (statusCode === 205) message.destroy()
   else message.resume()
   return null
 }
 
-/** A Response with `url`, as the global fetch returns it. Throws if the status is not valid for a Response. */
 function toResponse(message: IncomingMessage, url: URL, method: string, redirected: boolean): Response {
   const { statusCode: status = 0, statusMessage: statusText = '' } = message
   try {
@@ -114,7 +112,7 @@ interface Outgoing {
   readonly body: Uint8Array | undefined
 }
 
-/** Where a redirect leads, by the rules of Fetch §4.4: what may be sent again, and what no other origin gets. */
+/** Redirect rules of Fetch §4.4. */
 function nextOf({ url, method, headers, body }: Outgoing, status: number, location: string): Outgoing {
   const next = new URL(location, url)
   const kept = new Headers(headers)
@@ -128,9 +126,8 @@ function nextOf({ url, method, headers, body }: Outgoing, status: number, locati
 const failed = (why: string, cause?: unknown) => new TypeError(why, { cause })
 
 /**
- * A `fetch` that connects to public addresses alone; anything else rejects with an AuthError `blocked_address`, before a
- * byte is sent. It streams answers and sends request bodies whole; it keeps no cookies, and follows redirects under the
- * same rule. Give it to `createAuthFetch` as `fetch`, beside `networkPolicy: { blockPrivateNetworks: true }`.
+ * Creates a `fetch` that connects only to public addresses; others reject with `blocked_address`. Request bodies are
+ * buffered, cookies ignored. Use it as `fetch` with `networkPolicy: { blockPrivateNetworks: true }`.
  */
 export function createGuardedFetch({ allowHosts = [], lookup }: GuardedFetchOptions = {}): typeof fetch {
   const isAllowed = allowedHosts(allowHosts)
@@ -175,7 +172,7 @@ export function createGuardedFetch({ allowHosts = [], lookup }: GuardedFetchOpti
 
   return async (input, init) => {
     const asked = new Request(input, init)
-    // Not the signal of `asked`: that one only follows this one as long as nothing collects it.
+    // The signal of `asked` can be garbage-collected.
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     const headers = new Headers(asked.headers)
     if (!headers.has('accept')) headers.set('accept', '*/*')

@@ -1,4 +1,4 @@
-// The entry `mcp-host/client/node`: what a client needs of the machine it runs on.
+// The entry `mcp-host/client/node`: browser, loopback listener, files and proxy.
 export {
   type CachedLogin,
   createFileTokenCache,

@@ -1,4 +1,4 @@
-// What the person's browser shows at the end of a login: a page that says so, keeps nothing and loads nothing.
+// Receives authorization responses on a loopback port and shows a static result page.
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -33,7 +33,7 @@ const RECEIVED: Page = [
   'You are logged in',
   'You can close this window and go back to the program that opened it.',
 ]
-// It says no more: the server's words are shown only after the program has checked whose they are.
+// The response is not verified yet, so its text is not shown.
 const REFUSED: Page = [
   200,
   'You are not logged in',
@@ -63,10 +63,7 @@ export type LoopbackListener = ReturnType<typeof listenerOf>
 
 const PORT_ATTEMPTS = 10
 
-/**
- * `port` 0: any free one. A browser may take `localhost` for either address, so both are bound where the machine has
- * both. Rejects with an AuthError for a port that cannot be had.
- */
+/** `port` 0: any free port. Rejects with an AuthError if the port is unavailable. */
 export async function listenOnLoopback(
   host: LoopbackHost,
   port: number,
@@ -95,7 +92,6 @@ function listenerOf(servers: readonly Server[], port: number) {
     keepProcess(keep: boolean): void {
       for (const server of servers) keep ? server.ref() : server.unref()
     },
-    /** Stops listening, waits for the responses in `unfinished`, and closes all connections. */
     async close(unfinished: Iterable<Promise<void>>): Promise<void> {
       const ended = Promise.all(servers.map(closed))
       await Promise.all(unfinished)
@@ -145,34 +141,26 @@ function explain(cause: unknown, host: string, port: number): AuthError {
 }
 
 export interface LoopbackRedirectOptions {
-  /** In the redirect URI as given. `localhost` listens on 127.0.0.1 and ::1. Default `127.0.0.1`. */
+  /** Host of the redirect URI. `localhost` listens on 127.0.0.1 and ::1. Default `127.0.0.1`. */
   readonly host?: LoopbackHost | undefined
-  /** 0 (default): any free one, the same for as long as this redirect is used. */
+  /** 0 (default): any free port, fixed for this redirect. */
   readonly port?: number | undefined
-  /** With port 0: this one where it is free. */
   readonly preferredPort?: number | undefined
-  /** Default `/callback`. */
   readonly path?: string | undefined
-  /** Shows the person the authorization URL; a rejection ends the login. Default: their browser. */
+  /** Shows the authorization URL; a rejection ends the login. Default: the system browser. */
   readonly openBrowser?: ((url: URL) => Promise<void> | void) | undefined
 }
 
 export interface LoopbackRedirect {
   /** For the option `redirectUri`. */
   readonly redirectUri: string
-  /**
-   * For the option `authorizationRedirectDelegate`: resolves with the whole callback URL. Rejects with the signal's
-   * reason on abort, and with an AuthError when the port is taken. Any number of logins, also at the same time.
-   */
+  /** For the option `authorizationRedirectDelegate`. Rejects on abort, and with an AuthError if the port is taken. */
   readonly delegate: (authorizationUrl: URL, redirectUri: string, context: { signal: AbortSignal }) => Promise<URL>
-  /** Ends waiting logins with `aborted` and stops listening. */
+  /** Ends pending logins with `aborted` and stops listening. */
   close(): Promise<void>
 }
 
-/**
- * Listens only while a login waits; a free port (`port: 0`) is reserved from here on to the end of the first one.
- * Throws `invalid_options` for a host that is not loopback, or a path or port that is none.
- */
+/** Listens only during logins. Throws `invalid_options` for an invalid host, path or port. */
 export async function createLoopbackRedirect(options: LoopbackRedirectOptions = {}): Promise<LoopbackRedirect> {
   const { host = '127.0.0.1', port = 0, path = '/callback', openBrowser = openDefaultBrowser } = options
   checkOptions(host, port, path)
@@ -203,7 +191,7 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
   }
 
   function answer({ method, url = '', headers }: IncomingMessage): Page {
-    // A name that leads here by somebody else's DNS is not ours (DNS rebinding).
+    // DNS rebinding.
     if (headers.host?.toLowerCase() !== redirect.host) return OTHER_HOST
     const callback = url.startsWith('/') ? new URL(redirect.origin + url) : undefined
     if (callback?.pathname !== redirect.pathname) return NOT_FOUND
@@ -243,11 +231,10 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
     const abort = () => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
     waiting.set(state, { resolve, reject })
-    // Its rejection is heard below, or comes after the result and says nothing any more.
     promise.catch(() => {})
     try {
       await start()
-      // A program that shows a page may run until the person closes it, so the answer can come before its end.
+      // A browser command can run until its window closes.
       Promise.resolve(signal.aborted ? undefined : openBrowser(authorizationUrl)).catch(reject)
       return await promise
     } finally {

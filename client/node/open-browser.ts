@@ -1,4 +1,4 @@
-// Shows a person a page in their own browser. Never through a shell: an authorization URL comes from a server.
+// Opens a URL in the user's browser. Never uses a shell, because the URL comes from a server.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,9 +7,8 @@ import { AuthError } from '../errors.ts'
 const STARTED = 3_000
 
 /**
- * Opens `url` in the default browser: what `BROWSER` of the environment names (commands separated by colons, `%s` is
- * the URL), else what the system has. Rejects with `interaction_required` where there is none, such as on a machine
- * without a screen; with `invalid_options` for a URL that is not http or https.
+ * Uses the commands in `BROWSER` (separated by colons, `%s` is the URL), otherwise the system browser. Rejects with
+ * `interaction_required` without a browser, and with `invalid_options` for a URL that is not http or https.
  */
 export async function openBrowser(url: URL, env: NodeJS.ProcessEnv = process.env): Promise<void> {
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
@@ -31,17 +30,16 @@ type Command = readonly [program: string, ...args: string[]]
 
 export function browserCommands(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): Command[] {
   if (env['BROWSER']) {
-    // A drive letter has a colon as well.
     const listed = platform === 'win32' ? [env['BROWSER']] : env['BROWSER'].split(':')
     return listed
       .map(text => text.trim().split(/\s+/))
       .filter((words): words is [string, ...string[]] => words[0] !== '')
   }
   if (platform === 'darwin') return [['open']]
-  // `start` belongs to a shell, for which an `&` in the URL is the end of a command.
+  // `start` needs a shell, which would interpret `&` in the URL.
   if (platform === 'win32') return [['rundll32', 'url.dll,FileProtocolHandler']]
   if (env['WSL_DISTRO_NAME']) return [['wslview'], ['xdg-open']]
-  // Without a screen, xdg-open would start a text browser that nobody sees.
+  // Without a screen, xdg-open would start a text browser.
   return env['DISPLAY'] || env['WAYLAND_DISPLAY'] ? [['xdg-open']] : []
 }
 

@@ -1,4 +1,4 @@
-// Files that only their user may read: checked before they are trusted, and written whole or not at all.
+// Reads and atomically writes files that only their owner can access.
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -14,7 +14,7 @@ export async function ensurePrivateDirectory(directory: string): Promise<void> {
   await privateDirectoryExists(directory)
 }
 
-/** False: there is none. Throws `cache_failed` for one that is a link, somebody else's, or open to others. */
+/** Returns false if it does not exist. Throws `cache_failed` for a link, another owner, or access by other users. */
 export async function privateDirectoryExists(directory: string): Promise<boolean> {
   const stats = await explained(`cannot look at the directory ${directory}`, () => orAbsent(lstat(directory)))
   if (!stats) return false
@@ -24,7 +24,7 @@ export async function privateDirectoryExists(directory: string): Promise<boolean
   return true
 }
 
-/** The file's content, or undefined where there is none. Throws `cache_failed` as for a directory. */
+/** Returns undefined if the file does not exist. Throws `cache_failed` like `privateDirectoryExists`. */
 export async function readPrivateFile(path: string): Promise<Buffer | undefined> {
   return explained(`cannot read ${path}`, async () => {
     const file = await openUnfollowed(path)
@@ -41,10 +41,7 @@ export async function readPrivateFile(path: string): Promise<Buffer | undefined>
   })
 }
 
-/**
- * Replaces the file (0600) as one step: whoever reads it meanwhile, and whoever reads it after a crash at any moment,
- * finds the old content or the new one. Resolved: it is on the disk.
- */
+/** Replaces the file (mode 0600) atomically, also across crashes. Resolves once the data is on disk. */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const temporary = temporaryName(path)
   await explained(`cannot write ${path}`, async () => {
@@ -92,7 +89,6 @@ async function isLeftOver(path: string, owner: string): Promise<boolean> {
 
 function checkPrivate(path: string, stats: Stats, mode: string): void {
   const uid = process.getuid?.()
-  // Windows has neither owners nor modes that Node shows.
   if (uid === undefined) return
   if (stats.uid !== uid) throw refuse(path, `belongs to user ${stats.uid}, not to user ${uid}`, 'give one of your own')
   if ((stats.mode & 0o077) === 0) return
@@ -102,7 +98,7 @@ function checkPrivate(path: string, stats: Stats, mode: string): void {
 
 async function openUnfollowed(path: string): Promise<FileHandle | undefined> {
   try {
-    // Neither follows a link nor waits for the other end of a pipe. Windows has neither flag.
+    // Does not follow links or block on a pipe. Windows has neither flag.
     return await orAbsent(open(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error
@@ -110,7 +106,7 @@ async function openUnfollowed(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** Makes a rename survive a power cut. Windows cannot, and does not need it. */
+/** Makes a rename durable. Not supported on Windows. */
 async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(directory, constants.O_RDONLY)

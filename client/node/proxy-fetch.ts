@@ -1,4 +1,4 @@
-// undici, which is not part of this package: whoever goes through an HTTP proxy has it installed.
+// A `fetch` through an HTTP proxy. Requires the optional package undici.
 
 import type { Agent, buildConnector, Dispatcher, Pool } from 'undici'
 import { AuthError } from '../errors.ts'
@@ -10,7 +10,6 @@ type Undici = typeof import('undici')
 
 const INSTALL = 'npm i undici@7'
 
-/** Throws an AuthError with the line that installs it. */
 export async function loadUndici(): Promise<Undici> {
   try {
     return await import('undici')
@@ -63,16 +62,15 @@ export function createProxyDispatcher(undici: Undici, proxy: string, options: Ag
 
 export interface ProxyFetchOptions {
   /**
-   * The proxy, such as `http://proxy.acme.example:3128`; a user and password in it are sent to it alone. `env`: as
-   * HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment say, in either case of letters; loopback addresses are
-   * then reached without one.
+   * Proxy URL, such as `http://proxy.acme.example:3128`, optionally with user and password. `env`: from HTTPS_PROXY,
+   * HTTP_PROXY and NO_PROXY (either case); loopback addresses bypass the proxy.
    */
   readonly proxy: string | URL
 }
 
 const proxied = new WeakSet<object>()
 
-/** True for a `fetch` of `createProxyFetch`: names are looked up by its proxy, so no address can be judged here. */
+/** The proxy resolves names, so addresses cannot be checked here. */
 export const isProxyFetch = (given: unknown): boolean => typeof given === 'function' && proxied.has(given)
 
 function checkProxy(proxy: string | URL): string {
@@ -93,9 +91,8 @@ async function load(
 }
 
 /**
- * A `fetch` that reaches everything through a proxy (CONNECT, also for plain http). Give it to `createAuthFetch` as
- * `fetch`; not beside `networkPolicy.blockPrivateNetworks`, which cannot judge what a proxy connects to. Throws an
- * AuthError `invalid_options` for what is no proxy; with its first request, where `undici` is not installed.
+ * Creates a `fetch` through a proxy (CONNECT, also for plain http). Not compatible with
+ * `networkPolicy.blockPrivateNetworks`. Throws an AuthError `invalid_options`.
  */
 export function createProxyFetch({ proxy: given }: ProxyFetchOptions): typeof fetch {
   const proxy = checkProxy(given)
@@ -103,7 +100,6 @@ export function createProxyFetch({ proxy: given }: ProxyFetchOptions): typeof fe
   const proxyFetch: typeof fetch = async (input, init) => {
     loaded ??= load(proxy)
     const { fetch: undiciFetch, dispatcher } = await loaded
-    // A Request of Node's own is foreign to it.
     const request = input instanceof Request ? new Request(input, init) : undefined
     const url = request ? request.url : String(input)
     const own = request && {

@@ -1,5 +1,4 @@
-// Encryption of the token files: AES-256-GCM with a given key, the key of the environment, or a key file.
-// A key file in the same directory protects copies of the token files, not against users of this machine.
+// Encrypts token files (AES-256-GCM). A key file in the same directory does not protect against this user.
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { AuthError } from '../errors.ts'
@@ -19,14 +18,14 @@ export function createCryptoBox(key: Uint8Array) {
   const bindingOf = (name: string) => Buffer.from(`${header}.${name}`)
   return {
     keyId,
-    /** One line of ASCII text. `name` must be given again to open it. */
+    /** Returns one line of ASCII text, bound to `name`. */
     seal(plain: Uint8Array, name: string): string {
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(bindingOf(name))
       const body = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
       return `${header}.${body.toString('base64url')}\n`
     },
-    /** Throws `cache_failed` for another key or name, or changed text; `source`: the file, for the message. */
+    /** Throws `cache_failed` for a wrong key or name, or modified text. `source`: file name for the message. */
     open(sealed: string, name: string, source: string): Buffer {
       const [, prefix, sealedBy, text] = /^([\w-]+\.v\d+)\.([\w-]+)\.([\w-]+)\n$/.exec(sealed) ?? []
       if (text === undefined) throw unreadable(source, 'is damaged or was cut off')
@@ -44,9 +43,7 @@ export function createCryptoBox(key: Uint8Array) {
   }
 }
 
-/**
- * The 32 bytes of a key as bytes, base64, base64url or hex. Throws `invalid_options` that names `source`, never the key.
- */
+/** Parses 32 bytes from bytes, base64, base64url or hex. Messages contain `source`, never the key. */
 export function readKey(key: Uint8Array | string, source: string): Uint8Array {
   const bytes = typeof key === 'string' ? decodeKey(key.trim()) : Uint8Array.from(key)
   if (bytes?.length === KEY_BYTES) return bytes
@@ -74,10 +71,7 @@ function otherKey(source: string, theirs: string | undefined, ours: string): Aut
   })
 }
 
-/**
- * `given`: 32 bytes, as bytes, base64 or hex. Default: `MCP_HOST_TOKEN_KEY` of the environment, else the file
- * `token.key` of the directory. Throws `invalid_options` for a key that is none.
- */
+/** Default: `MCP_HOST_TOKEN_KEY`, otherwise the file `token.key`. Throws `invalid_options` for an invalid key. */
 export function createTokenKey(directory: string, given: Uint8Array | string | undefined) {
   const configured = given ?? (process.env['MCP_HOST_TOKEN_KEY'] || undefined)
   if (configured !== undefined) {
@@ -92,11 +86,9 @@ export function createTokenKey(directory: string, given: Uint8Array | string | u
     return box
   }
   return {
-    /** Creates the key file if there is none. */
     async toSeal(): Promise<CryptoBox> {
       return (await load()) ?? withFileLock(`${path}.lock`, async () => (await load()) ?? make())
     },
-    /** Throws `cache_failed` if the key file is missing. */
     async toOpen(source: string): Promise<CryptoBox> {
       const loaded = await load()
       if (loaded) return loaded
