@@ -1,4 +1,4 @@
-// Builds a host's services from the slots that plugins filled, before plugins define endpoints with them (host.ts).
+// Builds a host's services from the filled slots, before plugins define endpoints with them (host.ts).
 import { randomBytes } from 'node:crypto'
 import { createAdmission, createRouteAdmission } from './access/authorize.ts'
 import { createCallerWatch } from './access/caller-watch.ts'
@@ -62,7 +62,6 @@ export interface ServiceParts {
   readonly guardedFetch: typeof fetch
 }
 
-/** A random id of this process among the nodes of a host; `name` is the number as text. */
 export function createNode() {
   const number = randomBytes(4).readUInt32BE()
   return { number, name: number.toString(36) }
@@ -200,7 +199,6 @@ export function buildServices(parts: ServiceParts) {
     watchRequest: createRequestWatch(author.observers, observing),
     viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
     unrouted: () => findUnrouted(routes, offers),
-    /** Adds what plugins contribute, and reports conflicts. */
     async complete() {
       await addContributions(author, catalog, methods, report)
       limits.check(routes.flatMap(reachableOn), report)
@@ -209,13 +207,13 @@ export function buildServices(parts: ServiceParts) {
       checkUnrouted(routes, offers, report)
     },
     /**
-     * Records the lists of connected clients. The returned function ends the streams of callers that can no longer enter their
-     * route, notifies clients whose lists changed since, and returns their number.
+     * Records the lists of connected clients. The returned function ends streams of callers without access, notifies clients with
+     * changed lists, and returns their number.
      */
     review() {
       const tellChanges = sessions.review()
       return () => {
-        // Before the notifications: callers without access get none.
+        // Callers without access must not be notified.
         recheckCallers()
         return tellChanges()
       }

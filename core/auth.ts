@@ -1,5 +1,4 @@
-// `mcp-host/auth`: for plugins that say who calls, or decide who may use what: tokens, claims, challenges, and the items
-// that access is decided about. docs/plugins.md, "Two phases".
+// `mcp-host/auth`: for authentication and authorization plugins (docs/plugins.md, "Two phases").
 
 export { authorizeRoute, createAdmission } from './access/authorize.ts'
 export type { UnderTest } from './access/claims.ts'

@@ -1,4 +1,4 @@
-// For programs that embed a host, and for the CLI: from a config, checked whole, to a host that can listen.
+// Creates hosts from configs, for programs that embed a host and for the CLI.
 
 import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins, defaultPlugins, memoryStores } from '../plugins/index.ts'
@@ -50,33 +50,28 @@ export type { RouteSummary } from './mcp/route-summary.ts'
 export type { Neighbours } from './sessions/neighbours.ts'
 
 export interface CreateHostOptions {
-  /** The config's relative paths start here. Default: the working directory. */
+  /** Config paths are relative to it. Default: the working directory. */
   directory?: string
   /** Default: JSON lines on stderr. */
   log?: Logger
-  /** See `PluginHost.purpose`. Default `serve`; a host for `inspect` cannot listen. */
+  /** See `PluginHost.purpose`. Default `serve`; an `inspect` host cannot listen. */
   purpose?: KernelHost['purpose']
-  /** Number of processes that serve this config. Default 1. With more, state in one process is a StartError. */
+  /** Number of processes that serve this config. Default 1. With more, per-process state is a StartError. */
   processes?: number
-  /** Runs `answer` in every process. Default: in this one. */
   inEveryProcess?: InEveryProcess
   /** Connects the processes. Default: none. */
   neighbours?: Neighbours
-  /** Checks each version of the host before it serves. A rejection stops the start or the reload. */
+  /** Checks each version of the host before it serves. A rejection stops startup or the reload. */
   accept?: (host: Pick<Host, 'served'>) => Promise<void>
-  /** An observer of every call. */
   observe?: Observer
-  /** Time and timers, for tests. Default: the system's. */
+  /** Time and timers, for tests. Default: the system clock. */
   clock?: Clock
 }
 
-/** The plugins of a table of factories, by name. */
 export const pluginsOf = (table: PluginTable): Record<string, Plugin<object>> =>
   Object.fromEntries(Object.entries(table).map(([name, { plugin }]) => [name, plugin as Plugin<object>]))
 
-/**
- * Every plugin that a config may name without a path, and those that this one names. Throws a StartError for what is no plugin.
- */
+/** Built-in plugins and those that the config contains. Throws a StartError for an invalid plugin. */
 export async function pluginsFor(config: Config, directory: string): Promise<Map<string, Plugin<object>>> {
   const problems = createProblems(() => ({}), { warn: () => undefined })
   const found = await findPlugins(config, builtInPlugins, directory, problems)
@@ -84,7 +79,6 @@ export async function pluginsFor(config: Config, directory: string): Promise<Map
   return found
 }
 
-/** The built-in plugins that provide all capabilities, joined by "or". */
 function suggestPlugin(...capabilities: string[]): string {
   const fitting = [...builtIns].filter(([, { provides = [] }]) =>
     capabilities.every(wanted => provides.includes(wanted)),
@@ -96,7 +90,6 @@ const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 
 const SHORT_FORMS = { search: suggestPlugin('search') }
 
-/** The client library's guarded fetch, loaded on first use. */
 function lazyGuardedFetch(): typeof fetch {
   let made: Promise<typeof fetch> | undefined
   return async (input, init) => {
@@ -105,13 +98,12 @@ function lazyGuardedFetch(): typeof fetch {
   }
 }
 
-/** Shared by all configs. Plugins' options are checked by their own schemas. */
+/** The sections of built-in plugins, shared by all configs. */
 const builtInSections = collectSections(builtIns)
 const hostSchema = buildConfigSchema({}, builtInSections)
 const knownKeys = Object.keys(hostSchema['properties'] as object)
 const ownKeys = knownKeys.filter(key => !builtInSections.has(key))
 
-/** Checks the options of these plugins. */
 function checkOptions(
   loaded: LoadedConfig,
   plugins: ReadonlyMap<string, { options: object }>,
@@ -125,7 +117,6 @@ function checkOptions(
   })
 }
 
-/** Unknown top-level keys that can be sections of plugins that are not built in. */
 function openKeys({ config }: LoadedConfig): string[] {
   const isOther = ({ name, value }: { name: string; value: unknown }) => isObject(value) && !builtIns.has(name)
   if (!isObject(config) || !pluginValues(config).some(isOther)) return []
@@ -175,7 +166,7 @@ async function build(
     checkSectionNames(sections, ownKeys)
     return sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
   })
-  // A plugin that was not found may declare unknown keys, unless its name is a typo of a built-in plugin.
+  // A missing plugin could declare the unknown keys, unless its name is a typo of a built-in plugin.
   if (schema && open.length > 0 && (isWhole || isMisspelt(loaded.config, plugins, builtIns))) {
     problems.add(checkConfig(loaded, schema, note))
   }
@@ -226,7 +217,6 @@ export async function hostOf(
   return reloadable(built, next => buildAccepted(next, warnOnce(log, warned, true).log, { ...options, isReload: true }))
 }
 
-/** Closes a host that is not accepted. */
 async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Building): Promise<BuiltHost> {
   const built = await build(loaded, log, options)
   try {
@@ -238,7 +228,7 @@ async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Buildin
   return built
 }
 
-/** Runs the `examine` functions of the config's plugins, without starting anything. Throws a ConfigError with all problems. */
+/** Runs the `examine` functions of the config's plugins without starting a host. Throws a ConfigError with all problems. */
 export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<PluginFinding[]> {
   const { host, parts } = await build(loaded, log, { purpose: 'inspect' })
   try {
@@ -248,7 +238,7 @@ export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<
   }
 }
 
-/** Warns of a second config in the folder. */
+/** Warns about a second config in the folder. */
 function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems): void {
   if (others.length === 0) return
   const named = others.map(other => basename(other)).join(', ')
@@ -256,20 +246,20 @@ function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems)
   report(new StartError(what, { at: [] }), 'warning')
 }
 
-/** Builds the host of a config object. It serves nothing until `listen()`. */
+/** Builds the host of a config object. It starts serving with `listen()`. */
 export function createHost(config: Config, options: CreateHostOptions = {}): Promise<Host> {
   const { directory = process.cwd(), log } = options
   return hostOf({ file: join(directory, 'config'), config, locate: () => undefined, isInHand: true }, log, options)
 }
 
-/** Finds and loads the config as the CLI does, and builds its host. */
+/** Finds and loads the config like the CLI, and builds its host. */
 export async function loadHost(options: Parameters<typeof loadConfig>[0] & BuildOptions, log?: Logger): Promise<Host> {
   return hostOf(await loadConfig(options), log, options)
 }
 
 /**
- * Loads the config and its changed modules again and applies them: see `Host.reload`. `environment`: environment variables
- * changed, too. Rejects with a StartError if nothing was applied.
+ * Reloads the config and its changed modules: see `Host.reload`. `environment`: environment variables changed, too. Rejects with
+ * a StartError if nothing was applied.
  */
 export async function reloadHost(
   host: Pick<Host, 'reload'>,
@@ -318,16 +308,14 @@ export async function examinePlugins(parts: Parts): Promise<PluginFinding[]> {
   return found.flat()
 }
 
-/**
- * Builds a host from the valid part of an invalid config, to report further problems. Throws a ConfigError with all of them.
- */
+/** Builds a host from the valid part of an invalid config, to report further problems. Throws a ConfigError with all of them. */
 export async function findOtherProblems({ toolsets, problems, ...input }: HostInput): Promise<never> {
   const sound = [...toolsets].map(([name, list]) => [name, list.filter(one => faultsOf(one).length === 0)] as const)
   try {
     const { host } = await buildHost({ ...input, toolsets: new Map(sound), problems, purpose: 'inspect' })
     await host.close({ grace: 0 })
   } catch (error) {
-    // Other errors are probably consequences of the missing parts.
+    // Other errors are probably caused by the missing parts.
     if (error instanceof ConfigError) throw error
   }
   return problems.assertNone() as never

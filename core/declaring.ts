@@ -1,5 +1,4 @@
-// Checks what a plugin registers, so that an error names the plugin and not a library that failed later. Registrations after
-// startup are refused, because they would be ignored.
+// Checks plugin registrations, so that errors name the plugin. Refuses registrations after startup, which would be ignored.
 import { blame } from './http/describe-thrown.ts'
 import { StartError } from './http/errors.ts'
 import { parsePattern } from './http/path-pattern.ts'
@@ -9,7 +8,7 @@ import { isKoaApp } from './kernel/write-errors.ts'
 import type { PluginHost } from './plugin-host.ts'
 
 type Fail = (why: string) => StartError
-/** Throws if the arguments cannot be registered; returns what is registered. */
+/** Throws for invalid arguments; returns the arguments to register. */
 type Check = (given: readonly unknown[], fail: Fail) => readonly unknown[]
 type Run = (...given: unknown[]) => unknown
 
@@ -60,7 +59,6 @@ const mount: Check = (given, fail) => {
 
 const anything: Check = given => given
 
-/** Members for `setup` and `serving` tasks only. */
 const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
   ...Object.fromEntries(
     ['use', 'edge', 'identify', 'admit', 'crossOrigin', 'serving', 'checking', 'starting', 'reconfigure', 'around']
@@ -79,7 +77,7 @@ const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
 /** Hooks whose errors are logged with the plugin's name. */
 const NAMED = ['use', 'edge', 'identify', 'admit', 'around', 'observe']
 
-/** The same hook. The log names the plugin for its errors, except for those that it passes on from `next()`. */
+/** Wraps a hook to name its plugin in the log, except for errors passed on from `next()`. */
 const withName =
   (name: string, hook: Run): Run =>
   async (request, next) => {
@@ -96,7 +94,6 @@ const withName =
     }
   }
 
-/** The same host, whose registrations are checked. `isBuiltIn`: errors of its hooks need no name, which costs a promise. */
 export function declaring<Host extends Pick<PluginHost, 'name'>>(
   host: Host,
   isSettled: () => boolean,

@@ -1,4 +1,4 @@
-// Reads the secrets of `secrets: { file }`, and creates the file at startup. Loaded only if a config names a file.
+// Reads the secrets of `secrets: { file }` and creates the file at startup. Loaded only if a config names a file.
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Problems } from './config/problems.ts'
@@ -8,7 +8,6 @@ import type { Logger } from './kernel/log.ts'
 
 export interface GivenSecrets {
   readonly list: ReadonlyArray<string | undefined>
-  /** The config names a file for them. */
   readonly isOfFile: boolean
 }
 
@@ -21,13 +20,11 @@ interface SecretsContext {
   readonly problems: Problems
 }
 
-/** Used when only a start would create the file; constant, so that a reload sees no change. */
+/** Placeholder if only startup creates the file. Constant, so that a reload detects no change. */
 const STAND_IN = randomBytes(32).toString('base64url')
 
-/** Whether MCP_HOST_SECRETS has a secret, which takes precedence over a file. */
 export const inEnvironment = (env: NodeJS.ProcessEnv = process.env) => /[^\s,]/.test(env['MCP_HOST_SECRETS'] ?? '')
 
-/** Reports an invalid file. */
 export async function secretsOfFile(file: string, { directory, ...context }: SecretsContext): Promise<GivenSecrets> {
   if (inEnvironment()) return { list: [], isOfFile: false }
   const path = resolve(directory, file)
@@ -35,7 +32,7 @@ export async function secretsOfFile(file: string, { directory, ...context }: Sec
   return { list: list ?? [STAND_IN], isOfFile: true }
 }
 
-/** Undefined if there are none yet, or if the file is invalid, which is reported. */
+/** Undefined for a missing file, and for an invalid file, which is reported. */
 async function secretsIn(path: string, { purpose, isReload, log, problems }: Omit<SecretsContext, 'directory'>) {
   const { checkMakeable, makeSecrets, readSecrets, SecretsFault } = await import('./config/secrets-file.ts')
   const mistake = (text: string, cause?: unknown) => new StartError(text, { at: ['secrets', 'file'], cause })
@@ -44,7 +41,7 @@ async function secretsIn(path: string, { purpose, isReload, log, problems }: Omi
     const found = await readSecrets(path, warn)
     if (found) return found
     if (purpose === 'inspect') await checkMakeable(path)
-    // A start with other errors creates no file.
+    // A failing startup creates no file.
     if (purpose !== 'serve' || isReload || problems.count() > 0) return undefined
     if (await makeSecrets(path)) log.info({ file: path }, MADE)
     return await readSecrets(path, warn)

@@ -1,4 +1,4 @@
-// Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks all of it.
+// Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
@@ -48,7 +48,6 @@ import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
 import { defaultSlots, type MemoryStores, type Slots, slotFault } from './slots.ts'
 
-/** Logs and counts the connections that the host closes. */
 function createConnectionNews(log: Logger, figures: Figures) {
   const closed = figures.counter({
     name: 'mcp_host_connections_closed_total',
@@ -88,17 +87,16 @@ function createStartup(run: () => Promise<void>, { draining }: Pick<InFlight, 'd
   }
 }
 
-/** Refuses a request that arrives before startup has finished. */
+/** Refuses requests that arrive before startup has finished. */
 async function refuseEarly(res: ServerResponse, log: Logger) {
   log.warn({}, 'Request received before startup. Await start() before the first request.')
   const error = new HostError('unavailable', { detail: 'the server is starting' })
   res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
 }
 
-/** Milliseconds: the rest of startup comes first. */
 const PRELOAD_AFTER = 100
 
-/** Loads, shortly after the host listens, packages that the first calls require. */
+/** Preloads packages for the first calls, shortly after the host listens. */
 function preload(log: Logger) {
   const load = async () => {
     try {
@@ -111,29 +109,26 @@ function preload(log: Logger) {
   setTimeout(load, PRELOAD_AFTER).unref()
 }
 
-/** The result of a reload, as keys of the config. `MCP_HOST_SECRETS` stands for secrets from that variable. */
+/** The result of a reload, as config keys. `MCP_HOST_SECRETS` represents secrets from that variable. */
 export interface ReloadReport {
-  /** Changed keys that require a restart. If there are any, the reload applied nothing. */
+  /** Changed keys that require a restart. If any, the reload applied nothing. */
   readonly restart: readonly string[]
-  /** Changed keys that were applied. A toolset is listed if its definitions changed. */
+  /** Applied keys. A toolset is listed if its definitions changed. */
   readonly taken: readonly string[]
-  /** Number of sessions and `subscriptions/listen` streams of this process that were notified of a changed list. */
+  /** Number of sessions and `subscriptions/listen` streams of this process that were notified of changed lists. */
   readonly told: number
 }
 
-/** A host and the parts that a reload uses. */
 export interface BuiltHost {
   readonly host: Omit<Host, 'reload'>
   readonly parts: HostParts
 }
 
-/** The parts that a reload compares and replaces. */
 export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | 'combinations' | 'review'> {
   readonly config: FilledConfig
   readonly instances: readonly PluginInstance[]
   readonly routes: readonly CompiledRoute[]
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
-  /** The `server` that plugins see. */
   readonly server: { name: string; version: string }
   readonly reconfigure: KernelNotes['reconfigure']
   readonly secrets: Secrets & Pick<GivenSecrets, 'isOfFile'>
@@ -141,7 +136,6 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly tls: HostTls | undefined
 }
 
-/** What the routes of a host serve. */
 export interface ServedParts {
   readonly routes: readonly CompiledRoute[]
   readonly services: Pick<BuiltServices, 'slot' | 'offered' | 'viewOf' | 'unrouted'>
@@ -155,55 +149,49 @@ export interface Host extends Ending {
   readonly runtime: RuntimeHost
   /** For `mcp-host lock`. */
   readonly served: ServedParts
-  /** Starts the plugins, once. `listen` calls it too. Rejects with a StartError after `close`. */
+  /** Starts the plugins once; `listen` calls it. Rejects with a StartError after `close`. */
   start(): Promise<void>
-  /** Who can do what at a path, decided without a request; undefined if the path is not served. */
+  /** Evaluates access at a path without a request; undefined if the path is not served. */
   inspect(path: string): InspectedAddress | undefined
   /** Resolves once requests are accepted. Rejects with a StartError, for example if the port is in use. */
   listen(): Promise<void>
   /**
-   * Applies a newer version of the config, completely or not at all. The new version is built and checked while the previous
-   * version stays active. Sessions, streams and running calls continue, and clients whose lists changed are notified. If a
-   * change requires a restart, the report names it and nothing is applied. Rejects with a StartError for a config that could
-   * not be started. Reloads run one at a time.
+   * Applies a newer version of the config, completely or not at all. Sessions, streams and running calls continue, and clients
+   * with changed lists are notified. If a change requires a restart, nothing is applied and the report names the key. Rejects
+   * with a StartError for an invalid config. Reloads run one at a time.
    */
   reload(loaded: LoadedConfig): Promise<ReloadReport>
   /**
-   * Handles requests of your own server, in place of `listen`. Call `start` before the first request, which otherwise gets
-   * 503, and `close` at the end. Routes are looked up by `req.url`. `http.publicUrl` is required (otherwise a StartError), and
-   * contains any prefix that your server removes from the path. The body must not be read before. The promise resolves when
-   * the response is sent or its stream is open.
+   * Handles requests of your own server, in place of `listen`. Call `start` first (earlier requests get 503) and `close` at the
+   * end. Requires `http.publicUrl`, including any path prefix that your server removes from `req.url`. The body must be unread.
+   * The promise resolves when the response is sent or its stream is open.
    */
   callback(): (req: IncomingMessage, res: ServerResponse) => Promise<void>
-  /** The port and its connections no longer keep the process alive. */
+  /** Stops the port and its connections from keeping the process alive. */
   unref(): void
 }
 
-/** See `KernelHost.inEveryProcess`; names are unique per plugin. */
+/** See `KernelHost.inEveryProcess`. Names are unique per plugin. */
 export type InEveryProcess = KernelHost['inEveryProcess']
 
 export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly config: FilledConfig
   readonly secrets: GivenSecrets
-  /** The plugins of the config that were found. */
   readonly plugins: ReadonlyMap<string, Plugin<object>>
-  /** All plugins were found. */
   readonly isWhole: boolean
-  /** Plugins with invalid options, which are reported already. They are not set up. */
+  /** Plugins with invalid options, already reported. They are not set up. */
   readonly isUnsound?: ((plugin: string) => boolean) | undefined
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly problems: Problems
-  /** Built-in plugins are not named in the log for their errors. */
+  /** Errors of built-in plugins are logged without the plugin's name. */
   readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   readonly directory: string
   readonly log: Logger
-  /** Default `serve`. */
   readonly purpose?: KernelHost['purpose'] | undefined
   readonly suggest: SuggestPlugin
   readonly processes?: number | undefined
   readonly inEveryProcess?: InEveryProcess | undefined
   readonly neighbours?: Neighbours | undefined
-  /** An observer in addition to those of plugins. */
   readonly observe?: Observer | undefined
   readonly clock?: Clock | undefined
   readonly memoryStores: (clock: Clock) => MemoryStores
@@ -239,7 +227,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     problems.assertNone()
   }
   const before = problems.count()
-  // The needs of plugins are unknown if one is missing.
+  // With a missing plugin, unmet needs cannot be determined.
   const instances = planPlugins(config, plugins, routes, { suggest, report: isWhole ? report : () => undefined })
   const isPlanned = isWhole && problems.count() === before
   const provides = providersAmong(instances)
@@ -275,7 +263,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const isSetUp = problems.count() === planned && able.length === instances.length
   slots.seal()
   const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
-  // A plugin that failed would have filled its slots.
+  // A failed plugin could have filled the slot.
   const isFilled = (slot: keyof Slots, route: Route) =>
     slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
   const isCarried = neighbours !== undefined
@@ -384,18 +372,17 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
 }
 
-/** Loads TLS only if it is configured. */
 const loadTls = async (...given: Parameters<typeof prepareTls>) => (await import('./http-tls.ts')).prepareTls(...given)
 
 const here: InEveryProcess = (_name, answer) => async () => [await answer()]
 
-/** Stands for the program in observer registrations. */
+/** Represents the embedding program in observer registrations. */
 const PROGRAM: Plugin<object> = {
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup: () => undefined,
 }
 
-/** Items for anonymous callers come first. A route with `authorize` shows no others. */
+/** Prefers items for anonymous callers. A protected route shows no other items. */
 function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
   const params = sampleParams(route)
   const items = itemsOn(parts, route, route.toolsetsFor(params))

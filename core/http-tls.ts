@@ -1,4 +1,4 @@
-// `http.tls`: reads certificate and key, serves HTTPS with them, and replaces them on reload. Loaded only with `http.tls`.
+// Serves HTTPS with `http.tls` and replaces certificate and key on reload. Loaded only if configured.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:https'
@@ -14,11 +14,10 @@ import { parseDuration } from './mcp/units.ts'
 
 type Key = 'cert' | 'key'
 
-/** The TLS part of a built host. */
 export interface HostTls {
   readonly certificate: Certificate
   readonly make: HttpServerFactory
-  /** Serves the certificate of a newer config; false if it is the same. */
+  /** Switches to the certificate of a newer config; false if unchanged. */
   take(next: HostTls): boolean
 }
 
@@ -37,7 +36,6 @@ interface TlsParts {
 
 const mistake = (key: Key, text: string, cause?: unknown) => new StartError(text, { at: ['http', 'tls', key], cause })
 
-/** The result of `part`; its error becomes a StartError at this key. */
 function checked<Result>(key: Key, text: string, part: () => Result): Result {
   try {
     return part()
@@ -46,7 +44,7 @@ function checked<Result>(key: Key, text: string, part: () => Result): Result {
   }
 }
 
-/** PEM from the config or from the file that it names. Errors do not show the value, which can be a key. */
+/** Reads PEM from the config or a file. Errors omit the value, which can be a key. */
 async function readPem(key: Key, given: string, directory: string): Promise<string> {
   if (given.includes('-----BEGIN')) return given
   const file = resolve(directory, given)
@@ -61,7 +59,6 @@ async function readPem(key: Key, given: string, directory: string): Promise<stri
   throw mistake(key, 'its file contains no PEM, which starts with -----BEGIN; convert it with openssl')
 }
 
-/** Undefined if the certificate cannot be served, which is reported. */
 async function readCertificate(tls: FilledHttpTls, directory: string, report: Report) {
   const read = (key: Key) =>
     readPem(key, tls[key], directory).catch((error: StartError) => {
@@ -81,7 +78,6 @@ async function readCertificate(tls: FilledHttpTls, directory: string, report: Re
   })
 }
 
-/** Undefined if the certificate cannot be served, which is reported. */
 export async function prepareTls(
   { tls, publicUrl }: FilledHttpSettings & { readonly tls: FilledHttpTls },
   { directory, log, figures, report }: TlsParts,

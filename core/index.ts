@@ -1,5 +1,5 @@
-// `mcp-host`: what configs, tools and plugins import. It loads no server; that is `mcp-host/host` (core/create-host.ts), for
-// those who embed one. Transports and stores have `mcp-host/transport`, authentication and policies `mcp-host/auth`.
+// `mcp-host`: the API for configs, tools and plugins. It loads no server; see `mcp-host/host`, `mcp-host/transport` and
+// `mcp-host/auth`.
 export {
   type BuiltInOptions,
   type Config,

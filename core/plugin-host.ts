@@ -1,5 +1,4 @@
-// All that a plugin is given: the kernel's part, what MCP adds for authors, and in the second phase the services, which
-// transports are made of. Each is one interface on one screen; here they come together.
+// The plugin API: the kernel's part, the part for MCP authors, and the services for transports.
 import type { CallerWatch } from './access/caller-watch.ts'
 import type { UnderTest } from './access/claims.ts'
 import type { Examination, PluginFinding } from './config/examination.ts'
@@ -26,64 +25,53 @@ import type { SessionRegistry } from './sessions/registry.ts'
 import type { SessionStreams } from './sessions/session-streams.ts'
 import type { Slots } from './slots.ts'
 
-/** What the host builds of the filled slots: for `serving` tasks, and what they define. */
+/** Services built from the filled slots, for `serving` tasks. */
 export interface Services extends AccessServices {
-  /** The service of a slot on a route: what a plugin filled in there, else the default. */
   slot<Name extends keyof Slots>(name: Name, route: Route): Slots[Name]
-  /** Adds and removes definitions while the host runs. */
+  /** Adds and removes definitions at run time. */
   readonly runtime: RuntimeHost
-  /** What the addresses of a route can serve by the config, each item once. */
+  /** The configured items of a route, without duplicates. */
   itemsOf(route: Route): readonly CatalogItem[]
-  /** The same with the items that `configureSession` can add. For checks of names and for preparation at startup. */
+  /** Like `itemsOf`, plus items that `configureSession` can add. For name checks and preparation at startup. */
   reachableItemsOf(route: Route): readonly CatalogItem[]
   /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
   /**
-   * For URLs that other parties choose, such as clients. It resolves the host name once and connects to that address only if it is
-   * public. The caller limits size, time and rate.
+   * A fetch for URLs from clients and other parties: it resolves the host once and connects only to public addresses. The caller
+   * limits size, time and rate.
    */
   readonly guardedFetch: typeof fetch
-  /** The sessions of this node. */
   readonly sessions: SessionRegistry
-  /** The streams of sessions, which a client can come back to. */
   readonly streams: SessionStreams
-  /** What tells the clients of a route of changes; for `subscriptions/listen`. */
+  /** Change notifications for clients of a route; for `subscriptions/listen`. */
   changesOn(route: McpRoute): ChangeFeed
   /**
-   * Whether a caller may enter a route, by its `authorize`; throws `unauthorized` or `forbidden`. For transports whose callers
-   * do not come through `admit`: `makeOffer`, `sessions.open` and `sessions.find` ask it of whoever is not `admitted`.
+   * Throws `unauthorized` or `forbidden` if a caller cannot use a route. For transports that bypass the `admit` step;
+   * `makeOffer`, `sessions.open` and `sessions.find` call it for callers without `admitted`.
    */
   readonly admit: AdmitCaller
-  /**
-   * For long-lived streams: calls `end` once, when the caller's token expires or a reload denies the caller the route. Returns a
-   * function that stops the watch.
-   */
+  /** For long-lived streams: calls `end` once, on token expiry or denial by a reload. Returns a function that stops the watch. */
   readonly watchCaller: CallerWatch['watchCaller']
-  /** What a request's caller is offered, after `configureSession`. Throws `notFound` where the address names nothing. */
+  /** The items that a caller can use, after `configureSession`. Throws `notFound` for an unknown path. */
   makeOffer(request: RequestFacts): Offer | Promise<Offer>
-  /** What the extensions of a route add; complete once every plugin is set up. */
+  /** The extensions of a route; complete after all plugins are set up. */
   extensionsOn(route: Route): RouteExtensions
-  /** A Call for one JSON-RPC message. */
+  /** Creates a Call for one JSON-RPC message. */
   createCall(request: CallRequest): Call
-  /** Runs a Call through every `around` to its answer. */
+  /** Runs a Call through all `around` hooks and returns its response. */
   answer(call: Call): Promise<object>
   /**
-   * Tells observers of a request that was refused before it was `answer`ed as a Call. Not where it came alone in an HTTP request
-   * whose own answer is the refusal: that one has a record.
+   * Reports a request that was refused before it became a Call to observers. Not for a refused HTTP request with a single
+   * message, which already has a record.
    */
   tellRefused(refused: RefusedRequest & { readonly route: Route }): void
-  /**
-   * Counts a request in flight until the returned function is called. `cancel` is called when the host closes and its grace
-   * period is over: answer the request with `nodeLost()`, then abort it. Throws `unavailable` from then on; until then a
-   * host that drains answers what comes.
-   */
   inFlight(cancel: (reason: Error) => void): () => void
 }
 
-/** What the functions of a transport work with: the services, and what is the plugin's own. */
+/** The services and plugin members that transport functions use. */
 export interface Transport extends Services, Pick<PluginHost, 'name' | 'log' | 'clock' | 'http'> {}
 
-/** What the functions of a transport work with, of its host. */
+/** Builds a `Transport` from the host and its services. */
 export const transportOf = ({ name, log, clock, http }: PluginHost, services: Services): Transport => ({
   ...services,
   name,
@@ -92,39 +80,38 @@ export const transportOf = ({ name, log, clock, http }: PluginHost, services: Se
   http,
 })
 
-/** What `setup` is given. */
+/** The argument of `setup`. */
 export interface PluginHost extends KernelHost<Slots, Services, McpRoute>, AuthorHost {}
 
-/** How a plugin that says who calls is tested. */
+/** Test support of authentication plugins. */
 interface Testable<Options> {
-  /** For `testHost`, of a plugin that provides `user`: the same options, as written, with an issuer that makes up users. */
+  /** For `testHost`, if the plugin provides `user`: the same options with a test issuer. */
   underTest?(options: Options): Promise<UnderTest<Options>>
 }
 
-/** How a plugin looks at what it depends on, where no host runs. */
+/** Diagnostics of plugins, without a running host. */
 interface Examinable<Filled> {
   /**
-   * For `mcp-host doctor --config`: asks what the options lead to, such as an identity provider, and says what is as it must be
-   * and how to mend what is not. Changes nothing there. `options` as `setup` gets them.
+   * For `mcp-host doctor --config`: checks external dependencies, such as an identity provider, and returns findings with fixes.
+   * Must be read-only. `options` as passed to `setup`.
    */
   examine?(options: Filled, about: Examination): Promise<readonly PluginFinding[]>
 }
 
-/** A plugin of this host. `Filled` are its options as `setup` gets them: those that have a default are there. */
+/** A plugin of this host. `Filled`: its options with defaults, as passed to `setup`. */
 export type Plugin<
   Options extends object,
   Filled extends Options = Options,
   Sections extends object = object,
 > = AnyPlugin<Options, PluginHost, Filled, Sections> & Testable<Options> & Examinable<Filled>
 
-/** The JSON Schema of a plugin's options, from which their types are inferred. */
 interface ObjectSchema {
   readonly type: 'object'
   readonly additionalProperties: false
   readonly properties: Readonly<Record<string, JsonSchema>>
 }
 
-/** The options that a schema written `as const` describes; with `Filled`, as `setup` receives them: with their defaults. */
+/** The options type of a schema written `as const`; with `Filled`, including defaults. */
 export type OptionsOf<Schema, Filled = false> = FromJsonSchema<Schema, Filled> & object
 
 interface DefinePlugin {
@@ -140,7 +127,7 @@ interface DefinePlugin {
 }
 
 /**
- * Makes a plugin of the schema of its options and its set-up. The types of the options are inferred from the schema; where
- * JSON Schema cannot say them, declare them: `definePlugin<Options>`.
+ * Creates a plugin from its options schema and `setup`. Option types are inferred; use `definePlugin<Options>` for types that
+ * JSON Schema cannot express.
  */
 export const definePlugin = defineAnyPlugin as DefinePlugin

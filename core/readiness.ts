@@ -1,17 +1,15 @@
-// Whether a host is ready. Probes are frequent and simultaneous, so requests that arrive together share one check of each
-// condition.
+// Evaluates a host's readiness. Simultaneous probes share one check of each condition.
 import { withTimeout } from './http/clock.ts'
 import type { Readiness } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { KernelNotes } from './kernel/set-up.ts'
 
-/** How long a condition can take, milliseconds. */
+/** Time limit of one condition, milliseconds. */
 const CHECK_TIMEOUT = 2_000
-/** How long a condition that hangs is not checked again, milliseconds. */
+/** How long a hanging condition is not checked again, milliseconds. */
 const HANGING = 60_000
 
 type Conditions = KernelNotes['ready']
-/** True, or why the condition does not hold. */
 type Answer = Awaited<ReturnType<NonNullable<ReturnType<Conditions['get']>>>>
 
 interface Check {
@@ -25,7 +23,6 @@ export function createReadiness(
   log: Logger,
 ): () => Promise<Readiness> {
   const running = new Map<string, Check>()
-  /** Conditions whose error is in the log. */
   const failing = new Set<string>()
 
   async function check(name: string, condition: () => Answer | Promise<Answer>): Promise<Answer> {

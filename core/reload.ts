@@ -1,6 +1,4 @@
-// Applies a newer version of a host's config while the host runs, completely or not at all. The new version is built and
-// checked
-// like a start. Changes that require a restart are reported.
+// Applies a newer config to a running host, completely or not at all. Changes that require a restart are reported.
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { type FilledConfig, isPlain, sourceOf } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
@@ -11,7 +9,7 @@ import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import type { Definition } from './mcp/define.ts'
 
-/** Importing a module again creates new functions, so functions with the same source text count as equal. */
+/** A new import creates new functions, so functions with the same source text count as equal. */
 function differences(before: unknown, after: unknown, path: Path = []): Path[] {
   if (Object.is(before, after)) return []
   if (typeof before === 'function' && typeof after === 'function') {
@@ -30,11 +28,9 @@ function differences(before: unknown, after: unknown, path: Path = []): Path[] {
 
 const keysOf = (one: object, other: object) => [...new Set([...Object.keys(one), ...Object.keys(other)])]
 
-/** Compared by their own functions below. */
 const SEPARATE = new Set(['toolsets', 'routes', 'plugins'])
 const RELOADABLE = new Set(['server', 'configureSession', 'runSession'])
 const RELOADABLE_OF_TLS = new Set(['cert', 'key', 'passphrase', 'minVersion'])
-/** Keys of a route that belong to plugins. */
 const OF_PLUGINS = new Set(['plugins', 'search'])
 const RELOADABLE_OF_ROUTES = new Set(['toolsets', 'default'])
 
@@ -74,7 +70,7 @@ const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(on
 
 type Switches = Array<{ readonly key: string; readonly change: () => unknown }>
 
-/** Prepares every plugin with `reconfigure`, also one with the same options: what its routes serve can have changed. */
+/** Calls every `reconfigure`, even with unchanged options, because the served items can differ. */
 function comparePlugins(own: Reloaded, next: HostParts, { restart, taken }: Comparison): Switches {
   const switches: Switches = []
   const [before, after] = [byKey(own.parts.instances), byKey(next.instances)]
@@ -99,7 +95,7 @@ function comparePlugins(own: Reloaded, next: HostParts, { restart, taken }: Comp
   return switches
 }
 
-/** A definition of a file is new if its module or an import of it changed; a definition in the config is always new. */
+/** A definition from a file changes with its module or imports. Definitions in the config always count as changed. */
 function hasChanged(before: Definition[], after: Definition[], digestOf: (one: Definition) => string, inline: boolean) {
   if (before.length !== after.length) return true
   return after.some((one, index) => {
@@ -108,7 +104,7 @@ function hasChanged(before: Definition[], after: Definition[], digestOf: (one: D
   })
 }
 
-/** Secrets of MCP_HOST_SECRETS or of a file that differ from those of the running host. */
+/** Detects changed secrets of MCP_HOST_SECRETS or a file. */
 function compareSecrets({ config, parts }: Reloaded, next: HostParts): string[] {
   if (differences(config.secrets, next.config.secrets).length > 0) return []
   const [one, other] = [parts.secrets, next.secrets]
@@ -129,16 +125,14 @@ function compareToolsets(own: Reloaded, next: HostParts): string[] {
   })
 }
 
-/** The running host and the version of the config that it serves. */
 interface Reloaded {
   readonly parts: HostParts
   config: FilledConfig
   toolsets: ReadonlyMap<string, readonly Definition[]>
-  /** Options that plugins took in reloads, by the key of the plugin. */
   readonly options: Map<string, object>
 }
 
-/** Synchronous, so that each request is served the old version or the new one. */
+/** Synchronous, so that each request sees either the old or the new version. */
 function apply(own: Reloaded, next: HostParts): ReloadReport {
   const { parts } = own
   const comparison: Comparison = { restart: [], taken: [] }
@@ -156,7 +150,7 @@ function apply(own: Reloaded, next: HostParts): ReloadReport {
   const replace = parts.catalog.replace(next.toolsets, combinations)
   const toolsets = compareToolsets(own, next)
   const tellChanges = parts.review()
-  // From here nothing throws.
+  // From here on, nothing throws.
   replace()
   const newer = new Map(next.routes.map(route => [route.path, route]))
   for (const route of parts.routes) route.serveAs(newer.get(route.path) ?? route)
@@ -180,7 +174,7 @@ function apply(own: Reloaded, next: HostParts): ReloadReport {
   return { restart, taken, told }
 }
 
-/** `failed` plugins keep their options and are asked again at the next reload; `renewed` ones serve other items. */
+/** `failed` plugins keep their options and are retried at the next reload. `renewed` plugins serve other items. */
 function switchAll(switches: Switches, { catalog, log }: Pick<HostParts, 'catalog' | 'log'>) {
   const failed = new Set<string>()
   const renewed = new Set<string>()
@@ -205,8 +199,8 @@ function switchAll(switches: Switches, { catalog, log }: Pick<HostParts, 'catalo
 const ignore = () => undefined
 
 /**
- * A log for the build of a host, until `end`: it leaves out warnings that are in `known`, and adds the others. Warnings that
- * differ only in their line are the same. `isReload`: only warnings are logged.
+ * A log for building a host, until `end`. It drops `known` warnings and adds new ones, ignoring line numbers. `isReload`: only
+ * warnings are logged.
  */
 export function warnOnce(log: Logger, known: Set<string>, isReload: boolean) {
   let isOpen = true
@@ -228,7 +222,6 @@ export function warnOnce(log: Logger, known: Set<string>, isReload: boolean) {
   return { log: wrap(log, {}), end }
 }
 
-/** The host with its `reload`. `build` builds a host of another version, which is closed again. */
 export function reloadable({ host, parts }: BuiltHost, build: (loaded: LoadedConfig) => Promise<BuiltHost>): Host {
   const own: Reloaded = { parts, config: parts.config, toolsets: parts.toolsets, options: new Map() }
   let last: Promise<unknown> = Promise.resolve()

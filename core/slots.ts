@@ -16,7 +16,7 @@ import { createMemoryPeers, createNeighbourPeers, type Peers } from './sessions/
 import type { SessionStore } from './sessions/session-store.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
-/** The default services. `node`: the name of this node. `neighbours`: the other processes of this machine. */
+/** The default services. `node`: the name of this node. `neighbours`: other processes of this machine. */
 export const defaultSlots = (
   node: string,
   { now }: Clock,
@@ -37,30 +37,29 @@ export const defaultSlots = (
   upstreamTokens: noUpstreamTokens,
 })
 
-/** The default stores that plugins implement. */
 export type MemoryStores = Pick<Slots, 'grantStore' | 'taskStore'>
 
 /** The services that plugins can replace. Default stores are in memory and limited. */
 export interface Slots {
   /** Access to items. Default: open; `authorize` supports scopes and roles. */
   access: AccessDecider
-  /** A route's protected resource metadata. Default: each URL is a resource. */
+  /** Protected resource metadata of a route. Default: each URL is a resource. */
   protectedResource: ProtectedResource
-  /** Checks proofs of key-bound tokens. Default: none. */
+  /** Checks proofs of bound tokens. Default: none. */
   tokenBinding: TokenBinding
   /** Events of resumable streams. */
   eventStore: EventStore
-  /** Announces changes to all nodes. Default: to this process. */
+  /** Announces changes to all nodes. Default: this process only. */
   changeBus: ChangeBus
   /** Session records. */
   sessionStore: SessionStore
   /** Traces calls. Default: none. */
   tracer: CallTracer
-  /** Runs tools with `isolate`. Default: none, so startup fails for such a tool. */
+  /** Runs tools with `isolate`. Default: none, which is a startup error for such tools. */
   isolation: Isolation
   /** Other nodes that serve the same sessions. Default: none. */
   peers: Peers
-  /** The authorization server that this host is. Default: none. */
+  /** The authorization server of this host. Default: none. */
   authorizationServer: AuthorizationServer
   /** Grants of an authorization server. */
   grantStore: GrantStore
@@ -70,10 +69,8 @@ export interface Slots {
   upstreamTokens: UpstreamTokens
 }
 
-/** Optional methods of services. */
 const OPTIONAL = new Set(['scopesToEnter'])
 
-/** Why a service cannot fill a slot: the slot is unknown, or a method of the default is missing. */
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
   const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
   if (!standard) return `there is no slot "${slot}"; there are: ${Object.keys(defaults).join(', ')}`

@@ -1,6 +1,4 @@
-// `mcp-host/testing`: tests of tools, configs and plugins (docs/testing.md), and contracts of stores (docs/plugins.md, "Writing
-// a
-// store") as named checks for any test runner.
+// `mcp-host/testing`: tests of tools, configs and plugins (docs/testing.md), and contract checks for stores (docs/plugins.md).
 export type { TestUser } from './access/claims.ts'
 export type { Answer, Answers, Ask, AskResult } from './testing/answers.ts'
 export { changeBusContract } from './testing/change-bus-contract.ts'

@@ -1,5 +1,4 @@
-// `mcp-host/transport`: what a transport is made of, from the message that it reads to the stream that it writes, and the
-// stores in which its sessions and streams live. docs/plugins.md, "For transports" and "Writing a store".
+// `mcp-host/transport`: building blocks of transports and stores (docs/plugins.md, "For transports" and "Writing a store").
 
 export { importModule } from './config/import-module.ts'
 export { withTimeout } from './http/clock.ts'

@@ -1,6 +1,6 @@
-// Messages of the client library for people at a terminal: flags of `mcp-host login` for the options of `createAuthFetch`.
+// Replaces option names of the client library with `mcp-host login` flags in messages.
 
-/** Whole phrases, whose flags are written in another way than the options. */
+/** Complete phrases whose flags are not derived from the option name. */
 const PHRASES: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/set (issuerMatch|resourceMatch): '([\w-]+)'/g, 'log in with $1 $2'],
   [/set trustedIssuers: \{ "([^"]*)": \["([^"]*)"\] \}/g, "log in with trustedIssuers '$1=$2'"],
@@ -34,7 +34,6 @@ const FLAGS: Readonly<Record<string, string>> = {
   grant: '--grant',
 }
 
-/** The flag for an option. */
 export const flagOf = (option: string): string => FLAGS[option] ?? `${option} of createAuthFetch`
 
 const OTHERS = [
@@ -51,7 +50,6 @@ const NAMES = new RegExp(
   'g',
 )
 
-/** A message of the client library with flags instead of options. */
 export const inFlags = (message: string): string =>
   PHRASES.reduce((text, [pattern, words]) => text.replace(pattern, words), message).replace(NAMES, (_, name: string) =>
     flagOf(name),

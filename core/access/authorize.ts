@@ -1,4 +1,4 @@
-// Authorization of callers for routes and items, and the `WWW-Authenticate` challenge (MCP basic/authorization).
+// Authorizes callers for routes and items, and builds the `WWW-Authenticate` challenge (MCP basic/authorization).
 import { blame } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { HostMiddleware } from '../kernel/endpoint.ts'
@@ -22,7 +22,6 @@ const EVERYBODY: Audience = { key: '', denialOf: () => undefined }
 const list = (value: string | readonly string[] | undefined): readonly string[] =>
   value === undefined ? [] : typeof value === 'string' ? [value] : value
 
-/** Requires all scopes and roles of a rule. Undefined if the user has them. */
 function meetsRule(rule: Exclude<AuthorizeRule, true | string>, user: User | undefined): Denial | undefined {
   const scopes = list(rule.scope)
   const lacking = scopes.filter(scope => !user?.scopes.includes(scope))
@@ -34,7 +33,7 @@ function meetsRule(rule: Exclude<AuthorizeRule, true | string>, user: User | und
 
 const ANONYMOUS: Denial = { reason: 'no token', scopes: [], listed: false }
 
-/** Without a policy plugin every item is open, and `authorize` supports scopes and roles. */
+/** Default without a policy plugin: items are open, and `authorize` supports scopes and roles. */
 export const openAccess: AccessDecider = {
   audienceOf: () => EVERYBODY,
   authorize(rule, user) {
@@ -46,7 +45,7 @@ export const openAccess: AccessDecider = {
   deniesInBody: () => false,
 }
 
-/** Adds the scopes of the route to the denial of an item: a token without them would be refused by the route. */
+/** Adds the route's scopes to the denial of an item, because the route would refuse a token without them. */
 export function denialOnRoute(
   denial: Denial | undefined,
   user: User | undefined,
@@ -59,14 +58,13 @@ export function denialOnRoute(
   return { ...denial, scopes: [...new Set([...toEnter, ...denial.scopes])] }
 }
 
-/** Without metadata each URL is its own resource. */
+/** Without protected resource metadata, each URL is its own resource. */
 export const plainResource: ProtectedResource = {
   resourceOf: (route, params) => route.url(params),
   metadataUrlOf: () => undefined,
   scopesOf: () => undefined,
 }
 
-/** Without a plugin that checks proofs of possession. */
 export const noTokenBinding: TokenBinding = { algorithms: () => [], required: () => false, announced: () => false }
 
 interface ChallengeFacts {
@@ -79,10 +77,9 @@ interface ChallengeFacts {
   readonly proofAlgorithms?: readonly string[] | undefined
 }
 
-/** A quoted string (RFC 9110) without the characters that it cannot contain. */
+/** A quoted string (RFC 9110) without characters that it must not contain. */
 const quoted = (text: string) => `"${text.replace(/[^\x20-\x7e]/g, '').replace(/["\\]/g, '\\$&')}"`
 
-/** The value of `WWW-Authenticate`. */
 export function challenge(facts: ChallengeFacts): string {
   const { error, description, scopes = [], metadataUrl, proofAlgorithms = [] } = facts
   const parameters = [
@@ -96,14 +93,13 @@ export function challenge(facts: ChallengeFacts): string {
   return parameters.length === 0 ? scheme : `${scheme} ${parameters.join(', ')}`
 }
 
-/** Empty for a bearer challenge. */
 export function proofAlgorithmsFor(binding: TokenBinding, showedBound: boolean): readonly string[] {
   return showedBound || binding.required() ? binding.algorithms() : []
 }
 
 type Place = Parameters<AdmitCaller>[0]
 
-/** 401 without a token, otherwise 403 with every scope that is required. */
+/** 401 without a token, otherwise 403 with all required scopes. */
 export function refuseAccess(denial: Denial, { route, params, user }: Place, services: AccessServices): HostError {
   const metadataUrl = services.slot('protectedResource', route).metadataUrlOf(route, params)
   const { scopes, reason } = denial
@@ -116,12 +112,12 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
   }
   const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
   const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl, proofAlgorithms })
-  // Without scopes there is no challenge: a client that lacks a role must not request tokens in a loop.
+  // Without scopes the challenge is omitted: a client that lacks a role must not request tokens in a loop.
   const headers = scopes.length > 0 ? { headers: { 'WWW-Authenticate': header } } : {}
   return new HostError('forbidden', { detail: description, reason, ...headers })
 }
 
-/** Throws `unauthorized` or `forbidden` if the caller cannot use an item. Lists and calls share this decision. */
+/** Throws `unauthorized` or `forbidden` if the caller cannot use an item. Lists and calls share this check. */
 export function createAdmission(services: AccessServices) {
   return function admitCaller(call: Call, item: CatalogItem): void {
     const { user, offer } = call
@@ -137,7 +133,7 @@ export function createAdmission(services: AccessServices) {
   }
 }
 
-/** Throws `unauthorized` without a user, `forbidden` if the user does not satisfy the rule of the route. */
+/** Throws `unauthorized` without a user, and `forbidden` if the user does not satisfy the route's rule. */
 export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services: AccessServices): AdmitCaller {
   return place => {
     const { route, user } = place

@@ -3,7 +3,7 @@ import type { Clock } from '../http/clock.ts'
 import type { User } from '../kernel/user.ts'
 import type { AdmitCaller } from '../mcp/call.ts'
 
-/** Maximum timer delay, milliseconds. A stream whose token lives longer ends after it, and the client reconnects. */
+/** Maximum timer delay, milliseconds. A longer stream ends then, and the client reconnects. */
 const MAX_DELAY = 2 ** 31 - 1
 
 type WatchedCaller = Parameters<AdmitCaller>[0]
@@ -28,7 +28,7 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
   }
 
   return {
-    /** Calls `end` once, when the token expires or a reload denies the route. Returns a function that stops the watch. */
+    /** Calls `end` once, on token expiry or denial by a reload. Returns a function that stops the watch. */
     watchCaller(caller: WatchedCaller, end: () => void): () => void {
       const key = {}
       const endOnce = () => {
@@ -36,7 +36,7 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
         end()
       }
       const timer = timerOf(caller.user ?? {}, endOnce)
-      // A route without `authorize` admits everyone, also after a reload.
+      // A route without `authorize` stays open after a reload.
       if (caller.route.authorize !== undefined) watched.set(key, { caller, end: endOnce })
       const stop = () => {
         watched.delete(key)
@@ -44,7 +44,6 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
       }
       return stop
     },
-    /** Ends the streams of callers that can no longer enter their route. */
     recheckCallers() {
       for (const { caller, end } of [...watched.values()]) if (!canEnter(caller)) end()
     },

@@ -1,4 +1,4 @@
-// Checks at startup whether the plugins of each route provide what the route requires, and warns of probable mistakes.
+// Checks at startup that the plugins of each route provide the required features, and warns about probable mistakes.
 import { isDeepStrictEqual } from 'node:util'
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
@@ -12,7 +12,7 @@ import type { AccessServices } from '../mcp/access-decider.ts'
 import { type Catalog, describeToolset } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 
-/** Reports routes whose `authorize` or `cors` no plugin decides, and routes with two plugins for authentication. */
+/** Reports `authorize` or `cors` without a plugin for it, and routes with two authentication plugins. */
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
   const tell = (why: string, ...at: Path) => report(new StartError(why, { at: ['routes', ...at] }))
   for (const route of routes) {
@@ -42,7 +42,7 @@ interface EndpointPlace {
   readonly by: string
 }
 
-/** Reports a toolset, chosen by a parameter, whose path is that of another endpoint. */
+/** Reports toolsets, selected by a path parameter, whose path conflicts with another endpoint. */
 function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly EndpointPlace[], report: Report): void {
   const fixed = endpoints.flatMap(({ path, by }) =>
     formsOf(parsePattern(path, path)).map(form => ({ ...form, path, by })),
@@ -64,7 +64,7 @@ function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly E
   }
 }
 
-/** Warns about policies on routes where no plugin authenticates callers: no caller can satisfy them. */
+/** Warns about policies on routes without authentication, which no caller can satisfy. */
 export function warnUnmetPolicies(
   routes: readonly Route[],
   provides: Provides,
@@ -97,14 +97,13 @@ interface ServingFacts {
   readonly routes: readonly CompiledRoute[]
   readonly provides: Provides
   readonly endpoints: readonly EndpointPlace[]
-  /** Whether a plugin has an endpoint on a route. */
   readonly isServed: (route: Route) => boolean
   readonly isDescribed: (route: Route) => boolean
   readonly suggest: SuggestPlugin
   readonly report: Report
 }
 
-/** Reports toolsets whose path is taken. Warns of routes without a transport, and of protected routes without metadata. */
+/** Reports toolsets whose path is taken, routes without a transport, and protected routes without metadata. */
 export function checkServed({
   routes,
   provides,
@@ -130,7 +129,7 @@ export function checkServed({
   }
 }
 
-/** Warns of parameters that reach toolsets which no route lists, or which another route protects with another rule. */
+/** Warns about path parameters that select toolsets which no route lists, or which another route protects differently. */
 function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): void {
   for (const { path, authorize, choice } of routes) {
     if (!choice.isOpen) continue
@@ -161,7 +160,7 @@ interface OpenDoorFacts {
   readonly report: Report
 }
 
-/** Warns if other machines can call tools without a token, and no host name is checked. By DNS rebinding, every website could call them. */
+/** Warns if other machines can call tools without a token or Host check. DNS rebinding would let every website call them. */
 function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFacts): void {
   if (purpose === 'stdio' || isLoopback(http.host) || http.publicUrl !== undefined || http.allowedHosts.length > 0)
     return
@@ -177,7 +176,7 @@ function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFac
   log.warn(fields, 'every machine in the network can call tools without a token, by any host name')
 }
 
-/** Warns of each open route that serves items of a protected route. Items with their own `access` or rule are excluded. */
+/** Warns about open routes that serve items of a protected route. Items with their own `access` or rule are excluded. */
 export function warnOpenDoors(facts: OpenDoorFacts): void {
   warnOpenHost(facts)
   const { routes, catalog, slot, log, report } = facts

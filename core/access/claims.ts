@@ -1,4 +1,4 @@
-// Converts token claims to users, and users of tests to claims.
+// Converts token claims to users, and test users to claims.
 import type { User } from '../kernel/user.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
@@ -6,9 +6,9 @@ import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
 /** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** Where claims are. A path is a claim name, or names joined by dots; names can contain dots. */
+/** Claim paths: a claim name, or names joined by dots. Names can contain dots. */
 export interface ClaimPaths {
-  /** Values of all paths are merged. Text is split at spaces. Default `scope` and `scp`. */
+  /** Values of all paths are merged; text is split at spaces. Default `scope` and `scp`. */
   scopes?: string | string[]
   /** Values of all paths are merged. Default `roles`. */
   roles?: string | string[]
@@ -18,9 +18,9 @@ export interface ClaimPaths {
   clientId?: string | string[]
 }
 
-/** How long streams of a token's user last. */
+/** Options for streams of token holders. */
 export interface StreamOptions {
-  /** Long-lived streams continue after the token that opened them expires. Default false. */
+  /** Keeps long-lived streams open after token expiry. Default false. */
   streamsOutliveToken?: boolean | undefined
 }
 
@@ -38,7 +38,7 @@ const PATH = { type: 'string', pattern: CLAIM_PATH_PATTERN } as const
 const pathSchema = <const D extends string>(standard: string | string[], description: D) =>
   ({ anyOf: [PATH, { type: 'array', items: PATH, minItems: 1 }], default: standard, description }) as const
 
-/** The schema of each of `ClaimPaths`, for a plugin's options. */
+/** The schema of each key of `ClaimPaths`, for a plugin's options. */
 export const CLAIM_PATHS_SCHEMA = {
   scopes: pathSchema(DEFAULT_PATHS.scopes, 'Where the scopes are; all of them count. Text is split at spaces.'),
   roles: pathSchema(DEFAULT_PATHS.roles, 'Where the roles are; all of them count.'),
@@ -46,7 +46,7 @@ export const CLAIM_PATHS_SCHEMA = {
   clientId: pathSchema(DEFAULT_PATHS.clientId, "Where the client's id is; the first that is there."),
 }
 
-/** The value at a path such as `realm_access.roles`; a whole name wins over its parts. */
+/** The value at a path such as `realm_access.roles`. A complete name takes precedence over its parts. */
 export function claimAt(claims: unknown, path: string): unknown {
   if (!isObject(claims)) return undefined
   if (Object.hasOwn(claims, path)) return claims[path]
@@ -73,8 +73,8 @@ function freeze<T>(value: T): T {
 }
 
 /**
- * The user of these claims, deeply frozen because many requests share it. Undefined if they name no subject and no client, or
- * the subject is not a string. `subjectClaim` distinguishes a client without a subject from a user with the same name.
+ * The user of these claims, deeply frozen because requests share it. Undefined without subject and client, or if the subject is
+ * not a string.
  */
 export function readUser(
   claims: Claims,
@@ -109,10 +109,10 @@ export function readUser(
   })
 }
 
-/** A fake user; default `tester` without scopes and roles. `claims` override the claims of the other keys. */
+/** A fake user; default `tester` without scopes and roles. `claims` override other keys. */
 export type TestUser = Partial<Pick<User, 'subject' | 'clientId' | 'scopes' | 'roles' | 'claims'>>
 
-/** Options of an authentication plugin with an issuer of the test in place of the configured one. */
+/** Options of an authentication plugin with a test issuer. */
 export interface UnderTest<Options> {
   readonly options: Options
   /** Issues a token for a resource. `lifetime` in seconds. */
@@ -120,10 +120,9 @@ export interface UnderTest<Options> {
   close?(): Promise<void>
 }
 
-/** Names joined by dots, not a URL. */
 const PARTED = /^[\w-]+(?:\.[\w-]+)+$/
 
-/** Writes a value to the place where `claimAt` reads it. */
+/** Writes a value to the path where `claimAt` reads it. */
 export function writeClaim(claims: Record<string, unknown>, path: string, value: unknown): void {
   if (!PARTED.test(path)) {
     claims[path] = value
@@ -135,7 +134,7 @@ export function writeClaim(claims: Record<string, unknown>, path: string, value:
   claims[head] = inner
 }
 
-/** The claims of a fake user at these paths; the user's own claims override them. */
+/** The claims of a test user at these paths. The user's `claims` override them. */
 export function makeClaims(user: TestUser, paths: ClaimPaths = {}): Record<string, unknown> {
   const { subject = 'tester', clientId = 'test-client', scopes = [], roles = [], claims = {} } = user
   const made: Record<string, unknown> = {}
@@ -148,7 +147,7 @@ export function makeClaims(user: TestUser, paths: ClaimPaths = {}): Record<strin
   return { ...made, ...claims }
 }
 
-/** The JWK thumbprint that a token is bound to (RFC 9449 section 6). Undefined if unbound, null if `cnf` is invalid. */
+/** The JWK thumbprint of a bound token (RFC 9449 section 6). Undefined if unbound, null if `cnf` is invalid. */
 export function boundKey({ cnf }: Claims): string | undefined | null {
   if (cnf === undefined || cnf === null) return undefined
   if (!isObject(cnf)) return null

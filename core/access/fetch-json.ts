@@ -1,4 +1,4 @@
-// Fetches JSON documents of authorization servers, with a time limit and a size limit, without redirects.
+// Fetches JSON documents of authorization servers with time and size limits and without redirects.
 import { errorText } from '../http/errors.ts'
 import { parseJson } from '../http/json-body.ts'
 import { shownUrl } from '../http/request-target.ts'
@@ -6,10 +6,10 @@ import { shownUrl } from '../http/request-target.ts'
 const TIMEOUT = 5_000
 const MAX_BYTES = 512 * 1_024
 
-/** The response of a server. */
+/** The response of `fetchJson`. */
 export interface JsonReply {
   readonly status: number
-  /** Undefined if the response is not a success, not JSON, or nested too deep. */
+  /** Undefined if the response is not a success, not JSON, or nested too deeply. */
   readonly body: unknown
 }
 
@@ -32,7 +32,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Rejects without a complete response within 5 s and 512 kB. The message has the URL without its query, and nothing that was sent. */
+/** Rejects without a complete response within 5 s and 512 kB. The message contains the URL without query, and no request data. */
 export async function fetchJson(url: string, init: RequestInit = {}): Promise<JsonReply> {
   const { signal } = init
   const timeout = AbortSignal.timeout(TIMEOUT)

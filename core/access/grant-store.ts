@@ -1,39 +1,35 @@
 // The slots of an authorization server: `grantStore` (logins, consents, grants, codes, refresh tokens) and `authorizationServer`.
 
 /**
- * Stores sealed texts and sets. Every operation on one key is atomic. A text and a set of one key are independent; `delete`
- * deletes both. Keys begin with one of `GRANT_KINDS`. `ttl` in milliseconds, at most 100 years; 0 or less expires at once.
- * Rejects with a RangeError for another key or ttl, and with a HostError `unavailable` for an oversized entry (nothing is
- * written) or a store that does not respond (it may be written).
+ * Stores sealed texts and sets. Operations on one key are atomic. A text and a set with the same key are independent; `delete`
+ * removes both. Keys begin with a prefix of `GRANT_KINDS`. `ttl` in milliseconds, at most 100 years; 0 or less expires at once.
+ * Rejects with a RangeError for other keys or ttls. Rejects with a HostError `unavailable` for an oversized entry (not written)
+ * or an unresponsive store (possibly written).
  */
 export interface GrantStore {
-  /** Whether other nodes use the same store. */
   readonly shared: boolean
   get(key: string): Promise<string | undefined>
   set(key: string, value: string, ttl: number): Promise<void>
-  /** Writes if the key is absent; returns whether it was. */
+  /** Writes if the key is absent, and returns whether it was. */
   add(key: string, value: string, ttl: number): Promise<boolean>
-  /** Writes if the value is `from`; returns whether it was. */
+  /** Writes if the value is `from`, and returns whether it was. */
   replace(key: string, from: string, to: string, ttl: number): Promise<boolean>
   /** Returns and deletes the value, for one caller only. */
   take(key: string): Promise<string | undefined>
-  /** If it rejects, some keys may be deleted. */
+  /** On rejection, some keys may be deleted. */
   delete(...keys: readonly string[]): Promise<void>
   /**
-   * Adds a member for at least `ttl` and returns the size of the set. An existing member becomes the newest and does not expire
-   * earlier than before. Of more than `most` members the oldest are removed.
+   * Adds a member for at least `ttl` and returns the set's size. An existing member becomes the newest and never expires earlier.
+   * Above `most` members, the oldest are removed.
    */
   join(set: string, member: string, ttl: number, most: number): Promise<number>
   leave(set: string, member: string): Promise<void>
-  /** Oldest first. */
   members(set: string): Promise<readonly string[]>
 }
 
-/** Prefixes of keys. A flood of pending entries never evicts granted ones. */
+/** Key prefixes. A flood of pending entries never evicts granted ones. */
 export const GRANT_KINDS = {
-  /** Unfinished logins, which anyone can begin. */
   pending: 'pending:',
-  /** Grants of signed-in users. */
   granted: 'granted:',
 } as const
 
@@ -43,7 +39,7 @@ const LONGEST_TTL = 100 * 365.25 * 86_400_000
 export function grantKindOf(key: string): keyof typeof GRANT_KINDS {
   if (key.startsWith(GRANT_KINDS.pending)) return 'pending'
   if (key.startsWith(GRANT_KINDS.granted)) return 'granted'
-  // The key itself can be personal data.
+  // The error omits the key, which can be personal data.
   throw new RangeError(
     `a key of a grant store begins with ${Object.values(GRANT_KINDS).join(' or ')}; this one of ${key.length} characters does not`,
   )
@@ -60,13 +56,13 @@ export function checkGrantTtl(ttl: number): number {
 /** A public key as a JWK (RFC 7517) with `kid`, `alg` and `use`. */
 export type PublicJwk = Readonly<Record<string, unknown>>
 
-/** The slot `authorizationServer`, for routes whose tokens this host issues. */
+/** The `authorizationServer` slot, for routes with host-issued tokens. */
 export interface AuthorizationServer {
-  /** The issuer identifier; undefined without one. Without `http.publicUrl` it is known once the host listens. */
+  /** The issuer identifier. Without `http.publicUrl` it is known after the host listens. */
   issuer(): string | undefined
-  /** The signing key, then earlier ones that still verify; empty without a server. The same list while nothing changes. */
+  /** The signing key, then earlier keys that still verify. Returns the same list until a key changes. */
   keys(): readonly PublicJwk[]
 }
 
-/** Without a plugin that makes this host an authorization server. */
+/** The default without an authorization server plugin. */
 export const noAuthorizationServer: AuthorizationServer = { issuer: () => undefined, keys: () => [] }

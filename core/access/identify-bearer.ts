@@ -1,5 +1,4 @@
-// Authentication by access tokens: reads the Authorization header (RFC 6750, RFC 9449), has a plugin verify the token, requires
-// a proof for bound tokens, and answers refusals with a challenge.
+// Authenticates requests by access tokens (RFC 6750, RFC 9449): plugins verify tokens, and bound tokens require a proof.
 import { hash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { blame } from '../http/describe-thrown.ts'
@@ -13,7 +12,6 @@ import type { AccessServices } from '../mcp/access-decider.ts'
 import { challenge, proofAlgorithmsFor } from './authorize.ts'
 import { boundKey } from './claims.ts'
 
-/** Characters. Node limits all headers of a request to 16 kB. */
 const MAX_TOKEN_LENGTH = 12 * 1_024
 
 const SCHEME = /^(?:bearer|(dpop))(?: +|$)/i
@@ -21,9 +19,9 @@ const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 
 interface PresentedToken {
   readonly token: string
-  /** Presented with the scheme DPoP (RFC 9449 section 7.1). */
+  /** Presented with the DPoP scheme (RFC 9449 section 7.1). */
   readonly isDPoP: boolean
-  /** SHA-256 of the token, base64url; computed once. */
+  /** SHA-256 of the token in base64url; computed once. */
   readonly digest: () => string
 }
 
@@ -35,14 +33,12 @@ interface Unread {
 
 type Presented = PresentedToken | Unread
 
-/** The last token of a connection: the next request usually presents it again. */
 const LAST = Symbol('the credential of the last request')
 
 interface Connection extends Socket {
   [LAST]?: { readonly header: string; readonly shown: PresentedToken }
 }
 
-/** Undefined for a request without a token. */
 function readCredential(ctx: HostContext): Presented | undefined {
   if (ctx.querystring !== '' && 'access_token' in ctx.query) {
     return {
@@ -73,7 +69,7 @@ function presentToken(token: string, isDPoP: boolean): PresentedToken {
 function readHeader(header: string): Presented | undefined {
   const scheme = SCHEME.exec(header)
   if (!scheme) {
-    // Node joins several headers: which credential counts is ambiguous.
+    // Node joins repeated headers, so the valid credential is ambiguous.
     return /,\s*(?:bearer|dpop)(?:\s|$)/i.test(header) ? TWO_HEADERS : undefined
   }
   const token = header.slice(scheme[0].length)
@@ -88,45 +84,40 @@ function readHeader(header: string): Presented | undefined {
 
 const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', isDPoP: false, malformed: true }
 
-/** Why a proof is refused. The texts are for client and log, and contain nothing of the proof. */
+/** Why a proof is refused. The texts reach client and log and must not contain parts of the proof. */
 export type ProofFlaw =
   | {
       readonly refused: string
       /** RFC 9449 section 7.1. */
       readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
-      /** The challenge asks for a proof. */
       readonly isBound?: true
     }
-  /** `retryAfter` in seconds. */
   | { readonly unavailable: string; readonly retryAfter: number }
   /** Too many proofs of this key or user. */
   | { readonly limited: string; readonly retryAfter: number }
 
-/** A bound token, for the check of its proof. */
+/** A bound token, for its proof check. */
 export interface ShownToken {
   readonly route: Route
-  /** SHA-256 of the token, base64url. */
   readonly digest: string
-  /** Thumbprint of the key (RFC 7638). */
   readonly thumbprint: string
   readonly user: string
 }
 
-/** The requirements for proofs of possession; made by `enforceDPoP`. */
+/** Requirements for proofs of possession, created by `enforceDPoP`. */
 export interface Possession {
-  /** Whether the scheme DPoP is accepted. */
   readonly accepts: boolean
   /** Unbound tokens are refused. */
   readonly required: boolean
-  /** `proof`: bound tokens pass without a proof (`explain`). `all`: unbound tokens pass too (tests). */
+  /** `proof`: bound tokens pass without a proof (`explain`). `all`: unbound tokens also pass (tests). */
   readonly waived?: 'proof' | 'all' | undefined
-  /** Called for each bound token that is refused because none are accepted. */
+  /** Called for each bound token that is refused because bound tokens are not accepted. */
   readonly missed?: () => void
   /** Undefined if the request has a valid and unused proof. */
   check(ctx: HostContext, shown: ShownToken): Promise<ProofFlaw | undefined>
 }
 
-/** Without DPoP, bound tokens are refused. */
+/** Refuses bound tokens; the default without DPoP. */
 export const NO_POSSESSION: Possession = {
   accepts: false,
   required: false,
@@ -135,7 +126,7 @@ export const NO_POSSESSION: Possession = {
 
 const unproven = (refused: string) => ({ refused, error: 'invalid_token' as const })
 
-/** Why a verified token is refused as presented; undefined if it is accepted. */
+/** Why a verified token is refused as presented. */
 async function flawOf(
   ctx: HostContext,
   possession: Possession,
@@ -161,21 +152,20 @@ async function flawOf(
   return possession.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint, user: userKey(user) })
 }
 
-/** The result of a plugin. The texts are for client and log, and contain nothing of the token. */
+/** The result of a plugin. The texts reach client and log and must not contain parts of the token. */
 export type TokenVerdict =
   | { readonly user: User }
-  /** `audience`: the expected one, for the log. */
+  /** `audience`: the expected audience, for the log. */
   | { readonly refused: string; readonly audience?: readonly string[] }
-  /** `retryAfter` in seconds. */
   | { readonly unavailable: string; readonly retryAfter: number }
 
-/** Where a token was presented. */
+/** The request that presented a token. */
 export interface TokenPlace {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Verifies a token. Whatever it throws is answered with 500. `digest`: SHA-256 of the token, base64url, as a cache key. */
+/** Verifies a token. Errors become 500. `digest`: SHA-256 of the token in base64url, as a cache key. */
 export type VerifyToken = (
   token: string,
   place: TokenPlace,
@@ -192,7 +182,7 @@ interface Flaw {
 type Shown = Pick<PresentedToken, 'isDPoP'>
 type Refusal = Exclude<TokenVerdict, { user: User }> | ProofFlaw | Flaw
 
-/** `isBound`: the token was presented with a proof, or should have been. */
+/** `isBound`: the token was presented with a proof, or requires one. */
 function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: Flaw, isBound: boolean): HostError {
   const { refused: description, malformed = false } = flaw
   const denial =
@@ -215,8 +205,8 @@ function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: F
 const isBoundUser = (user: User | undefined) => user !== undefined && typeof boundKey(user.claims) === 'string'
 
 /**
- * For a plugin that fills the slot `upstreamTokens`: the `unauthorized` error with the challenge, so that the client signs in
- * again. `description`: for client and log, with nothing of a token.
+ * For plugins that fill `upstreamTokens`: the `unauthorized` error with a challenge, so that the client signs in again.
+ * `description` reaches client and log and must not contain a token.
  */
 export const loginEnded = (
   services: AccessServices,
@@ -239,7 +229,7 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
   const denied = (ctx: HostContext, route: Route, { refused: reason, audience, error }: Flaw) => {
     const wanted = audience && { audience }
     const fields = { denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }
-    // Every first request of a client is refused for its nonce.
+    // Logged at `debug`, because the first request of every client is refused for its nonce.
     if (error === 'use_dpop_nonce') host.log.debug(fields, 'asked for a nonce')
     else host.log.warn(fields, 'refused a token')
   }
@@ -251,7 +241,7 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
   }
 }
 
-/** Middleware for `identify`. Requests without a token are anonymous. `possession`: of `enforceDPoP`; by default bound tokens are refused. */
+/** Middleware for `identify`. Requests without a token are anonymous. Default `possession`: bound tokens are refused. */
 export function identifyBearer(
   host: Pick<KernelHost, 'log' | 'name' | 'figures'>,
   services: AccessServices,
@@ -301,14 +291,14 @@ export function identifyBearer(
   }
 }
 
-/** `https://a.example` and `https://a.example/` are one resource (RFC 3986 section 6.2.3), and clients send either. */
+/** `https://a.example` and `https://a.example/` are the same resource (RFC 3986 section 6.2.3). Clients send either. */
 export function sameResources(audience: string): string[] {
   if (!/^https?:\/\/[^/?#]+\/?$/i.test(audience)) return [audience]
   const bare = audience.replace(/\/$/, '')
   return [bare, `${bare}/`]
 }
 
-/** For a plugin whose tokens are for the resource of the route: reports a host that does not know its own URL. */
+/** Reports a host without a known URL, for plugins whose tokens are issued for the route's resource. */
 export function needResource(
   host: Pick<KernelHost, 'at' | 'name' | 'http' | 'routes' | 'report'>,
   services: AccessServices,

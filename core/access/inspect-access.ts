@@ -18,26 +18,20 @@ import type { ToolLimits } from '../mcp/tool-limits.ts'
 import { denialOnRoute, refuseAccess } from './authorize.ts'
 import { itemsOn, type LeastScopesFacts } from './least-scopes.ts'
 
-/** A path of the config. */
 export interface InspectedAddress {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   /** As configured; `configureSession` can change it. */
   readonly toolsets: readonly string[]
   readonly items: readonly CatalogItem[]
-  /** Whether a plugin authenticates callers. */
   readonly identifies: boolean
-  /** The user of an Authorization header. Rejects with the refusal of the request. */
+  /** The user of an Authorization header. Rejects like the request. */
   identify(authorization: string | undefined): Promise<User | undefined>
-  /** Undefined if the caller can use the route. */
   authorize(user: User | undefined): Denial | undefined
-  /** Undefined if the caller can use the item. */
   denialOf(item: CatalogItem, user: User | undefined): Denial | undefined
-  /** Whether plugins leave the item out of lists. */
+  /** Whether plugins hide the item from lists. */
   isUnlisted(item: CatalogItem): boolean
-  /** The decision, a line for each step. */
   explain(item: CatalogItem, user: User | undefined): readonly string[]
-  /** Other requirements of plugins, and the item's limits. */
   explainPlugins(item?: CatalogItem): readonly string[]
   refusal(denial: Denial, user: User | undefined): HostError
 }
@@ -93,7 +87,7 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
   return address
 }
 
-/** Undefined if nothing is served at the path. */
+/** Undefined if the path is not served. */
 export function inspectAddress(given: string, parts: InspectedParts): InspectedAddress | undefined {
   const table = createPathTable<CompiledRoute>()
   for (const route of parts.routes) table.add(route.path, route)

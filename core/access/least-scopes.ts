@@ -1,4 +1,4 @@
-// The least scopes for challenges that name none; otherwise clients request all of `scopes_supported` (MCP "Scope Selection").
+// Computes the minimum scopes of a challenge. Without them clients request all of `scopes_supported` (MCP "Scope Selection").
 import { type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AccessServices, LeastScopes } from '../mcp/access-decider.ts'
@@ -9,12 +9,10 @@ import type { CompiledRoute } from '../mcp/routes.ts'
 export interface LeastScopesFacts {
   readonly routes: readonly CompiledRoute[]
   readonly catalog: Catalog
-  /** The toolsets that plugins contribute to a route. */
   readonly contributed: (route: CompiledRoute) => readonly string[]
   readonly slot: AccessServices['slot']
 }
 
-/** The items of these toolsets, of plugins and of every route. */
 export function itemsOn(
   { catalog, contributed }: Pick<LeastScopesFacts, 'catalog' | 'contributed'>,
   route: CompiledRoute,
@@ -24,7 +22,6 @@ export function itemsOn(
   return [...new Set([...names].flatMap(name => catalog.items(name)))]
 }
 
-/** The scopes that every item of these toolsets requires. */
 function scopesOfAll(facts: LeastScopesFacts, route: CompiledRoute, toolsets: readonly string[]): readonly string[] {
   const anybody = facts.slot('access', route).audienceOf(undefined, route)
   const needed = itemsOn(facts, route, toolsets).map(item => anybody.denialOf(item)?.scopes ?? [])
@@ -32,7 +29,7 @@ function scopesOfAll(facts: LeastScopesFacts, route: CompiledRoute, toolsets: re
   return first.filter(scope => others.every(scopes => scopes.includes(scope)))
 }
 
-/** The route's `challengeScope`, otherwise the scopes that all items require; cached until definitions change. */
+/** The route's `challengeScope`, or the scopes that all items require. Cached until definitions change. */
 export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
   const { catalog } = facts
   const found = new Map<string, readonly string[]>()
@@ -51,7 +48,7 @@ export function createLeastScopes(facts: LeastScopesFacts): LeastScopes {
   }
 }
 
-/** Warns about scopes that a route requires but its metadata does not list, if no policy plugin checks them. */
+/** Warns about required scopes that the metadata does not list, if no policy plugin checks them. */
 export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): void {
   for (const route of facts.routes) {
     const { path, authorize, challengeScopes } = route
@@ -68,7 +65,7 @@ export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): 
   }
 }
 
-/** Warns of protected routes whose clients request every scope. */
+/** Warns about protected routes whose clients request every scope. */
 export function warnUntoldScopes(facts: LeastScopesFacts, log: Logger): void {
   for (const route of facts.routes) {
     const supported = facts.slot('protectedResource', route).scopesOf(route) ?? []

@@ -1,4 +1,4 @@
-// Validates a loaded config and reports all problems with lines. Without its invalid parts the config is checked further.
+// Validates a loaded config and reports all problems with lines. The valid part is then checked further.
 import { formatPath, type Path } from '../http/errors.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
@@ -21,14 +21,13 @@ interface Found<Value> {
 
 interface Held {
   readonly configured: Found<ConfiguredPlugin>[]
-  /** Plugins that were not called. */
   readonly uncalled: Path[]
   readonly definitions: Found<Definition>[]
 }
 
 /**
- * The problems of a config, in the order of its file, including options of configured plugins and inline definitions. Undefined
- * keys count as absent. `note` receives the finding of each problem.
+ * The problems of a config in file order, including plugin options and inline definitions. Undefined keys count as absent. `note`
+ * receives the finding of each problem.
  */
 export function checkConfig(loaded: LoadedConfig, schema: object, note?: Note): Problem[] {
   const held: Held = { configured: [], uncalled: [], definitions: [] }
@@ -56,14 +55,12 @@ const UNCALLED = {
   expected: 'it called with its options, as in thePlugin({ ... })',
 } as const
 
-/** Checks one value of the config, such as the options of a plugin. */
 export const checkValue = (loaded: LoadedConfig, at: Path, value: unknown, schema: object, note?: Note): Problem[] =>
   validateValue(value, schema, at).map(finding => {
     note?.(finding)
     return problemAt(loaded, finding.path, finding)
   })
 
-/** Checks the keys of a definition at a path of a file. */
 export function checkDefinition(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, definition: Definition) {
   return findFaults(definition).map(finding => {
     const problem = problemAt(loaded, [...at, ...finding.path], finding)
@@ -76,7 +73,6 @@ function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { pa
   return { ...finding, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
 }
 
-/** The config as JSON: without undefined keys, undefined entries as null. Collects configured plugins and definitions in `held`. */
 function plainView(value: unknown, path: Path, held: Held, parents: readonly unknown[] = []): unknown {
   const isDefinition = kindOf(value) !== undefined
   if (isDefinition && path[0] === 'toolsets') held.definitions.push({ path, value: value as Definition })
@@ -100,17 +96,15 @@ const isPluginPath = (path: Path): boolean =>
 
 export interface SoundPart {
   readonly config: Readonly<Record<string, unknown>>
-  /** Whether the plugin's options, or keys that it can read, are invalid. Such a plugin is planned, but not set up. */
+  /** Whether keys that the plugin can read are invalid. Such a plugin is planned but not set up. */
   readonly isUnsound: (plugin: string) => boolean
 }
 
 type Fault = Pick<Finding, 'kind' | 'path' | 'suggestion'>
 type Draft = Record<string, unknown>
 
-/** Top-level keys that no plugin reads. */
 const READ_BY_HOST: ReadonlySet<unknown> = new Set(['server', 'tools', 'sessions', 'toolsets', 'routes', 'plugins'])
 
-/** A copy with the value at a path replaced, or removed if `by` is undefined. All other values are shared. */
 function replaceAt(value: unknown, [key, ...rest]: Path, by?: unknown): unknown {
   if (key === undefined) return by
   if (!isObject(value)) return value
@@ -124,7 +118,7 @@ const valueAt = (value: unknown, path: Path): unknown =>
 
 const isOptions = (value: unknown) => isObject(value) || value === false || value === undefined
 
-/** The path to replace, and its new value. An empty path: nothing is replaced. */
+/** The path to replace and its new value. An empty path replaces nothing. */
 function replacementFor({ kind, path }: Fault, config: Draft): readonly [Path, unknown?] {
   const [key, name, inner, plugin] = path
   const isUnknownKey = kind === 'unknown option' && path.length === 1
@@ -143,7 +137,6 @@ function replacementFor({ kind, path }: Fault, config: Draft): readonly [Path, u
   return isOptions(valueAt(config, path.slice(0, 4))) ? [[]] : [path.slice(0, 4)]
 }
 
-/** Undefined if the config as a whole is not an object. */
 export function withoutFaults(config: unknown, faults: readonly Fault[]): SoundPart | undefined {
   if (!isObject(config) || faults.some(({ path }) => path.length === 0)) return undefined
   let left: Draft = { ...config }
@@ -160,7 +153,7 @@ export function withoutFaults(config: unknown, faults: readonly Fault[]): SoundP
     if (at.length > 0) left = replaceAt(left, at, by) as Draft
     if (key === 'toolsets' && name === undefined) {
       const routes = Object.entries(isObject(left['routes']) ? left['routes'] : {})
-      // Without toolsets, each route would report its toolsets as unknown.
+      // Otherwise each route would report its toolsets as unknown.
       left['routes'] = Object.fromEntries(
         routes.map(([path, route]) => [path, isObject(route) ? { ...route, toolsets: [], default: undefined } : route]),
       )

@@ -1,4 +1,4 @@
-// Checks the keys of tools, resources and prompts, and recognises the names that other MCP frameworks have for them.
+// Checks the keys of tools, resources and prompts, and recognises the key names of other MCP frameworks.
 
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/errors.ts'
@@ -10,7 +10,7 @@ import { positionAt } from './locate-in-code.ts'
 import type { Mistake } from './problems.ts'
 import { validateValue } from './validate-value.ts'
 
-/** What is wrong with a definition, paths beginning at it; empty for what is none. A key that is undefined is absent. */
+/** The problems of a definition, with paths relative to it. Undefined keys count as absent. */
 export function findFaults(definition: Definition): Finding[] {
   const kind = kindOf(definition)
   if (kind === undefined) return []
@@ -18,13 +18,11 @@ export function findFaults(definition: Definition): Finding[] {
   return findings.length === 0 ? findings : withForeignNames(findings, kind)
 }
 
-/** Keys whose values are not ours to judge here. */
 const OWN_KEYS: ReadonlySet<string> = new Set(['input', 'output', '_meta'])
 const NONE: ReadonlySet<string> = new Set()
 
-/** What is written out, without keys that are undefined, and without the symbol that marks a definition. */
 function withoutUndefined(value: unknown, opaque: ReadonlySet<string> = NONE, depth = 0): unknown {
-  // No key of ours is as deep; what is may go round in a circle.
+  // Known keys are not nested this deeply, and other values can be cyclic.
   if (depth > MAX_DEPTH || (!Array.isArray(value) && !isPlain(value))) return value
   const plain = (item: unknown) => withoutUndefined(item, NONE, depth + 1)
   if (Array.isArray(value)) return value.map(plain)
@@ -34,18 +32,15 @@ function withoutUndefined(value: unknown, opaque: ReadonlySet<string> = NONE, de
 
 const MAX_DEPTH = 4
 
-/** One finding in a line. */
 export function describeFault({ kind, path, found, expected, suggestion }: Finding): string {
   const hint = suggestion === undefined ? ';' : `; did you mean "${suggestion}"?`
   return `${formatPath(path)}: ${kind}${hint} found ${found}; expected ${expected}`
 }
 
-/** The same as lines: what the catalog asks of every definition that it takes. */
 export const faultsOf = (definition: Definition): string[] => findFaults(definition).map(describeFault)
 
 type Kind = 'tool' | 'resource' | 'prompt'
 
-/** How each key is written. */
 const FORMS: Readonly<Record<string, string>> = {
   handler: 'handler: (args, ctx) => ...',
   input: "input: z.object({ ... }), or a JSON Schema such as { type: 'object', properties: { ... } }",
@@ -81,7 +76,7 @@ const MEANT: Readonly<Record<Kind, ReadonlyMap<string, string>>> = {
   prompt: new Map([...HANDLER, ...ACCESS, ...words(INPUT, 'arguments')]),
 }
 
-/** The findings, with the right names of keys that other frameworks have; what such a key stands for is not missing too. */
+/** Adds the right names of foreign keys, and omits problems about the missing right names. */
 export function withForeignNames(findings: readonly Finding[], kind: Kind): Finding[] {
   const meant = new Map<Finding, string>()
   for (const finding of findings) {
@@ -96,7 +91,7 @@ export function withForeignNames(findings: readonly Finding[], kind: Kind): Find
 }
 
 const RETURNED = 'export what defineTool, defineResource or definePrompt return'
-/** How the official SDK and others register on a server. */
+/** How the official SDK and other frameworks register definitions. */
 const REGISTERS =
   /\.(tool|registerTool|addTool|resource|registerResource|addResource|prompt|registerPrompt|addPrompt)\s*\(/
 
@@ -110,11 +105,10 @@ const looksDefined = (value: unknown): value is { name: string } =>
 interface Module {
   readonly file: string
   readonly exported: Readonly<Record<string, unknown>>
-  /** Where the config names it. */
   readonly at: Path
 }
 
-/** What is exported as if it were a definition, and is none: nothing would serve it. */
+/** Problems of exports that look like definitions but are none and would be ignored. */
 export function explainBare({ file, exported, at }: Module): Mistake[] {
   const values = Object.values(exported).flatMap(value => (Array.isArray(value) ? (value as unknown[]) : [value]))
   return [...new Set(values)].filter(looksDefined).map(({ name }) => {
@@ -130,7 +124,7 @@ function lineIn(source: string, text: RegExp): { line?: number } {
   return offset === -1 ? {} : { line: positionAt(source, offset).line }
 }
 
-/** What a module without a definition has instead. */
+/** The problem of a module without definitions. */
 export function explainNone({ file, exported, at }: Module): Mistake {
   const path = formatPath(at)
   const source = readFileSync(file, 'utf8')

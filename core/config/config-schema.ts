@@ -22,10 +22,8 @@ import {
 
 export const ROUTE_PATH_PATTERN = '^/'
 
-/** The `$ref` of a definition in the config schema. */
 const toDef = (name: string): string => `#/$defs/${name}`
 
-/** Changes references to a plugin's own `$defs` into references to `<plugin>.<name>` of the config schema. */
 function moveRefs(schema: unknown, plugin: string): unknown {
   if (Array.isArray(schema)) return schema.map(item => moveRefs(item, plugin))
   if (typeof schema !== 'object' || schema === null) return schema
@@ -36,7 +34,6 @@ function moveRefs(schema: unknown, plugin: string): unknown {
   return Object.fromEntries(entries)
 }
 
-/** A plugin's schema and its `$defs`, with the names that they have in the config schema. */
 function hoist(
   name: string,
   { $defs = {}, ...schema }: JsonSchema,
@@ -286,7 +283,7 @@ const challengeScope = {
   examples: ['mcp.tools'],
 } as const
 
-/** The very options of the plugin that it is short for (plan-options.ts). */
+/** The same options as the plugin that this key abbreviates (plan-options.ts). */
 const search = closed(
   {
     pinned: list(text('A name, or a glob: * is any run of characters.'), 'Tools that stay in tools/list.', {
@@ -326,7 +323,6 @@ const secrets: JsonSchema = {
   writeOnly: true,
 }
 
-/** What only code can hold. */
 const callable = (description: string): JsonSchema => ({ callable: true, description })
 
 const off: JsonSchema = { const: false, description: 'Switches the plugin off.' }
@@ -340,7 +336,7 @@ const pluginMap = (options: Record<string, JsonSchema>, description: string): Js
 
 const withoutRequiredOf = new WeakMap<object, JsonSchema>()
 
-/** The schema without its own `required`: a route overrides single options. One object for one schema. */
+/** The schema without `required`, because a route overrides single options. Cached per schema. */
 export function withoutRequired(schema: object): JsonSchema {
   const { required: _, ...rest } = schema as JsonSchema
   const known = withoutRequiredOf.get(schema) ?? rest
@@ -349,8 +345,8 @@ export function withoutRequired(schema: object): JsonSchema {
 }
 
 /**
- * The schema of a whole config. `plugins` are the built-in ones, by name: their options stand in `$defs` once, and what
- * is required of them is said where they are general. Without them, options are left to the plugins' own schemas. `sections` are the top-level keys that plugins share.
+ * The schema of a complete config. `plugins`: built-in plugins by name, whose options become `$defs`. Without them, each plugin's
+ * own schema checks its options. `sections`: shared top-level keys.
  */
 export function buildConfigSchema(
   plugins: Readonly<Record<string, { readonly options: object; readonly sections?: object }>>,
@@ -407,18 +403,15 @@ export function buildConfigSchema(
 }
 
 export interface Section {
-  /** JSON Schema of what stands there. */
   readonly schema: object
-  /** The first plugin that declares it. */
   readonly plugin: string
 }
 
-/** By the name of its key. */
 export type Sections = ReadonlyMap<string, Section>
 
 type Declaring = readonly [name: string, plugin: { readonly sections?: object }]
 
-/** The sections of these plugins. Throws a StartError where two of them mean different things by one name. */
+/** Throws a StartError if two plugins declare the same section with different schemas. */
 export function collectSections(plugins: Iterable<Declaring>): Sections {
   const sections = new Map<string, Section>()
   for (const [plugin, { sections: declared = {} }] of plugins) {
@@ -434,7 +427,7 @@ export function collectSections(plugins: Iterable<Declaring>): Sections {
   return sections
 }
 
-/** Throws a StartError where a section has the name of one of these keys, which are the host's own. */
+/** Throws a StartError if a section has the name of a reserved key. */
 export function checkSectionNames(sections: Sections, taken: readonly string[]): void {
   for (const [name, { plugin }] of sections) {
     if (!taken.includes(name)) continue

@@ -1,4 +1,4 @@
-// The config in types, inferred from config-schema.ts.
+// The types of the config, inferred from config-schema.ts.
 import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
 import type { ConfigureSession, RunSession, ServerSettings } from '../mcp/configure-session.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
@@ -8,44 +8,44 @@ import type { http, route, sessions, tools } from './config-schema.ts'
 
 type Sources = string | Definition | ReadonlyArray<string | Definition>
 
-/** A module path or glob relative to the config, definitions, or a list of these; or these with settings. */
+/** A module path or glob relative to the config, definitions, or a list of these; optionally with settings. */
 export type ToolsetSource =
   | Sources
   | {
       readonly from: Sources
-      /** Routes with `toolsets: ':name'` do not reach it: only routes and `addToolset` that name it. Default `false`. */
+      /** Excluded from `toolsets: ':name'`; only routes and `addToolset` that name the toolset reach it. Default `false`. */
       readonly internal?: boolean
     }
 
-/** A list, of which undefined entries are skipped: what the environment does not hold. Or a file that has them. */
+/** A list, whose undefined entries are skipped, or a file of secrets. */
 export type Secrets =
   | ReadonlyArray<string | undefined>
   | {
-      /** One secret a line, relative to the config; a start makes it where it is missing. */
+      /** One secret per line, relative to the config. Startup creates a missing file. */
       readonly file: string
     }
 
-/** Plugins and their options by name. The package's built-in plugins add theirs. */
+/** Plugin options by plugin name. Built-in plugins extend this type. */
 export interface BuiltInOptions extends Record<never, never> {}
 
-/** Top-level keys of the config that built-in plugins declare. */
+/** Top-level config keys that built-in plugins declare. */
 export interface BuiltInSections extends Record<never, never> {}
 
 type BuiltInPlugins = { [Name in keyof BuiltInOptions]?: BuiltInOptions[Name] | ConfiguredPlugin | false }
 
-/** Built-in plugins by name; your own as configured values, or by package or file name with plain options. */
+/** Built-in plugins by name; custom plugins as configured values, or by package or file name with plain options. */
 export interface PluginsSettings extends BuiltInPlugins {
   [name: string]: ConfiguredPlugin | false | object | undefined
 }
 
 type BuiltInOverrides = { [Name in keyof BuiltInOptions]?: Partial<BuiltInOptions[Name]> | ConfiguredPlugin | false }
 
-/** The same for one route: options that are given replace the general ones, the others stay. */
+/** Plugin options of one route. Given options replace the general ones; others are kept. */
 export interface RoutePluginsSettings extends BuiltInOverrides {
   [name: string]: ConfiguredPlugin | false | object | undefined
 }
 
-/** Where and how this host listens. */
+/** Listen address, limits and timeouts of the HTTP server. */
 export interface HttpSettings extends FromJsonSchema<typeof http> {}
 export interface FilledHttpSettings extends FromJsonSchema<typeof http, true> {}
 export type FilledHttpTls = NonNullable<FilledHttpSettings['tls']>
@@ -54,42 +54,41 @@ export type FilledHttpTls = NonNullable<FilledHttpSettings['tls']>
 export interface ToolLimits extends FromJsonSchema<typeof tools> {}
 export interface FilledToolLimits extends FromJsonSchema<typeof tools, true> {}
 
-/** Sessions of clients that open them: legacy protocol versions. */
+/** Session limits; sessions exist in legacy protocol versions only. */
 export interface SessionLimits extends FromJsonSchema<typeof sessions> {}
 export interface FilledSessionLimits extends FromJsonSchema<typeof sessions, true> {}
 
-/** What is served at one path. */
+/** The settings of one route. */
 export interface RouteSettings extends FromJsonSchema<typeof route> {
-  /** Plugins switched off, or options changed, for this route alone. */
+  /** Overrides plugin options for this route; `false` disables a plugin. */
   plugins?: RoutePluginsSettings
 }
 interface FilledRouteSettings extends FromJsonSchema<typeof route, true> {
   plugins?: RoutePluginsSettings
 }
 
-/** The config: what an operator writes. */
+/** The complete config. */
 export interface Config extends BuiltInSections {
-  /** Who this server says it is. */
+  /** Name and version that the server reports to clients. */
   server: ServerSettings
-  /** Where and how this host listens. */
   http?: HttpSettings
-  /** Every route serves request by request, without sessions. Default `false`. */
+  /** Handles all requests without sessions. Default `false`. */
   stateless?: boolean
-  /** The first signs, all verify. Default: one made at start, for this process. */
+  /** The first signs, all verify. Default: a temporary secret per process. */
   secrets?: Secrets
   /** Limits for every tool. */
   tools?: ToolLimits
-  /** Sessions of clients that open them: legacy protocol versions. */
+  /** Session limits; sessions exist in legacy protocol versions only. */
   sessions?: SessionLimits
-  /** Named groups of tools, resources and prompts; routes say which they serve. */
+  /** Named groups of tools, resources and prompts, which routes serve. */
   toolsets: Record<string, ToolsetSource>
-  /** Paths, and what is served there. ':name?' is an optional parameter. */
+  /** Routes by path. ':name?' is an optional parameter. */
   routes: Record<string, RouteSettings>
-  /** Plugins by name, each with its options; false: off. */
+  /** Plugin options by plugin name; `false` disables a plugin. */
   plugins?: PluginsSettings
-  /** Changes what one caller sees. */
+  /** Changes the items of one caller. */
   configureSession?: ConfigureSession
-  /** Acts before and after a session. */
+  /** Runs code before and after a session. */
   runSession?: RunSession
 }
 
@@ -102,26 +101,20 @@ export interface FilledConfig extends Config {
   routes: Record<string, FilledRouteSettings>
 }
 
-/**
- * Returns its argument: it is there for the types, which complete and check the config in an editor. `Sections` are the
- * top-level keys that plugins of your own declare.
- */
+/** Returns its argument, with types for completion and checks in an editor. `Sections`: top-level keys of custom plugins. */
 export const defineConfig = <Sections extends object = object>(config: Config & NoInfer<Sections>): Config & Sections =>
   config
 
-/** A toolset with settings. A definition is an object, too. */
+/** Whether a toolset has settings. A definition is also an object. */
 export const hasSettings = (toolset: unknown): toolset is Readonly<Record<string, unknown>> =>
   isObject(toolset) && isPlain(toolset) && kindOf(toolset) === undefined && 'from' in toolset
 
-/** What a toolset is loaded from. */
 export const sourceOf = (toolset: unknown): unknown => (hasSettings(toolset) ? toolset['from'] : toolset)
 
-// Values as JSON would hold them: for whoever checks what was written in code, where a key may be there and undefined.
-
-/** An object that is written out, not an instance of a class. */
+/** True for a plain object, false for a class instance. */
 export function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
-  // A config that was made in another realm, as by a CommonJS loader, has another Object.prototype.
+  // Objects of another realm, as from a CommonJS loader, have a different Object.prototype.
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -1,5 +1,5 @@
-// What a tool, a resource, a prompt and a plugin may say, as JSON Schema: the same shapes as in core/mcp/define.ts and
-// core/kernel/define-plugin.ts, for run time. What `input` and `output` are is for core/mcp/schema/schema.ts to say.
+// JSON Schemas of tools, resources, prompts and plugins, matching the types in core/mcp/define.ts and
+// core/kernel/define-plugin.ts.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { closed, count, flag, icon, isolate, list, mediaType, positiveDuration, text } from './schema-parts.ts'
 
@@ -38,15 +38,14 @@ const annotations = closed({
 
 const taskUse = { enum: ['optional', 'required'] }
 
-/** 1 to 65535. */
 const PORT = '(?::(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))?'
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?'
-/** Addresses of the machine's own network segment, where clouds tell secrets. */
+/** Link-local addresses, where clouds serve instance credentials. */
 const NOT_LINK_LOCAL = '(?!169\\.254\\.)'
 
 /**
- * What a policy may name: no path, and nothing that would end its directive. Under a wildcard are two names at least: not all
- * of `com`. Suffixes such as `co.uk` cannot be known here.
+ * Origins in a content security policy: no path, and no characters that end the directive. A wildcard needs two labels, so
+ * `*.com` is refused; suffixes such as `co.uk` are not recognised.
  */
 const origins = (description: string) =>
   list(
@@ -60,7 +59,6 @@ const origins = (description: string) =>
   )
 const asked = closed({})
 
-/** `AppDefinition`. */
 const app = closed(
   {
     name: text('What it is called; unique on a route.', {
@@ -95,7 +93,6 @@ const taskParts = {
 
 const REQUIRED = { required: ['name', 'handler'] }
 
-/** By what `kindOf` answers. */
 export const DEFINITION_SCHEMAS = {
   tool: closed(
     {
@@ -153,7 +150,6 @@ export const DEFINITION_SCHEMAS = {
   ),
 } as const satisfies Record<string, JsonSchema>
 
-/** What definePlugin takes. */
 export const PLUGIN_SCHEMA = closed(
   {
     options: { type: 'object', description: 'The JSON Schema of its options.' },

@@ -1,25 +1,24 @@
-// What a plugin finds out about what it depends on, while nothing is served: `examine` of plugins, for `mcp-host doctor`.
+// Types for `examine` of plugins, which `mcp-host doctor` runs without a server.
 import type { Path } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 
-/** One thing that was looked at. No text of it may have a secret. */
+/** One finding. Its texts must not contain secrets. */
 export interface PluginFinding {
-  /** What it was, in a word or two, such as `redirect URI`. */
+  /** The subject in a word or two, such as `redirect URI`. */
   readonly check: string
-  /** `wrong`: it will not work. A `note` may be as its operator wants it. */
+  /** `wrong`: does not work. `note`: possibly intended. */
   readonly level: 'ok' | 'note' | 'wrong'
   readonly text: string
   /** What to change, and where. */
   readonly fix?: string
 }
 
-/** What `examine` is told of the config that its options are in. */
+/** The config that contains the options. */
 export interface Examination {
-  /** The keys that lead to the options. */
   readonly at: Path
-  /** Where the config is: paths in it are relative to this. */
+  /** The config folder, to which its paths are relative. */
   readonly directory: string
   readonly log: Logger
-  /** The URL of a fixed path, as `PluginHost.url`; undefined where the config says neither `http.publicUrl` nor a port. */
+  /** The URL of a fixed path, like `PluginHost.url`. Undefined without `http.publicUrl` and port. */
   url(path: string): string | undefined
 }

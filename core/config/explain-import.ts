@@ -1,4 +1,4 @@
-// Where a module failed to load: the author's file and line, with the text of Node.js or esbuild.
+// Explains import failures: the author's file and line, with the text of Node.js or esbuild.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ interface Place {
   readonly line?: number | undefined
 }
 
-/** Explains what `import()` of `file` rejected with; `at` names it in the config. */
+/** Explains the rejection of `import(file)`. `at`: the config path that names the file. */
 export function explainImport(file: string, error: unknown, at: Path = []): Mistake {
   const compiled = COMPILER.exec(errorText(error))
   const place: Place = compiled
@@ -43,7 +43,6 @@ function textOf(file: string): string {
 const COMPILER = /^(.+):(\d+):\d+: (?:ERROR|error): (.*)$/m
 const NOT_FOUND = /^Cannot find (?:module|package) '([^']+)'(?:.* imported from |\nRequire stack:\n- )(.+?)(?:\n|$)/
 
-/** The module whose import was not found, and the line of the import. */
 function importerOf(error: unknown): Place | undefined {
   const [, wanted, from] = NOT_FOUND.exec(errorText(error)) ?? []
   if (wanted === undefined || from === undefined) return undefined
@@ -54,7 +53,6 @@ function importerOf(error: unknown): Place | undefined {
   return { file, line: offset === -1 ? undefined : positionAt(source, offset).line }
 }
 
-/** A suggestion for a missing file, in the spelling of `written`. */
 export function nearestFile(file: string, written: string): string {
   const folder = dirname(file)
   if (!existsSync(folder)) return `; there is no folder ${shortName(folder)} either`
@@ -71,7 +69,7 @@ export function nearestFile(file: string, written: string): string {
 const MOST_FILES = 10
 const MOST_CHECKED = 12
 
-/** A syntax error here or in an imported file. Node.js prints its place to stderr only. */
+/** Finds a syntax error in the file or its imports. Node.js prints its location only to stderr. */
 function syntaxFault(file: string, error: unknown): Place | undefined {
   if (!(error instanceof SyntaxError)) return undefined
   const files = [file]
@@ -90,7 +88,7 @@ function syntaxFault(file: string, error: unknown): Place | undefined {
 
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? '') : '')
 
-/** The first place of the stack that is the author's: no part of Node, of a package or of ours. */
+/** The first stack frame in the author's code. */
 function authorFrame(file: string, error: unknown): { file: string; line: number } | undefined {
   const ours = fileURLToPath(new URL('../../', import.meta.url))
   for (const [, place = '', line] of stackOf(error).matchAll(

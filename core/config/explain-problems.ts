@@ -1,4 +1,4 @@
-// Turns errors of ajv into findings in words: one for each place, alternatives merged. Values that can be secret are not shown.
+// Converts ajv errors to findings in words: one per location, alternatives merged, without values that can be secret.
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { formatPath, type Path } from '../http/errors.ts'
 import { shownUrl } from '../http/request-target.ts'
@@ -22,14 +22,13 @@ export interface Finding extends Pick<Problem, 'kind' | 'found' | 'expected' | '
   readonly path: Path
 }
 
-/** What was validated against which schema, and its place in the config. */
 export interface Validated {
   readonly value: unknown
   readonly schema: object
   readonly at: Path
 }
 
-/** ajv must have run with `allErrors` and `verbose`. Nothing that is secret is in what this says. */
+/** Requires ajv options `allErrors` and `verbose`. The findings contain no secrets. */
 export function explainProblems(errors: readonly ErrorObject[], { value, schema, at }: Validated): Finding[] {
   const places = new Map<string, Finding>()
   for (const error of readErrors(errors).flatMap(problem => settle(problem, schema))) {
@@ -43,7 +42,7 @@ export function explainProblems(errors: readonly ErrorObject[], { value, schema,
   return omitMisspelledKeys([...places.values()])
 }
 
-/** Omits missing keys that are probably misspelled in an unknown key next to them, so that one typo is one problem. */
+/** Omits missing keys that are probably misspelled in an adjacent unknown key, so that one typo is one problem. */
 export function omitMisspelledKeys(findings: readonly Finding[]): Finding[] {
   const meant = findings.flatMap(({ kind, path, suggestion }) =>
     kind === 'unknown option' && suggestion !== undefined ? [formatPath([...path.slice(0, -1), suggestion])] : [],
@@ -51,7 +50,6 @@ export function omitMisspelledKeys(findings: readonly Finding[]): Finding[] {
   return findings.filter(({ kind, path }) => kind !== 'missing' || !meant.includes(formatPath(path)))
 }
 
-/** The schema with resolved references. */
 function resolve(given: JsonSchema, root: object): JsonSchema {
   const { anyOf, oneOf, ...schema } = followRef(given, root)
   const branches = branchesOf({ anyOf, oneOf }, root).map(branch => resolve(branch, root))
@@ -64,7 +62,7 @@ function resolveAll(given: JsonSchema, root: object): JsonSchema {
   return properties.length === 0 ? schema : { ...schema, properties: Object.fromEntries(properties) }
 }
 
-/** The errors of the branch of an `anyOf` that was probably meant, else the error itself. */
+/** The errors of the `anyOf` branch that was probably intended, otherwise the error itself. */
 function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObject[] {
   const branch = meantBranch(error, root)
   const meant = branch ? alternatives.filter(({ error: inner }) => isOf(branch, inner, error, root)) : []
@@ -73,7 +71,7 @@ function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObje
 
 const keysOf = (schema: JsonSchema): object => (isSchema(schema['properties']) ? schema['properties'] : {})
 
-/** The branch for objects or lists that knows most of the given keys. */
+/** The object or array branch that knows most of the given keys. */
 function meantBranch({ data, schema }: ErrorObject, root: object): JsonSchema | undefined {
   if (typeof data !== 'object' || data === null) return undefined
   const kind = Array.isArray(data) ? 'array' : 'object'
@@ -85,7 +83,6 @@ function meantBranch({ data, schema }: ErrorObject, root: object): JsonSchema | 
 
 const OTHER_KIND: ReadonlySet<string> = new Set(['type', 'const', 'enum'])
 
-/** Whether an error among those of a choice is of this branch: ajv does not say it where a `$ref` is on the way. */
 function isOf(branch: JsonSchema, inner: ErrorObject, choice: ErrorObject, root: object): boolean {
   const [key] = stepsOf(inner.instancePath.slice(choice.instancePath.length), choice.data)
   if (key !== undefined) return !isSchema(branch['properties']) || Object.hasOwn(keysOf(branch), key)
@@ -117,13 +114,12 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
   }
 }
 
-/** An empty or blank secret can be described. Usually its environment variable is not set. */
+/** Describes an empty or blank secret; usually its environment variable is not set. */
 function describeSecret(value: unknown): string {
   const isEmpty = typeof value === 'string' && value.trim() === ''
   return isEmpty ? `${describeKind(value)}; is its environment variable set?` : `${describeKind(value)} (not shown)`
 }
 
-/** Keywords that `describeSchema` puts into words. */
 export const DESCRIBED = new Set(
   (
     'type const enum anyOf oneOf pattern format callable minimum maximum exclusiveMinimum ' +
@@ -146,7 +142,7 @@ function explainUnknown(path: Path, value: unknown, properties: Readonly<Record<
   return {
     kind: 'unknown option',
     path,
-    // What it holds does not matter, and may be meant for a key that holds a secret.
+    // The value is not shown, because it can belong to a key for a secret.
     found: describeKind(value),
     expected,
     ...(suggestion !== undefined && { suggestion }),
@@ -155,13 +151,12 @@ function explainUnknown(path: Path, value: unknown, properties: Readonly<Record<
 
 const SHORTEST_STEM = 4
 
-/** Where a key is known, one level below: `http.port` for `port`. */
 const placeBelow = (name: string, properties: Readonly<Record<string, JsonSchema>>): string | undefined => {
   const [holder] = Object.entries(properties).find(([, schema]) => Object.hasOwn(keysOf(schema), name)) ?? []
   return holder === undefined ? undefined : `${holder}.${name}`
 }
 
-/** The known key that is nearly the same, or that the other goes on from: `input` for `inputSchema`. */
+/** A known key with a similar name, or a prefix of the name: `input` for `inputSchema`. */
 function nearestKey(name: string, candidates: readonly string[]): string | undefined {
   const goesOn = (long: string, short: string) => short.length >= SHORTEST_STEM && long.startsWith(short)
   return (
@@ -182,7 +177,7 @@ function explainName(path: Path, name: string, schema: JsonSchema): Finding {
   }
 }
 
-/** A value that fits and is nearly what was written; none for a URL of which a part is not shown. */
+/** A valid value that is similar to the given one. None for a URL with hidden parts. */
 function suggest(value: unknown, schema: JsonSchema): { suggestion?: string } {
   if (typeof value !== 'string' || shownUrl(value) !== value) return {}
   const allowed = textsOf(schema)
@@ -191,14 +186,12 @@ function suggest(value: unknown, schema: JsonSchema): { suggestion?: string } {
   return suggestion === undefined ? {} : { suggestion }
 }
 
-/** The texts that a schema lists, in its branches too. */
 function textsOf(schema: JsonSchema): string[] {
   const own = [schema['const'], schema['enum']].flat()
   const branches = [schema['anyOf'] ?? schema['oneOf'] ?? []].flat() as JsonSchema[]
   return [...own.filter(value => typeof value === 'string'), ...branches.flatMap(textsOf)]
 }
 
-/** A spelling of the value that matches the schema's pattern, such as in lower case, with a leading slash or without a path. */
 function respelled(value: string, schema: JsonSchema): string | undefined {
   const patterns = [schema, ...([schema['anyOf'] ?? []].flat() as JsonSchema[])].flatMap(({ pattern }) =>
     typeof pattern === 'string' ? [new RegExp(pattern)] : [],
@@ -256,11 +249,10 @@ const isObject = (value: unknown): value is JsonSchema => typeof value === 'obje
 
 const quote = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value))
 
-/** `a, b or c`. */
 export const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
-/** What a schema accepts, in a few words. */
+/** Describes in a few words which values a schema accepts. */
 export function describeSchema(schema: JsonSchema): string {
   if (schema['callable'] === true) return 'a function, which only a .ts or .js config can hold'
   if ('const' in schema) return quote(schema['const'])
@@ -270,12 +262,11 @@ export function describeSchema(schema: JsonSchema): string {
     const words = branches.filter(isObject).map(describeSchema)
     return orList([...new Set(words)])
   }
-  // A schema may say itself what its pattern means; editors show the same words.
+  // A schema can describe its own pattern; editors show the same text.
   const words = schema['patternErrorMessage'] ?? PATTERN_WORDS.get(schema['pattern'])
   return words === undefined ? describeType(schema) : `${words}${describeShortest(schema)}`
 }
 
-/** Of a duration with a least one, which its words do not say. */
 function describeShortest({ pattern, minimum }: JsonSchema): string {
   if (pattern !== DURATION_PATTERN || typeof minimum !== 'number' || minimum <= 0) return ''
   return `; at least ${minimum % 1_000 === 0 ? `${minimum / 1_000}s` : `${minimum}ms`}`
@@ -308,7 +299,6 @@ function describeExample(schema: JsonSchema): string {
   return example === undefined ? '' : ` such as ${quote(example)}`
 }
 
-/** A value's kind in a few words, and nothing of the value. */
 export function describeKind(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
@@ -319,10 +309,10 @@ export function describeKind(value: unknown): string {
   return `a ${typeof value}`
 }
 
-/** Whether a value may be a secret by the names on the way to it: for keys that no schema describes. */
+/** Whether a key name on the path sounds like a secret, for keys without a schema. */
 export const soundsSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
 
-/** A value in a few words: scalars as written but shortened, the rest by kind. Not for what is secret. */
+/** A value in a few words, shortened. Not for secrets. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(shorten(shownUrl(value)))
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeKind(value)

@@ -27,7 +27,6 @@ const isPath = (name: string) => name.startsWith('.') || isAbsolute(name)
 
 interface Lookup {
   readonly directory: string
-  /** The names of built-in plugins. */
   readonly known: readonly string[]
 }
 
@@ -71,7 +70,7 @@ export interface PluginValue {
   readonly isOverride: boolean
 }
 
-/** Every plugin under `plugins` of a config and of its routes. The config can be invalid. */
+/** Every plugin under `plugins` of a config and its routes. The config can be invalid. */
 export function pluginValues(config: unknown): PluginValue[] {
   if (!isObject(config)) return []
   const { plugins: general, routes } = config
@@ -91,7 +90,7 @@ export function pluginValues(config: unknown): PluginValue[] {
   )
 }
 
-/** Reports `false` under a misspelt name. Other unknown names can be custom plugins that a condition disables. */
+/** Reports `false` under a misspelled name. Other unknown names can be custom plugins that a condition disables. */
 function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<string, unknown>, { report }: Problems) {
   for (const { at, name, value } of values) {
     if (value !== false || found.has(name) || isPath(name)) continue
@@ -101,7 +100,6 @@ function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<str
   }
 }
 
-/** Whether every plugin that was not found has a name similar to a built-in plugin. */
 export const isMisspelt = (
   config: unknown,
   found: ReadonlyMap<string, unknown>,
@@ -111,7 +109,7 @@ export const isMisspelt = (
     .filter(({ name, value }) => isObject(value) && !found.has(name))
     .every(({ name }) => nearest(name, builtIns.keys()) !== undefined)
 
-/** Finds each plugin that the config names, and reports unknown names. The config can be invalid. */
+/** Finds each named plugin, and reports unknown names. The config can be invalid. */
 export async function findPlugins(
   config: unknown,
   builtIns: PluginTable,

@@ -1,4 +1,4 @@
-// Imports a config, a tool or a local plugin, also in TypeScript.
+// Imports a config, a tool or a local plugin, including TypeScript.
 
 import { accessSync, constants } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,14 +10,14 @@ import { whileLoading } from './while-loading.ts'
 
 const TYPESCRIPT = /\.[cm]?tsx?$/
 
-// From source, tsx runs already.
+// When running from source, tsx is already active.
 let registered: Promise<void> | undefined = TYPESCRIPT.test(import.meta.url) ? Promise.resolve() : undefined
 let tsconfig: { readonly file: string | undefined } | undefined
 let deciding: Promise<void> = Promise.resolve()
 
 /**
- * The exports of the module at an absolute path. The first TypeScript file starts tsx for the process, with the nearest
- * tsconfig.json and without a namespace: the config, its tools and this package share modules. Rejects with what the module throws.
+ * Imports the module at an absolute path. The first TypeScript file starts tsx for the whole process, without a namespace, so
+ * that config, tools and this package share modules.
  */
 export async function importModule(file: string): Promise<Record<string, unknown>> {
   if (TYPESCRIPT.test(file)) {
@@ -36,7 +36,7 @@ export async function importModule(file: string): Promise<Record<string, unknown
   }
 }
 
-/** Starts tsx unless Node.js strips the types. One file at a time, so that `linkModule` sees only its imports. */
+/** Starts tsx unless Node.js strips the types. Serialised, so that `linkModule` sees only this file's imports. */
 async function loadTypeScript(file: string): Promise<void> {
   tsconfig ??= { file: findAbove('tsconfig.json', dirname(file)) }
   if (!registered && (await linkStripped(file, tsconfig.file))) return
@@ -47,7 +47,7 @@ async function loadTypeScript(file: string): Promise<void> {
 async function registerTsx(found: string | undefined): Promise<void> {
   spareTemporaryFolder()
   const [cjs, esm] = await Promise.all([import('tsx/cjs/api'), import('tsx/esm/api')])
-  // The default is the tsconfig.json of the working directory.
+  // tsx would use the tsconfig.json of the working directory.
   if (process.env['TSX_TSCONFIG_PATH'] !== undefined) {
     cjs.register()
     esm.register()
@@ -56,9 +56,9 @@ async function registerTsx(found: string | undefined): Promise<void> {
   esm.register({ tsconfig: registerCommonJs(cjs.register, found) ?? false })
 }
 
-/** Returns the tsconfig in use; undefined if it cannot be read. */
+/** Returns the tsconfig in use; undefined if unreadable. */
 function registerCommonJs(register: () => unknown, tsconfig: string | undefined): string | undefined {
-  // The CommonJS API reads only the variable. A JSON file without compilerOptions means no tsconfig.
+  // The CommonJS API reads only the variable. A JSON file without compilerOptions disables the tsconfig.
   const none = createRequire(import.meta.url).resolve('tsx/package.json')
   process.env['TSX_TSCONFIG_PATH'] = tsconfig ?? none
   try {
@@ -73,7 +73,6 @@ function registerCommonJs(register: () => unknown, tsconfig: string | undefined)
   }
 }
 
-/** A compiled CommonJS module is the default export of its namespace. */
 function unwrap(namespace: Record<string, unknown>): Record<string, unknown> {
   const exported = namespace['default']
   const isCompiled = typeof exported === 'object' && exported !== null && '__esModule' in exported

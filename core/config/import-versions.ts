@@ -1,17 +1,15 @@
-// Adds the version of a file to the URL by which it is imported. For version-hooks.ts and the loader thread (thread/main.ts).
+// Adds file versions to import URLs, for version-hooks.ts and the loader thread (thread/main.ts).
 import { fileURLToPath } from 'node:url'
 
 export const VERSION = 'mcp-host-version'
 
-/** An import that the hooks observed. */
 export interface SeenImport {
-  /** Undefined: Node.js imported it. */
+  /** Undefined: imported by Node.js. */
   readonly parent: string | undefined
-  /** Undefined: not found. */
   readonly file: string | undefined
 }
 
-/** By path; a file that is not in it has no version. */
+/** Versions by path. Other files have no version. */
 export type Versions = Readonly<Record<string, number>>
 
 export interface ImportContext {
@@ -26,7 +24,6 @@ export interface Found {
 export type Next<Result> = (specifier: string, context: ImportContext) => Result
 
 interface Seen {
-  /** Folders of this package, which never get versions. */
   readonly own: readonly string[]
   readonly note: (one: SeenImport) => void
 }
@@ -37,7 +34,7 @@ function withoutVersion(url: string): URL {
   return parsed
 }
 
-/** tsx may write a query of its own into the path. */
+/** tsx can add its own query to the path. */
 function pathOf(url: string | undefined): string | undefined {
   try {
     return url?.startsWith('file:') ? fileURLToPath(url.split(/[?#]|%3F/i)[0] ?? '') : undefined
@@ -49,13 +46,12 @@ function pathOf(url: string | undefined): string | undefined {
 const isForeign = (path: string, own: readonly string[]): boolean =>
   /[\\/]node_modules[\\/]/.test(path) || own.some(folder => path.startsWith(folder))
 
-/** Notes an import that failed. */
 export function noteFailed({ parentURL }: ImportContext, { own, note }: Seen): void {
   const parent = pathOf(parentURL)
   if (parent !== undefined && !isForeign(parent, own)) note({ parent, file: undefined })
 }
 
-/** Notes an import, and adds the file's version to its URL. */
+/** Records an import and adds the file's version to its URL. */
 export function addVersion<Result extends Found>(
   found: Result,
   { parentURL, conditions = [] }: ImportContext,
@@ -64,10 +60,10 @@ export function addVersion<Result extends Found>(
   const file = pathOf(found.url)
   if (file === undefined || isForeign(file, own)) return found
   note({ parent: pathOf(parentURL), file })
-  // Node.js caches a module that `require` loads by its path only.
+  // Node.js caches required modules by path only.
   const isRequired = conditions.includes('require') && !conditions.includes('import')
   const version = isRequired ? undefined : versions[file]
-  // A version that is not ours comes from the hooks of another copy of this package.
+  // A foreign version comes from the hooks of another copy of this package.
   if (version === undefined && !isRequired) return found
   const url = withoutVersion(found.url)
   if (version !== undefined) url.searchParams.set(VERSION, String(version))

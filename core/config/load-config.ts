@@ -11,15 +11,13 @@ import { filesRead } from './module-graph.ts'
 import { ConfigError } from './problems.ts'
 
 export interface LoadedConfig {
-  /** Absolute; paths in the config are relative to its folder. */
   readonly file: string
-  /** Not checked yet. */
   readonly config: unknown
-  /** Where a key stands in the file; undefined where that is not certain. */
+  /** The position of a key; undefined if uncertain. */
   readonly locate: Locate
-  /** A program made it: there is no file. */
+  /** Created by a program, without a file. */
   readonly isInHand?: true
-  /** Configs beside it that are not used. */
+  /** Other configs in the same folder, which are ignored. */
   readonly others?: readonly string[]
 }
 
@@ -30,7 +28,7 @@ const assertUtf8 = (file: string, source: string): void => {
   if (isUtf16(source)) throw stop(file, undefined, UTF16_FAULT)
 }
 
-// Loaders return an object that contains the config, because cosmiconfig interprets `$import` in a config.
+// Loaders wrap the config in an object, because cosmiconfig interprets `$import` in a config.
 const loaders: Record<string, Loader> = {
   ...Object.fromEntries(CODE.map(extension => [extension, loadCode])),
   '.json': (file, source) => loadDocument(file, source, 'readJson'),
@@ -39,8 +37,8 @@ const loaders: Record<string, Loader> = {
 }
 
 /**
- * Loads `file`, or `mcp.config.*` from `cwd` or a folder above it, up to the nearest package.json. Throws a StartError
- * (exit code 2) when there is none or it cannot be read.
+ * Loads `file`, or `mcp.config.*` from `cwd` up to the nearest package.json. Throws a StartError (exit code 2) for a missing or
+ * unreadable config.
  */
 export async function loadConfig({ cwd, file }: { cwd: string; file?: string }): Promise<LoadedConfig> {
   const path = file === undefined ? undefined : resolve(cwd, file)
@@ -61,11 +59,9 @@ export async function loadConfig({ cwd, file }: { cwd: string; file?: string }):
   return { ...(found.config as Omit<LoadedConfig, 'file'>), file: found.filepath, others }
 }
 
-/** Other configs in the folder of the one that was found first. */
 const othersBeside = (file: string): string[] =>
   SEARCHED.map(name => join(dirname(file), name)).filter(other => other !== file && existsSync(other))
 
-/** File names in search order. */
 export const SEARCHED = EXTENSIONS.map(extension => `mcp.config${extension}`)
 
 async function load(path: string) {
@@ -74,7 +70,6 @@ async function load(path: string) {
   return { filepath: path, isEmpty, config: isEmpty ? undefined : await loaders[extname(path)]?.(path, source) }
 }
 
-/** The first config from `cwd` up, found by cosmiconfig. */
 async function search(cwd: string) {
   const options = {
     searchPlaces: SEARCHED,
@@ -86,12 +81,12 @@ async function search(cwd: string) {
     .then(({ cosmiconfig }) => cosmiconfig('mcp', { ...options, loaders }))
     .catch(() => undefined)
   if (explore) return explore.search(cwd)
-  // cosmiconfig needs a home folder and package.json files without a byte order mark. A container can lack the one, an editor add the other.
+  // cosmiconfig requires a home folder, which a container can lack, and package.json files without a byte order mark.
   const file = candidatesFrom(cwd).find(candidate => existsSync(candidate))
   return file === undefined ? null : load(file)
 }
 
-/** Throws if a file before the one found cannot be read: cosmiconfig skips it, and another config would be served. */
+/** Throws if an earlier candidate is unreadable: cosmiconfig would skip it and another config would be served. */
 async function assertReadable(cwd: string, found: string | undefined): Promise<void> {
   for (const file of candidatesFrom(cwd)) {
     if (file === found) return
@@ -103,7 +98,6 @@ async function assertReadable(cwd: string, found: string | undefined): Promise<v
   }
 }
 
-/** The candidates from a folder up to the nearest package.json. */
 function candidatesFrom(folder: string): string[] {
   const files = SEARCHED.map(name => join(folder, name))
   const isLast = existsSync(join(folder, 'package.json')) || dirname(folder) === folder

@@ -1,4 +1,4 @@
-// From the config's `toolsets` to definitions: inline ones, modules, globs of modules.
+// Loads the definitions of the config's `toolsets`: inline, modules and globs.
 import { existsSync, statSync } from 'node:fs'
 import { isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -22,7 +22,7 @@ interface Loading {
 
 const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
 
-/** Resolves a package name, or a path in a package, as an import does. */
+/** Resolves a package name or subpath like an import. */
 async function packageEntry(source: string, directory: string): Promise<string | undefined> {
   if (source.startsWith('.') || isAbsolute(source)) return undefined
   const { resolve: resolvePackage } = await import('import-meta-resolve')
@@ -78,11 +78,10 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
   return definitions
 }
 
-/** The definitions without faults; reports the others. */
 function soundOf(file: string, definitions: readonly Definition[], { problems, places }: Loading): Definition[] {
   for (const definition of definitions) places.note(definition, file)
   return definitions.filter(definition => {
-    // Located only for faults.
+    // Located lazily, for faulty definitions only.
     const source = { file, locate: (path: Path) => places.sourceOf(definition)?.locate(path) }
     const faults: Problem[] = checkDefinition(source, [], definition)
     problems.add(faults)
@@ -112,7 +111,7 @@ async function loadToolset(toolset: unknown, whole: Path, loading: Loading): Pro
     const place = Array.isArray(source) ? [...at, index] : at
     if (kindOf(entry) !== undefined) definitions.push(entry)
     else if (isObject(entry) || entry === null) loading.problems.report(new StartError(NO_DEFINITION, { at: place }))
-    // What is none of these is told with the config's shape.
+    // Other types are reported with the config schema.
     if (typeof entry !== 'string') continue
     for (const file of await filesOf(entry, place, loading)) {
       definitions.push(...soundOf(file, await definitionsIn(file, place, loading), loading))
@@ -121,7 +120,7 @@ async function loadToolset(toolset: unknown, whole: Path, loading: Loading): Pro
   return definitions
 }
 
-/** Loads every toolset; paths are relative to `directory`. Reports what cannot be loaded. `toolsets` can be invalid. */
+/** Loads every toolset, with paths relative to `directory`. Reports failures. `toolsets` can be invalid. */
 export async function loadToolsets(toolsets: unknown, loading: Loading): Promise<Map<string, Definition[]>> {
   const loaded = new Map<string, Definition[]>()
   for (const [name, source] of Object.entries(isObject(toolsets) ? toolsets : {})) {

@@ -1,19 +1,16 @@
-// Finds the lines of keys in a config or definition in TypeScript or JavaScript. Only literal objects and lists have lines:
-// a computed key, or a key that a later spread can replace, has none.
+// Finds lines of keys in TypeScript and JavaScript. Only literals have lines; computed or possibly overwritten keys have none.
 import { createRequire } from 'node:module'
 import type { CallExpression, Expression, File, Node } from '@babel/types'
 import type { Path } from '../http/errors.ts'
 
-/** Both count from 1. */
 export interface Position {
   readonly line: number
   readonly column: number
 }
 
-/** Finds the key, or the list entry, that a path ends in; undefined where that is not certain. */
+/** Finds the key or list entry at a path; undefined if uncertain. */
 export type Locate = (path: Path) => Position | undefined
 
-/** The position of the character at `offset`. */
 export function positionAt(source: string, offset: number): Position {
   const before = source.slice(0, offset)
   const start = before.lastIndexOf('\n') + 1
@@ -23,7 +20,7 @@ export function positionAt(source: string, offset: number): Position {
 const require = createRequire(import.meta.url)
 
 export interface ParsedCode {
-  /** Undefined where the source has a syntax error. */
+  /** Undefined for a syntax error. */
   readonly file?: File
   readonly fault?: { readonly line: number | undefined }
 }
@@ -37,7 +34,6 @@ export function parseCode(source: string): ParsedCode {
   }
 }
 
-/** Every node of the tree, in the order of the source. */
 export function nodesIn(root: Node | undefined): Node[] {
   const nodes: Node[] = root ? [root] : []
   for (const node of nodes) {
@@ -49,7 +45,7 @@ export function nodesIn(root: Node | undefined): Node[] {
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && 'type' in value && 'start' in value && typeof value.type === 'string'
 
-/** Locates keys inside the object that is exported, or given to an exported `defineConfig(…)`. */
+/** Locates keys in the exported object, or in the argument of an exported `defineConfig(…)`. */
 export function locateInCode(source: string): Locate {
   let found: { readonly root: Node | undefined } | undefined
   return path => {
@@ -58,7 +54,7 @@ export function locateInCode(source: string): Locate {
   }
 }
 
-/** Locates keys of the definition that a module writes out under this kind and name; of several, of the `nth`, if that is told. */
+/** Locates keys of the definition with this kind and name; `nth` selects one of several. */
 export function locateDefinition(source: string, kind: string, name: string, nth?: number): Locate {
   const found = definitionsIn(parseCode(source).file, `define${kind}`.toLowerCase(), name)
   const root = found.length > 1 ? found[nth ?? -1] : found[nth ?? 0]
@@ -77,7 +73,7 @@ function locateWithin(source: string, root: Node, path: readonly (string | numbe
   return positionAt(source, offset)
 }
 
-/** The value inside parentheses, `as`, `satisfies`, and the call of a define function. */
+/** Unwraps parentheses, `as`, `satisfies` and calls of define functions. */
 function literalOf(node: Node): Node {
   switch (node.type) {
     case 'TSAsExpression':
@@ -104,7 +100,7 @@ function entryOf(node: Node, key: string | number): { key: Node; value: Node } |
     return value ? { key: value, value } : undefined
   }
   if (literal.type !== 'ObjectExpression') return undefined
-  // A later spread or computed key may replace the key.
+  // A later spread or computed key can overwrite the key.
   for (const property of literal.properties.toReversed()) {
     if (property.type === 'SpreadElement') return undefined
     const name = nameOf(property.key, property.computed)
@@ -133,7 +129,6 @@ function exportedObject(file: File | undefined): Node | undefined {
   return undefined
 }
 
-/** The literal object; for a name, the one that is assigned where it is declared. */
 function objectOf(node: Node, statements: readonly Node[]): Node | undefined {
   const literal = literalOf(node)
   if (literal.type === 'ObjectExpression') return literal
@@ -147,7 +142,6 @@ function objectOf(node: Node, statements: readonly Node[]): Node | undefined {
   return init && init.type !== 'Identifier' ? objectOf(init, statements) : undefined
 }
 
-/** The objects given to `define…` calls whose `name` is this string. */
 const definitionsIn = (file: File | undefined, call: string, name: string): Node[] =>
   nodesIn(file).flatMap(node => {
     if (node.type !== 'CallExpression' || calleeOf(node).toLowerCase() !== call) return []

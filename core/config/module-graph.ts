@@ -1,5 +1,4 @@
-// The project's modules in this process: which imports which, what changed since, and which version of each to import.
-// Unchanged modules that import nothing changed stay the same.
+// Tracks imports, changes and versions of the project's modules. Unchanged modules with unchanged imports are kept on reload.
 import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
@@ -8,21 +7,20 @@ import { dirname, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
 
-/** Before anything of the project was imported. A file's own clock may be a few milliseconds behind. */
+/** Before the first project import. File timestamps can lag by a few milliseconds. */
 const began = Date.now() - 20
 
 const importers = new Map<string, Set<string>>()
-/** When each file was changed last, as it was when it was imported; undefined: not seen then. */
+/** Modification time of each file at import; undefined: not recorded. */
 const stamps = new Map<string, number | undefined>()
 const versions: Record<string, number> = {}
-/** Modules whose imports could not be found: they are imported anew though they did not change. */
+/** Modules with unresolved imports, which are imported again even if unchanged. */
 const failed = new Set<string>()
-/** The version of each file that was linked or imported last. */
 const linked = new Map<string, number | undefined>()
 let hooks: VersionHooks | undefined
 let seesAll = false
 
-/** Milliseconds; a touch counts as a change. 0: the file is gone. */
+/** Milliseconds; touching a file counts as a change. 0: the file was deleted. */
 const stampOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.ctimeMs ?? 0
 
 function note(parent: string | undefined, file: string, stamp: number | undefined): void {
@@ -32,7 +30,6 @@ function note(parent: string | undefined, file: string, stamp: number | undefine
   if (parent !== undefined && parent !== file) known.add(parent)
 }
 
-/** Returns the files that were not linked before in their version. */
 function drain(): string[] {
   const found: string[] = []
   for (const { parent, file } of hooks?.drain() ?? []) {
@@ -50,10 +47,7 @@ function drain(): string[] {
 
 const NOT_RUN = 'data:text/javascript,throw%20Symbol.for(%22mcp-host%20linked%22)'
 
-/**
- * Links a module with all that it imports, and runs none of them: what is imported before it throws. `files`: those of the
- * project that were linked for the first time.
- */
+/** Links a module and its imports without running them. `files`: project files that were linked for the first time. */
 export async function linkModule(file: string): Promise<{ readonly isLinked: boolean; readonly files: string[] }> {
   trackModules({ always: true })
   drain()
@@ -62,23 +56,23 @@ export async function linkModule(file: string): Promise<{ readonly isLinked: boo
   return { isLinked: reason === Symbol.for('mcp-host linked'), files: drain() }
 }
 
-/** Imports these as other modules from now on: Node keeps those that it could not link. */
+/** Imports these under new URLs, because Node caches modules that failed to link. */
 export function replaceModules(files: Iterable<string>): void {
   for (const file of files) versions[file] = (versions[file] ?? 0) + 1
   hooks?.setVersions(versions)
 }
 
 const required = createRequire(import.meta.url).cache
-/** tsx may have a whole module in the key, or a query behind it. */
+/** tsx can put a complete module or a query into the key. */
 function fileOf(key: string): string {
   const [, path] = /[?&]filePath=([^&]*)$/.exec(key) ?? []
   return path === undefined ? (key.split('?')[0] ?? key) : decodeURIComponent(path)
 }
 
-/** Modules whose text was read for what it requires, as it is now: each import asks, and most know them all. */
+/** Modules whose current text was already scanned for `require` calls. */
 const learned = new Set<string>()
 
-/** What CommonJS modules require is seen by no hook everywhere; their text tells. */
+/** Scans CommonJS modules for `require`, which hooks do not see on every Node version. */
 async function learnRequired(): Promise<void> {
   const files = Object.keys(required).map(fileOf)
   await readGraph(
@@ -88,17 +82,17 @@ async function learnRequired(): Promise<void> {
   )
 }
 
-/** Sees from now on what is imported; where that would cost time, only if `always`. */
+/** Starts tracking imports. Where hooks are expensive, only if `always`. */
 export function trackModules({ always = false }: { readonly always?: boolean } = {}): void {
   if (hooks || !(always || hooksAreCheap())) return
   hooks = installHooks()
   seesAll = filesRead.size === 0
 }
 
-/** Where the version of a module that is the one to import is. */
+/** The URL of the module version to import. */
 export const moduleUrl = (file: string): string => versionedUrl(pathToFileURL(file).href, versions[file])
 
-/** A module that was asked for was imported, or could not be. */
+/** Records the result of an import. */
 export async function imported(file: string, isWhole: boolean): Promise<void> {
   if (!hooks) return
   note(undefined, file, stampOf(file))
@@ -107,7 +101,7 @@ export async function imported(file: string, isWhole: boolean): Promise<void> {
   if (!isWhole) failed.add(file)
 }
 
-/** What nobody saw being imported, as far as its text tells. */
+/** Scans the text of modules whose import was not observed. */
 async function readGraph(
   roots: readonly string[],
   stamp: (file: string) => number | undefined,
@@ -125,7 +119,7 @@ async function readGraph(
   }
 }
 
-/** These and all that import them, directly or not. */
+/** The files and all their direct and indirect importers. */
 function withImporters(files: Iterable<string>): Set<string> {
   const all = new Set(files)
   for (const file of all) for (const importer of importers.get(file) ?? []) all.add(importer)
@@ -142,9 +136,8 @@ async function readsEnvironment(file: string): Promise<boolean> {
 }
 
 /**
- * From the next import on, each module is as its file is now: those that changed are run again, and all that import them, and
- * `root`, the config, in any case; with `environment`, what looks at the environment too. Old versions stay in memory: Node
- * forgets no module.
+ * Reloads changed modules, their importers and `root` (the config) at the next import; with `environment` also modules that read
+ * environment variables. Old versions stay in memory.
  */
 export async function refreshModules(root: string, { environment = false } = {}): Promise<void> {
   trackModules({ always: true })
@@ -165,13 +158,12 @@ export async function refreshModules(root: string, { environment = false } = {})
   for (const key of Object.keys(required)) if (stale.has(fileOf(key))) delete required[key]
 }
 
-/** Every file of the project that was imported, or read as a config, and what plugins say that they read. */
 export function projectFiles(): string[] {
   drain()
   return [...new Set([...filesRead, ...stamps.keys(), ...watched])]
 }
 
-/** SHA-256 of each file of the project, in base64url, by its path from the config. Empty for a file that is gone. */
+/** SHA-256 (base64url) of each project file, by path relative to the config. Empty for a deleted file. */
 export async function digestProject(config: string): Promise<Record<string, string>> {
   await readGraph([...filesRead], () => undefined)
   const files = [...new Set([...filesRead, ...stamps.keys()])]
@@ -184,10 +176,9 @@ export async function digestProject(config: string): Promise<Record<string, stri
   )
 }
 
-/** `from './x'`, `import './x'`, `import('./x')`, `require('./x')`: in a comment too, which does no harm. */
+/** Also matches in comments, which is harmless. */
 const RELATIVE = /\b(?:from|import|require)\s*\(?\s*['"`](\.{1,2}\/[^'"`\n]+)['"`]/g
 
-/** What may be imported by another name than the file's own. */
 const ENDINGS = ['', '.ts', '.js', '.mts', '.mjs', '.cts', '.cjs', '.tsx', '.jsx', '.json', '/index.ts', '/index.js']
 
 const isFile = (path: string) =>
@@ -196,7 +187,7 @@ const isFile = (path: string) =>
     () => false,
   )
 
-/** `./x.js` may be `./x.ts`, for TypeScript. */
+/** In TypeScript, `./x.js` can mean `./x.ts`. */
 const typescriptOf = (path: string) => path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2')
 const spellings = (path: string) => [...ENDINGS.map(ending => `${path}${ending}`), typescriptOf(path)]
 
@@ -207,13 +198,12 @@ async function findFile(path: string): Promise<string | undefined> {
 
 export interface ReadFile {
   readonly text: string
-  /** The files that it imports by relative paths, absolute. */
+  /** Absolute paths of relative imports. */
   readonly imports: readonly string[]
-  /** Each relative path is the name of a file, and no `./x.js` could mean an `./x.ts`. */
+  /** Every relative path names an existing file, without `./x.js` for `./x.ts`. */
   readonly isExact: boolean
 }
 
-/** The text of a file, and what it imports. One that cannot be read is empty. */
 export async function readImports(file: string): Promise<ReadFile> {
   const text = await readFile(file, 'utf8').catch(() => '')
   const imports: string[] = []
@@ -228,11 +218,10 @@ export async function readImports(file: string): Promise<ReadFile> {
   return { text, imports, isExact }
 }
 
-// The files that this process read a config from: the config first, then the tools and plugins that it names. Modules are
-// loaded once in a process, so this is of the process too. Workers tell it to their primary.
+// Files from which this process read its config, the config first. Per process, because modules are loaded once. Workers send it
+// to their primary.
 export const filesRead: Set<string> = new Set()
 
-/** The files and folders that plugins make of what they serve: `mcp-host dev` watches them. */
+/** Files and folders that plugins read, watched by `mcp-host dev`. */
 export const watched: Set<string> = new Set()
-/** A plugin says that it reads this. */
 export const noteRead = (path: string): void => void watched.add(path)

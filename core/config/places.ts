@@ -1,4 +1,4 @@
-// The file and line of keys of a config and of definitions in its modules.
+// The file and line of config keys and module definitions.
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path, type Written } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
@@ -11,9 +11,8 @@ import type { Place } from './problems.ts'
 type Source = Pick<LoadedConfig, 'file' | 'locate'>
 
 export interface Places {
-  /** Notes the module that a definition comes from. */
   note(definition: Definition, file: string): void
-  /** Where a definition of a module is, and its keys. */
+  /** The location of a definition and its keys. */
   sourceOf(definition: Definition): Source | undefined
   placeOf(written: Written): Place & { path?: string }
 }
@@ -65,7 +64,6 @@ export function createPlaces(loaded: LoadedConfig): Places {
   }
 }
 
-/** The keys that lead to a definition that the config itself holds. */
 function findInline(config: unknown, definition: object): Path | undefined {
   const toolsets = isObject(config) && isObject(config['toolsets']) ? config['toolsets'] : {}
   for (const [name, toolset] of Object.entries(toolsets)) {
@@ -78,17 +76,17 @@ function findInline(config: unknown, definition: object): Path | undefined {
   return undefined
 }
 
-/** What a route's own options leave out stands among the general ones. */
+/** Options that a route omits are located in the general plugin options. */
 function lineOfGeneral({ locate }: Source, at: Path): number | undefined {
   return at[0] === 'routes' && at[2] === 'plugins' ? locate(at.slice(2))?.line : undefined
 }
 
-/** The line of a value or, where that is not known, of what it stands in; of the whole only where `orWhole`. */
+/** The line of a value or its nearest located parent. The whole config counts only with `orWhole`. */
 export function lineOf({ locate }: { locate: Locate }, path: Path, orWhole = path.length <= 1): number | undefined {
   for (let length = path.length; length > 0; length -= 1) {
     const position = locate(path.slice(0, length))
     if (position) return position.line
   }
-  // The whole config is a place only for what is missing at its top.
+  // The whole config is a useful location only for missing top-level keys.
   return orWhole ? locate([])?.line : undefined
 }

@@ -1,4 +1,4 @@
-// Which plugins run on which routes, with which options: the general ones of the config and those of the routes.
+// Plans which plugins run on which routes, and with which options.
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
@@ -9,16 +9,15 @@ import { fillDefaults, trimSecrets } from './walk-schema.ts'
 
 const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugin(value) ? value.options : value || {})
 
-/** Options with the defaults of their schema filled in, and secrets as they were meant. */
+/** Applies schema defaults and trims secrets. */
 const withDefaults = (schema: Plugin<object>['options'], written: object): object =>
   fillDefaults(trimSecrets(written, schema), schema) as object
 
-/** Where a route's own options are written: in its `plugins`, or in the key that is short for them. */
 function placeOf({ routes }: Config, { path }: Route, name: string, options: unknown): Path {
   return routes[path]?.search === options ? ['routes', path, 'search'] : ['routes', path, 'plugins', name]
 }
 
-/** What runs where. A route's own value replaces single options, or with `false` the plugin, for that route alone. */
+/** A route's value replaces single options, or disables the plugin with `false`, for that route. */
 export function planPlugins(
   config: Config,
   plugins: ReadonlyMap<string, Plugin<object>>,
@@ -49,10 +48,9 @@ export function planPlugins(
   return orderByNeeds(instances, suggest, report)
 }
 
-/** The plugin that a key is short for, by the key. */
 export type ShortForms = Readonly<Record<'search', string>>
 
-/** The config with the long forms beside the short ones. Reports a route that says both. */
+/** Expands short forms such as `search`. Reports a route that uses both forms. */
 export function withLongForms(config: FilledConfig, { search: name }: ShortForms, report: Report): FilledConfig {
   const routes = Object.entries(config.routes).map(([path, route]) => {
     const { search, plugins = {} } = route

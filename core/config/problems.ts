@@ -1,15 +1,13 @@
-// Collects the problems of a config: place, what was found, what fits. Startup fails once, with all of them.
+// Collects config problems with location, found value and expected value, so that startup reports all of them at once.
 import { relative } from 'node:path'
 import { type Report, StartError, type Written } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 
 export interface Place {
-  /** Absolute. */
   readonly file?: string
   readonly line?: number
 }
 
-/** A value that does not fit its schema. */
 export interface Problem extends Place {
   readonly kind: 'unknown option' | 'missing' | 'wrong value' | 'wrong name'
   readonly file: string
@@ -21,11 +19,10 @@ export interface Problem extends Place {
   readonly suggestion?: string
 }
 
-/** Any other problem, such as options that exclude each other or a module that cannot be loaded. */
 export interface Mistake extends Place {
   readonly path?: string
   readonly text: string
-  /** Other places, such as the second of two options that conflict. */
+  /** Related locations, such as the second of two conflicting options. */
   readonly also?: readonly Place[]
   readonly cause?: unknown
   /** 1 if the config is not the cause. */
@@ -50,19 +47,19 @@ function formatProblem(told: Told): string {
   return [place, told.text].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
 }
 
-/** `mcp.config.ts:12`; empty if unknown. */
+/** Such as `mcp.config.ts:12`; empty if unknown. */
 export function formatPlace({ file, line }: Place): string {
   if (file === undefined) return ''
   return line === undefined ? shortName(file) : `${shortName(file)}:${line}`
 }
 
-/** The relative path of a file inside a folder (default: the working directory), else its absolute path. */
+/** Relative inside `folder` (default: the working directory), otherwise absolute. */
 export function shortName(file: string, folder = process.cwd()): string {
   const short = relative(folder, file)
   return short === '' || short.startsWith('..') ? file : short
 }
 
-/** Everything that is wrong, in one error. */
+/** One error that contains all problems. */
 export class ConfigError extends StartError {
   readonly problems: readonly Told[]
 
@@ -79,12 +76,10 @@ export class ConfigError extends StartError {
   }
 }
 
-/** Throws a ConfigError that shows every problem, if there are any. */
 export function assertNoProblems(problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ConfigError(problems)
 }
 
-/** Sorts by file and line. */
 export function inFileOrder<Some extends Place>(problems: readonly Some[]): Some[] {
   const files = [...new Set(problems.map(({ file }) => file))]
   const fileOf = ({ file }: Some) => files.indexOf(file)
@@ -95,14 +90,13 @@ export function inFileOrder<Some extends Place>(problems: readonly Some[]): Some
 export interface Problems {
   add(problems: readonly Told[]): void
   warn(mistake: Mistake): void
-  /** A warning is logged at once. An error that comes after the last `assertNone` is thrown. */
+  /** Logs a warning at once. Throws an error that follows the last `assertNone`. */
   readonly report: Report
-  /** The result of `part`; undefined if it throws a StartError, which is collected. */
   attempt<Value>(part: () => Value | Promise<Value>): Promise<Value | undefined>
-  /** Runs `part`, which comes after the last `assertNone`: a StartError that it throws gets its file and line. */
+  /** Runs `part` after the last `assertNone`, and adds file and line to its StartError. */
   placed(part: () => void | Promise<void>): Promise<void>
   readonly count: () => number
-  /** Throws a ConfigError with all problems, if any. After `last`, nothing is collected. */
+  /** Throws a ConfigError with all problems, if any. `last` ends the collection. */
   assertNone(last?: 'last'): void
 }
 

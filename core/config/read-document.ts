@@ -1,5 +1,4 @@
-// Reads a JSON or YAML config, and locates its keys.
-// Error texts never quote the file, which can contain secrets.
+// Reads JSON and YAML configs and locates their keys. Error texts never quote the file, which can contain secrets.
 import { createRequire } from 'node:module'
 import type { Node as JsonNode, ParseError } from 'jsonc-parser'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
@@ -7,11 +6,10 @@ import { errorText, type Path } from '../http/errors.ts'
 import { type Locate, positionAt } from './locate-in-code.ts'
 
 const require = createRequire(import.meta.url)
-/** Each parser is loaded only for its format: loading `yaml` takes a tenth of the startup time. */
+/** Lazy, because loading `yaml` takes a tenth of the startup time. */
 const loadJsonc = (): typeof import('jsonc-parser') => require('jsonc-parser')
 const loadYaml = (): typeof import('yaml') => require('yaml')
 
-/** A document that is not what its extension says. */
 export class DocumentFault extends Error {
   readonly line: number | undefined
 
@@ -27,7 +25,7 @@ interface ReadDocument {
   readonly locate: Locate
 }
 
-/** Strict JSON; duplicate keys are refused. Throws a DocumentFault. */
+/** Reads strict JSON without duplicate keys. Throws a DocumentFault. */
 export function readJson(source: string): ReadDocument {
   const { parseTree, printParseErrorCode } = loadJsonc()
   const text = source.replace(/^\uFEFF/, '')
@@ -39,7 +37,7 @@ export function readJson(source: string): ReadDocument {
     const errors: ParseError[] = []
     parseTree(text, errors, { disallowComments: true })
     const [fault] = errors
-    // Such as `comma expected`, of `CommaExpected`. The text of JSON.parse can quote secrets.
+    // Converts `CommaExpected` to `comma expected`. JSON.parse errors can quote secrets.
     const found = fault && printParseErrorCode(fault.error).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
     throw new DocumentFault(`not valid JSON:${found ?? ` ${errorText(error)}`}`, fault && lineAt(fault.offset))
   }
@@ -82,10 +80,10 @@ function indexProperties({ children = [] }: JsonNode, lineAt: (offset: number) =
 
 const NO_COLON = 'a key has no colon behind it; write it as `key: value`, or as `key:` above what belongs to it'
 
-/** What the library says of the most common slips is about the grammar. */
+/** Replaces the library's messages for common mistakes. */
 const OWN_WORDS: Readonly<Record<string, string>> = { MULTILINE_IMPLICIT_KEY: NO_COLON, MISSING_CHAR: NO_COLON }
 
-/** One YAML 1.2 document, unknown tags refused. Throws a DocumentFault. */
+/** Reads one YAML 1.2 document without unknown tags. Throws a DocumentFault. */
 export function readYaml(source: string): ReadDocument {
   const { document, locate, lines } = parse(source)
   const [fault] = [...document.errors, ...document.warnings]
@@ -96,7 +94,7 @@ export function readYaml(source: string): ReadDocument {
   try {
     return { config: document.toJS(), locate }
   } catch (error) {
-    // An alias of nothing, or too many of them.
+    // An undefined alias, or too many aliases.
     throw new DocumentFault(`not valid YAML: ${errorText(error)}`, undefined)
   }
 }
@@ -104,7 +102,7 @@ export function readYaml(source: string): ReadDocument {
 function parse(source: string): { document: Document; locate: Locate; lines: LineCounter } {
   const { LineCounter, parseDocument } = loadYaml()
   const lines = new LineCounter()
-  // The library compares each key with all others of its map; `indexMaps` reads each key once.
+  // The library's `uniqueKeys` takes quadratic time; `indexMaps` is linear.
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
   const maps = indexMaps(document, lines)
   const locate: Locate = path => {
@@ -118,7 +116,6 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
 
 type MapIndex = ReadonlyMap<YAMLMap, ReadonlyMap<string, Pair>>
 
-/** The pairs of every map by key. A duplicate key becomes an error of the document. */
 function indexMaps(document: Document, lines: LineCounter): MapIndex {
   const { isScalar, visit, YAMLParseError } = loadYaml()
   const maps = new Map<YAMLMap, Map<string, Pair>>()

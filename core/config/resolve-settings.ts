@@ -1,4 +1,4 @@
-// The config's `http`, `sessions` and `tools`, whose defaults are filled in, in bytes and milliseconds.
+// Resolves `http`, `sessions` and `tools` of the config to bytes and milliseconds.
 
 import { errorText, StartError } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
@@ -23,7 +23,6 @@ export const resolveSessions = ({ idleTimeout, maxPerOwner, ...bounds }: FilledS
   maxPerOwner,
 })
 
-/** Milliseconds; undefined: off. */
 const timeoutOf = (given: string | number): number | undefined => (given === 'off' ? undefined : parseDuration(given))
 
 function boundsOf(glob: string, isolate: Parameters<typeof isolateBounds>[0]) {

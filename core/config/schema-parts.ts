@@ -1,5 +1,4 @@
-// The parts that our own JSON Schemas are composed of, and the patterns of URLs. Their literal types are kept: the types of the
-// config are inferred from the schemas.
+// Shared parts of the JSON Schemas. Literal types are kept, because config types are inferred from the schemas.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { DURATION_PATTERN, POSITIVE_DURATION_PATTERN, SIZE_PATTERN } from '../mcp/units.ts'
 
@@ -9,21 +8,19 @@ export const text = <const D extends string, const E extends JsonSchema = None>(
   ({ type: 'string', minLength: 1, description, ...(extra as E) }) as const
 export const flag = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
   ({ type: 'boolean', description, ...(extra as E) }) as const
-/** A whole number, at least 1. */
 export const count = <const D extends string>(description: D) => ({ type: 'integer', minimum: 1, description }) as const
 export const list = <const I extends JsonSchema, const D extends string, const E extends JsonSchema = None>(
   items: I,
   description: D,
   extra?: E,
 ) => ({ type: 'array', items, description, ...(extra as E) }) as const
-/** An object that has no other keys than these. */
 export const closed = <const P extends Record<string, JsonSchema>, const E extends JsonSchema = None>(
   properties: P,
   extra?: E,
 ) => ({ type: 'object', additionalProperties: false, properties, ...(extra as E) }) as const
 export const duration = <const D extends string, const E extends JsonSchema = None>(description: D, extra?: E) =>
   ({ type: ['string', 'number'], pattern: DURATION_PATTERN, minimum: 0, description, ...(extra as E) }) as const
-/** A duration above zero. With a limit of zero every call would fail. */
+/** A duration above zero. With zero, every call would fail. */
 export const positiveDuration = <const D extends string, const E extends JsonSchema = None>(
   description: D,
   extra?: E,
@@ -40,7 +37,7 @@ export const size = <const D extends string>(description: D) =>
 export const oneOrMore = <const D extends string, const E extends JsonSchema = None>(what: D, extra?: E) =>
   ({ anyOf: [text(what, extra), list(text(what, extra), `${what}; each of them`, { minItems: 1 })] }) as const
 
-/** RFC 6749 section 3.3; several are a list. */
+/** RFC 6749 section 3.3; a list for several scopes. */
 export const SCOPE = { pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' } as const
 
 export const mediaType = <const D extends string>(description: D) =>
@@ -65,7 +62,6 @@ export const icon = closed(
   { required: ['src'] },
 )
 
-/** Of a tool, and of the config's `tools.limits`. */
 export const isolate = {
   anyOf: [
     { const: true },
@@ -83,30 +79,29 @@ export const isolate = {
   description: 'Runs the tool in a worker process, with limits.',
 } as const
 
-/** An absolute http(s) URL without user, query or fragment, and without characters of placeholders such as `{tenant}`. */
+/** An absolute http(s) URL without user, query, fragment and placeholders such as `{tenant}`. */
 export const HTTP_URL_PATTERN = '^https?://(?!:)[^/?#@\\s{}<>*]+(/[^?#\\s{}<>]*)?$'
-/** The same, with an optional query. Credentials have keys of their own. */
+/** The same, with an optional query. Credentials have their own keys. */
 export const ENDPOINT_URL_PATTERN = `${HTTP_URL_PATTERN.slice(0, -1)}(\\?[^#\\s]*)?$`
 
-/** `openid-configuration` or `oauth-authorization-server`. */
 const DISCOVERY = '/\\.well-known/o'
 const ENDPOINT = '/(authorize|token|jwks|certs)(\\.json)?$'
-/** Not issuers: an issuer of Microsoft contains a tenant, and an issuer of Auth0 ends with a slash. */
+/** Incomplete issuers: Microsoft issuers contain a tenant, Auth0 issuers end with a slash. */
 const INCOMPLETE =
   'https://login\\.microsoftonline\\.com(/?$|/(common|organizations|consumers)(/|$))|https://[^/]+\\.auth0\\.com$'
-/** The URL of an issuer, not of its discovery document or of an endpoint. */
+/** An issuer URL, not a discovery document or endpoint. */
 export const ISSUER_URL = {
   pattern: `^(?!.*(/\\.well-known/|${ENDPOINT}))(?!${INCOMPLETE})${HTTP_URL_PATTERN.slice(1)}`,
 } as const
-/** The URL of a key set, not of a discovery document. */
+/** A key set URL, not a discovery document. */
 export const KEYS_URL = {
   pattern: `^(?!.*${DISCOVERY})${ENDPOINT_URL_PATTERN.slice(1)}`,
 } as const
-/** The audience or issuer of a token: any text except the URL of a metadata document. */
+/** The audience or issuer of a token. Metadata document URLs are refused. */
 export const IDENTIFIER = {
   pattern: '^(?!https?://.*/\\.well-known/)',
 } as const
-/** The listen address of a server. */
+/** The schema of a server's listen address. */
 export const LISTEN_ADDRESS = {
   pattern:
     '^((?=.*[^\\d.])[^\\s/:*]+|((25[0-5]|2[0-4]\\d|1?\\d?\\d)(\\.(?=\\d)|$)){4}|\\[?(?=.*:)[0-9A-Fa-f:.]+(%[^\\s/]+)?\\]?)$',

@@ -1,4 +1,4 @@
-// The file of `secrets: { file }`, one secret a line: reads, checks and creates it. Errors and logs never contain a secret.
+// Reads, checks and creates the file of `secrets: { file }`. Errors and logs never contain a secret.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
 import { access, type FileHandle, link, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path'
 import { errorText } from '../http/errors.ts'
 import { MIN_SECRET_LENGTH, publicKeyIn } from '../kernel/secrets.ts'
 
-/** Bytes: a thousand secrets, and nothing that is read without end. */
+/** Bytes, enough for a thousand secrets. */
 const MAX_SIZE = 65_536
 const MAKE_ONE = 'make one with: openssl rand -base64 32'
-/** Kubernetes (`fsGroup`) and systemd give files to users other than root by a group that can read. */
+/** Group read is allowed, because Kubernetes (`fsGroup`) and systemd rely on it for users other than root. */
 const TOO_OPEN = 0o027
 
 export class SecretsFault extends Error {}
@@ -20,7 +20,7 @@ const stop = (text: string, cause?: unknown) => new SecretsFault(text, { cause }
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-/** Undefined if there is no file. Non-blocking, because opening a pipe without a writer would hang. */
+/** Undefined for a missing file. Non-blocking, because opening a pipe without a writer would hang. */
 async function openFile(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -51,7 +51,7 @@ async function textIn(path: string, file: FileHandle, warn: Warn): Promise<strin
   throw stop(`${path} has more than 64 kB; it is to hold one secret a line, of which a few are enough`)
 }
 
-/** In a folder that anyone may write, anyone can replace the file; with a sticky bit only its owner can. */
+/** In a world-writable folder anyone can replace the file, unless the folder has the sticky bit. */
 async function warnOfOpenFolder(folder: string, warn: Warn): Promise<void> {
   const { mode } = await stat(folder)
   if (process.platform === 'win32' || (mode & 0o1002) !== 0o002) return
@@ -84,7 +84,7 @@ function linesOf(path: string, text: string): string[] {
   throw stop(`${path} is empty; put a secret into it (openssl rand -base64 32), or delete it, and a start makes one`)
 }
 
-/** The secrets in their order; undefined if there is no file. Throws a SecretsFault for an invalid file. */
+/** The secrets in order; undefined for a missing file. Throws a SecretsFault for an invalid file. */
 export async function readSecrets(path: string, warn: Warn): Promise<string[] | undefined> {
   const file = await openFile(path)
   if (!file) return undefined
@@ -100,7 +100,6 @@ const unwritable = (path: string, cause: unknown) => {
   return stop(`${path} is not there, and cannot be made (${errorText(cause)}); ${fix}`, cause)
 }
 
-/** Throws a SecretsFault if the file cannot be created. */
 export async function checkMakeable(path: string): Promise<void> {
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
@@ -111,11 +110,11 @@ export async function checkMakeable(path: string): Promise<void> {
   }
 }
 
-/** Writes and syncs a temporary file, then links it. False if the file exists. */
+/** Writes and syncs a temporary file, then links it. False if the target exists. */
 async function putInPlace(path: string, temporary: string): Promise<boolean> {
   const folder = dirname(path)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Secrets belong in no repository.
+  // Keeps secrets out of repositories.
   if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
   const file = await open(temporary, 'wx', 0o600)
   try {
@@ -135,7 +134,7 @@ async function putInPlace(path: string, temporary: string): Promise<boolean> {
   return true
 }
 
-/** A power failure could otherwise lose the file name. */
+/** Otherwise a power failure could lose the file name. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(folder, constants.O_RDONLY)
@@ -146,7 +145,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Creates the file with one secret, mode 0600 (folder: 0700). False if another process created it. Throws a SecretsFault. */
+/** Creates the file with one secret, mode 0600 (folder: 0700). False if another process created it first. */
 export async function makeSecrets(path: string): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}.tmp`
   try {

@@ -1,5 +1,5 @@
-// Decides whether Node.js can run a TypeScript module and its imports without tsx (type stripping, Node.js 22.18 and later) with the
-// same result. In doubt tsx runs them. For import-module.ts.
+// Decides whether Node.js type stripping (22.18 and later) can replace tsx for a module and its imports. When in doubt, tsx is
+// used.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { ParseError } from 'jsonc-parser'
@@ -9,7 +9,6 @@ import { hooksAreCheap } from './version-hooks.ts'
 
 const canStrip = Boolean(Reflect.get(process.features, 'typescript')) && hooksAreCheap()
 
-/** The nearest file of this name in the folder or a parent folder. */
 export function findAbove(name: string, folder: string): string | undefined {
   const file = join(folder, name)
   if (existsSync(file)) return file
@@ -17,13 +16,13 @@ export function findAbove(name: string, folder: string): string | undefined {
   return above === folder ? undefined : findAbove(name, above)
 }
 
-/** Code that loads modules at run time. Neither `readImports` nor `linkModule` finds them. */
+/** Run-time module loading, which neither `readImports` nor `linkModule` detects. */
 const DYNAMIC_LOAD = /\b(?:import|require|fork|Worker)\s*\(|\bcreateRequire\b/
 
 /** Targets for which tsx assigns class fields instead of defining them. */
 const OLD_TARGET = /^es(?:3|5|6|20(?:1\d|2[01]))$/i
 
-/** Whether a tsconfig.json has no setting that changes what tsx runs. Node.js ignores the file. */
+/** Whether a tsconfig.json has no setting that changes behaviour in tsx. Node.js ignores the file. */
 async function hasNoEffect(tsconfig: string | undefined): Promise<boolean> {
   if (tsconfig === undefined) return true
   try {
@@ -40,14 +39,13 @@ async function hasNoEffect(tsconfig: string | undefined): Promise<boolean> {
   }
 }
 
-/** tsx treats a `.ts` file as CommonJS unless its package.json has `"type": "module"`. */
+/** Without `"type": "module"` in package.json, tsx treats `.ts` files as CommonJS. */
 function isModule(file: string): boolean {
   if (/\.m[jt]s$/.test(file)) return true
   const manifest = /\.[jt]s$/.test(file) ? findAbove('package.json', dirname(file)) : undefined
   return manifest !== undefined && /"type"\s*:\s*"module"/.test(readFileSync(manifest, 'utf8'))
 }
 
-/** Whether Node.js and tsx run these files, and the files that they import by relative paths, in the same way. */
 async function areNodeCompatible(roots: readonly string[]): Promise<boolean> {
   const files = new Set(roots)
   for (const file of files) {
@@ -59,7 +57,7 @@ async function areNodeCompatible(roots: readonly string[]): Promise<boolean> {
   return true
 }
 
-/** True: the module at this path is linked, and Node.js can import it. False: start tsx before the import. */
+/** True: the module is linked and Node.js can import it. False: tsx must start before the import. */
 export async function linkStripped(file: string, tsconfig: string | undefined): Promise<boolean> {
   if (!canStrip || process.env['TSX_TSCONFIG_PATH'] !== undefined || !(await hasNoEffect(tsconfig))) return false
   if (!(await areNodeCompatible([file]))) return false

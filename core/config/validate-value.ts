@@ -1,5 +1,4 @@
-// Validates values against our schemas and those of plugins, and explains what does not fit. build/write-validators.ts compiles
-// the same schemas when the package is built.
+// Validates values against schemas of this package and of plugins, and explains the problems.
 
 import { createHash } from 'node:crypto'
 import type { Ajv2020, KeywordCxt, ValidateFunction } from 'ajv/dist/2020.js'
@@ -12,7 +11,7 @@ import { trimSecrets } from './walk-schema.ts'
 let ajv: Ajv2020 | undefined
 const compiled = new WeakMap<object, ValidateFunction>()
 
-/** Built with the package or, for other plugins' schemas and from source, compiled now. */
+/** Uses the precompiled validator if there is one, otherwise compiles. */
 function compile(schema: object): ValidateFunction {
   const built = BUILT_VALIDATORS[schemaKey(schema)]
   if (built) return built
@@ -30,18 +29,20 @@ function validatorOf(schema: object, at: Path): ValidateFunction {
   }
 }
 
-/** What is wrong with a value that stands at `at`. Throws a StartError where the schema is none. */
+/** The problems of a value at `at`. Throws a StartError for an invalid schema. */
 export function validateValue(value: unknown, schema: object, at: Path): Finding[] {
   const validate = validatorOf(schema, at)
-  // As the host will take it.
   const taken = trimSecrets(value, schema)
   return validate(taken) ? [] : explainProblems(validate.errors ?? [], { value: taken, schema, at })
 }
 
-/** What our own schemas ask of a text. Built validators have these functions as they are written: they use nothing of this file. */
+/**
+ * Formats of our own schemas. Built validators contain these functions as source text, so they must not use other names of this
+ * file.
+ */
 export const OWN_FORMATS = { uri: (text: string): boolean => URL.canParse(text) }
 
-// Our own schemas need no meta-schema, whose compiling would be a good part of a start.
+// Skips the meta-schema, whose compilation would take a large part of the startup time.
 const OPTIONS = { allErrors: true, verbose: true, strict: false, validateSchema: false }
 
 const CALLABLE = {
@@ -49,7 +50,7 @@ const CALLABLE = {
   code: (cxt: KeywordCxt) => cxt.fail(loadAjv2020()._`typeof ${cxt.data} != "function"`),
 }
 
-/** Compiles at start. A plugin's schema may use every format of ajv-formats. */
+/** Compiles at run time. A plugin's schema can use every format of ajv-formats. */
 export function createAjv(): Ajv2020 {
   const { Ajv2020 } = loadAjv2020()
   const ajv = new Ajv2020({ ...OPTIONS, code: { optimize: false } })
@@ -57,7 +58,6 @@ export function createAjv(): Ajv2020 {
   return ajv.addFormat('uri', OWN_FORMATS.uri).addKeyword(CALLABLE)
 }
 
-/** Compiles to the text of a module, in which `OWN_FORMATS` is to be declared. */
 export function createWritingAjv(): Ajv2020 {
   const { _, Ajv2020 } = loadAjv2020()
   const ajv = new Ajv2020({ ...OPTIONS, code: { source: true, esm: true, formats: _`OWN_FORMATS` } })

@@ -1,5 +1,4 @@
-// Sees every module that is imported, and has those of the project's own files imported by a URL that says their version:
-// Node keeps each module under its URL for ever, so a new version needs a new one. For module-graph.ts.
+// Tracks imports and adds a version to URLs of project files, because Node caches each module permanently by URL.
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
@@ -16,13 +15,13 @@ import {
 } from './import-versions.ts'
 
 export interface VersionHooks {
-  /** What was imported since this was asked before. */
+  /** Returns the imports since the previous call. */
   drain(): SeenImport[]
-  /** From now on files are imported by these versions; what is not in it has none. */
+  /** Sets the versions of future imports. */
   setVersions(versions: Versions): void
 }
 
-/** The files of this package, which stay what they are: the folders beside the one that this is in. */
+/** The folders of this package, whose files never change. */
 const OWN = ['core', 'plugins', 'client', 'cli'].map(folder =>
   fileURLToPath(new URL(`../../${folder}/`, import.meta.url)),
 )
@@ -30,7 +29,7 @@ const OWN = ['core', 'plugins', 'client', 'cli'].map(folder =>
 type Hook = (specifier: string, context: ImportContext, next: Next<Found>) => Found
 const registerHooks: ((hooks: { resolve: Hook }) => void) | undefined = Reflect.get(module, 'registerHooks')
 
-/** True where hooks cost nothing: they run in this thread (Node 22.15 and later). */
+/** True if hooks run in this thread (Node 22.15 and later). */
 export const hooksAreCheap = (): boolean => registerHooks !== undefined
 
 function installHere(register: NonNullable<typeof registerHooks>): VersionHooks {
@@ -69,15 +68,13 @@ function installInThread(): VersionHooks {
   module.register(threadUrl('core/config/thread/main'), { data: { port: port2, own: OWN }, transferList: [port2] })
   return {
     drain: () => received(port1),
-    // Read by the other thread before its next import: what is posted is there at once.
+    // The other thread reads this synchronously before its next import.
     setVersions: versions => port1.postMessage({ ...versions }),
   }
 }
 
-/** For the rest of the process. */
 export const installHooks = (): VersionHooks => (registerHooks ? installHere(registerHooks) : installInThread())
 
-/** The URL of a file at a version. */
 export function versionedUrl(url: string, version: number | undefined): string {
   if (version === undefined) return url
   const versioned = new URL(url)

@@ -1,4 +1,4 @@
-// Walks JSON Schemas beside values: references, alternatives, defaults, and which values are secrets (`writeOnly`).
+// Walks JSON Schemas along with values: references, alternatives, defaults and secrets (`writeOnly`).
 
 import type { Path } from '../http/errors.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -7,7 +7,7 @@ import { isPlain } from './define-config.ts'
 
 export const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
 
-/** The schema with what its `$ref` names, its own keywords first. Elsewhere than in `root` nothing is looked for. */
+/** Resolves `$ref` within `root` only. The schema's own keywords take precedence. */
 export function followRef(schema: JsonSchema, root: object): JsonSchema {
   const { $ref, ...own } = schema
   if (typeof $ref !== 'string') return schema
@@ -16,16 +16,13 @@ export function followRef(schema: JsonSchema, root: object): JsonSchema {
   return isSchema(named) ? { ...followRef(named, root), ...own } : own
 }
 
-/** A step of a JSON Pointer (RFC 6901), as the key that it is. */
 const unescapeStep = (step: string): string => step.replaceAll('~1', '/').replaceAll('~0', '~')
 
-/** A schema's alternatives, and what must all hold; each with what its `$ref` names. */
 export const branchesOf = (schema: JsonSchema, root: object): JsonSchema[] =>
   [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(list =>
     Array.isArray(list) ? list.filter(isSchema).map(branch => followRef(branch, root)) : [],
   )
 
-/** The schemas that speak of what stands under a key of an object, or at a place of a list. */
 export function schemasBelow(schema: JsonSchema, key: string | number, root: object): JsonSchema[] {
   const { properties, additionalProperties, items } = schema
   const named = isSchema(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties
@@ -33,8 +30,8 @@ export function schemasBelow(schema: JsonSchema, key: string | number, root: obj
 }
 
 /**
- * The value with the defaults of its schema, at every depth. An absent object stays absent, unless its schema has
- * `default: {}`. Unchanged objects are returned as they are; the given value is not modified.
+ * Fills in defaults at every depth. An absent object stays absent, unless its schema has `default: {}`. Unchanged objects are
+ * returned as they are.
  */
 export const fillDefaults = (value: unknown, schema: object): unknown =>
   fill(value, followRef(schema as JsonSchema, schema), schema)
@@ -45,7 +42,7 @@ function fill(given: unknown, schema: JsonSchema, root: object): unknown {
   return isObject(value) ? fillObject(value, partsFor('object', schema, root), root) : value
 }
 
-/** The schemas that speak of a value of this kind: its own, what must hold beside it, and the only alternative. */
+/** The schemas for a value of this kind, including `allOf` and a single alternative. */
 function partsFor(kind: 'array' | 'object', schema: JsonSchema, root: object): JsonSchema[] {
   const { anyOf, oneOf, ...own } = schema
   const beside = branchesOf(own, root)
@@ -54,7 +51,7 @@ function partsFor(kind: 'array' | 'object', schema: JsonSchema, root: object): J
 }
 
 function fillList(list: readonly unknown[], parts: readonly JsonSchema[], root: object): readonly unknown[] {
-  // All items have the same: a toolset may be a list of a thousand.
+  // All items share one schema, and a toolset can be a list of a thousand.
   const schemas = parts.flatMap(part => schemasBelow(part, 0, root))
   const filled = list.map(item => fillWith(item, schemas, root))
   return filled.some((item, index) => item !== list[index]) ? filled : list
@@ -84,13 +81,12 @@ function fillAt(value: unknown, key: string, parts: readonly JsonSchema[], root:
 const fillWith = (value: unknown, schemas: readonly JsonSchema[], root: object): unknown =>
   schemas.reduce((filled, schema) => fill(filled, schema, root), value)
 
-/** A schema, and the alternatives in it. */
 const withBranches = (schema: JsonSchema, root: object): JsonSchema[] => [
   schema,
   ...branchesOf(schema, root).flatMap(branch => withBranches(branch, root)),
 ]
 
-/** Whether a value, or one that it stands in, is a secret by its schema; `path` begins at the schema's own value. */
+/** Whether a value or its parent is a secret. `path` is relative to the schema. */
 export function isSecretAt(schema: object, path: Path): boolean {
   let reached = withBranches(followRef(schema as JsonSchema, schema), schema)
   for (const key of path) {
@@ -100,7 +96,7 @@ export function isSecretAt(schema: object, path: Path): boolean {
   return reached.some(({ writeOnly }) => writeOnly === true)
 }
 
-/** The value with secrets without trailing line breaks. Returns the same object if nothing changes. */
+/** Removes trailing line breaks of secrets. Returns the same object if nothing changes. */
 export function trimSecrets<Value>(value: Value, schema: object): Value
 export function trimSecrets(value: unknown, schema: object): unknown {
   if (!namesSecrets(schema)) return value
@@ -109,7 +105,7 @@ export function trimSecrets(value: unknown, schema: object): unknown {
 
 const naming = new WeakMap<object, boolean>()
 
-/** Definitions have none: to walk a thousand of them took a fifth of their start. */
+/** Skips definitions, whose walk would take a fifth of the startup time with a thousand of them. */
 function namesSecrets(schema: object): boolean {
   const known = naming.get(schema) ?? JSON.stringify(schema).includes('"writeOnly":true')
   naming.set(schema, known)
@@ -124,7 +120,7 @@ function trim(value: unknown, schemas: readonly JsonSchema[], root: object, isIn
   const inside = (item: unknown, inner: readonly JsonSchema[]) =>
     inner.length === 0 ? item : trim(item, inner, root, isSecret)
   if (Array.isArray(value)) {
-    // All items have the same: a toolset may be a list of a thousand.
+    // All items share one schema.
     const inner = below(0)
     const list = value.map(item => inside(item, inner))
     return list.some((item, index) => item !== value[index]) ? list : value

@@ -1,4 +1,4 @@
-// Warns about valid values, and names of environment variables, that are probably mistakes.
+// Warns about valid values and environment variable names that are probably mistakes.
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import type { Plugin } from '../kernel/define-plugin.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
@@ -8,15 +8,13 @@ import { type FilledConfig, isPlain } from './define-config.ts'
 export interface ValueFacts {
   readonly config: FilledConfig
   readonly instances: readonly Pick<PluginInstance, 'plugin'>[]
-  /** Every known plugin. */
   readonly plugins: ReadonlyMap<string, Pick<Plugin<object>, 'sections'>>
   readonly report: Report
 }
 
-/** Smaller numbers are probably seconds, although the unit is milliseconds. */
+/** Milliseconds. Smaller numbers are probably meant as seconds. */
 const LEAST_NUMBER = 1_000
 
-/** Durations that are usually a second or longer. */
 function durationsOf({ http, sessions, tools }: FilledConfig): ReadonlyArray<readonly [Path, unknown]> {
   return [
     [['http', 'requestTimeout'], http.requestTimeout],
@@ -46,11 +44,10 @@ export function warnOfValues({ config, instances, plugins, report }: ValueFacts)
   }
 }
 
-/** A value that is a placeholder of a shell, CI system or template. */
 const PLACEHOLDER = /^(\$\{[^{}]*\}|\$\{\{.*\}\}|\{\{.*\}\}|\$[A-Z][A-Z0-9_]+|%[A-Z][A-Z0-9_]+%)$/
 const MAX_DEPTH = 8
 
-/** Warns about placeholders. Nothing replaces them, so everyone knows a secret such as `${SECRET}`. */
+/** Warns about placeholders such as `${SECRET}`, which are not substituted and would make a known secret. */
 export function warnOfPlaceholders({ toolsets: _, ...config }: FilledConfig, report: Report): void {
   function visit(value: unknown, at: Path): void {
     if (typeof value === 'string' && PLACEHOLDER.test(value)) {
@@ -63,7 +60,7 @@ export function warnOfPlaceholders({ toolsets: _, ...config }: FilledConfig, rep
   visit(config, [])
 }
 
-/** Warns of a variable that is set and whose name is nearly `wanted`, which is not set. */
+/** Warns about a set variable whose name is similar to the unset `wanted`. */
 export function warnOfNearMiss(wanted: string, environment: NodeJS.ProcessEnv, report: Report): void {
   if (environment[wanted]) return
   for (const [name, value] of Object.entries(environment)) {
@@ -73,5 +70,4 @@ export function warnOfNearMiss(wanted: string, environment: NodeJS.ProcessEnv, r
   }
 }
 
-/** Others of ours. */
 const OURS: ReadonlySet<string> = new Set(['MCP_HOST_CLIENT_SECRET', 'MCP_HOST_HOME', 'MCP_HOST_TOKEN_KEY'])

@@ -1,10 +1,9 @@
-// What a module may not do while it is loaded: end the process, or never finish. Either would be the end of a start, or of
-// every later reload, without a word. For import-module.ts.
+// Prevents modules from ending the process or hanging while they are loaded, which would end startup or a reload without a
+// message.
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** How long a module and what it imports may take, milliseconds. */
 const PATIENCE = 30_000
-/** The same where somebody waits for the next version. */
+/** The same limit while another reload is waiting. */
 const PATIENCE_OF_NEXT = 2_000
 
 interface Loading {
@@ -17,7 +16,7 @@ const running = new Set<Loading>()
 const context = new AsyncLocalStorage<Loading>()
 let exit = process.exit
 
-/** Stands in for `process.exit`, for what is called by a module that is being loaded alone. */
+/** Replaces `process.exit` for calls of the module that is being loaded. */
 function refuseExit(code?: number | string | null): never {
   const loading = context.getStore()
   if (!loading || loading.over) return exit.call(process, code)
@@ -45,18 +44,18 @@ function end(loading: Loading) {
   if (running.size > 0) return
   if (process.exit === refuseExit) process.exit = exit
   process.off('beforeExit', onIdle)
-  // While it is on, it costs each promise of the process something.
+  // An enabled context slows down every promise of the process.
   context.disable()
 }
 
-/** The module that `load` imports. Rejects where it calls `process.exit`, or has not finished after 30 s or when nothing is left to do. */
+/** Imports a module. Rejects if it calls `process.exit`, or is not finished after 30 s or when the event loop is empty. */
 export async function whileLoading<T>(load: () => Promise<T>): Promise<T> {
   let giveUp: Loading['giveUp'] = () => undefined
   const late = new Promise<never>((_, reject) => {
     giveUp = why => reject(new Error(why))
   })
   const loading: Loading = { since: performance.now(), over: false, giveUp }
-  // It keeps no process alive: where nothing else does, `beforeExit` comes first.
+  // The timer does not keep the process alive; `beforeExit` handles an empty event loop.
   const timer = setTimeout(() => giveUp(`it has not finished after ${PATIENCE / 1_000} s: ${WAITS}`), PATIENCE).unref()
   begin(loading)
   try {
@@ -67,10 +66,10 @@ export async function whileLoading<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
-/** True while a module is loaded: a process with nothing left to do is then no news, for it goes on. */
+/** True while a module is loaded. An empty event loop must then not end the process. */
 export const isLoading = (): boolean => running.size > 0
 
-/** Somebody waits for the next version of what is loaded: what hangs for two seconds by now has had its time. */
+/** Shortens the limit to 2 s, because another reload is waiting. */
 export function giveUpStalled(): void {
   const late = performance.now() - PATIENCE_OF_NEXT
   for (const { since, giveUp } of running) {

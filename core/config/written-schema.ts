@@ -1,12 +1,11 @@
-// The config's schema as editors read it: config.schema.json, which `mcp-host schema` writes. What only code can hold is
-// left out; what has a `title` stands in `$defs` once.
+// The config schema for editors (`mcp-host schema`), without values that only code can hold. Schemas with a `title` become
+// `$defs`.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { buildConfigSchema } from './config-schema.ts'
 import { isSchema } from './walk-schema.ts'
 
 const LINK = { type: 'string', description: 'Where this schema is, for editors; the host ignores it.' }
 
-/** JSON Schema of the draft 2020-12, for a config that is JSON or YAML; `plugins` are the built-in ones, by name. */
 export function writtenSchema(plugins: Readonly<Record<string, { readonly options: object }>>): JsonSchema {
   const { $defs, properties, title: _, ...rest } = buildConfigSchema(plugins)
   const shared = new Map<string, unknown>()
@@ -25,7 +24,7 @@ export function writtenSchema(plugins: Readonly<Record<string, { readonly option
   }
 }
 
-/** An option that as many plugins have, alike, stands in the file once, where that saves anything. */
+/** An option shared by this many plugins becomes one `$defs` entry if the file gets smaller. */
 const OFTEN = 3
 const LONG = 150
 
@@ -56,7 +55,6 @@ function writeOnce(definitions: Definitions): Definitions {
   return Object.fromEntries([...written, ...shared])
 }
 
-/** Keywords whose values are no schemas. */
 const VALUES: ReadonlySet<string> = new Set(['default', 'examples', 'const', 'enum', 'required'])
 
 const isCallable = (value: unknown) => isSchema(value) && value['callable'] === true
@@ -71,7 +69,7 @@ function write(node: unknown, shared: Map<string, unknown>): unknown {
   })
   const written = Object.fromEntries(entries)
   if (title === undefined) return written
-  // The same shape may have a default in one place and none in another.
+  // The same shape can have different defaults.
   const { default: standard, ...definition } = written
   const known = shared.get(title) ?? definition
   if (JSON.stringify(known) !== JSON.stringify(definition)) throw new Error(`two schemas have the title ${title}`)

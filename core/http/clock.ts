@@ -2,7 +2,6 @@
 
 /** A timer of a `Clock`. */
 export interface Timer {
-  /** The process can end while the timer is pending. */
   unref(): this
 }
 
@@ -27,10 +26,7 @@ export const systemClock: Clock = {
   clear: timer => clearTimeout(timer as NodeJS.Timeout | undefined),
 }
 
-/**
- * The result of `awaited`; after `limit` milliseconds, that of `late`. The timer keeps the process alive until then. A result that
- * arrived while the event loop was blocked still counts: timers run before sockets are read.
- */
+/** Resolves to the result of `awaited`, or to that of `late` after `limit` milliseconds. The timer keeps the process alive. */
 export async function withTimeout<Value, Late>(
   awaited: Promise<Value>,
   limit: number,

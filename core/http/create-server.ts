@@ -18,7 +18,6 @@ const LEAST_TAKEN = 64 * 1024
 /** Bytes that can wait for all readers together before idle readers are closed. */
 const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 
-/** Refuses unsupported expectations (RFC 9110 section 10.1.1) and closes the connection. */
 const refuseExpectations =
   (serve: RequestListener): RequestListener =>
   (req, res) => {
@@ -32,26 +31,20 @@ const refuseExpectations =
 
 /** How long a server waits for others, milliseconds. */
 export interface TimeLimits {
-  /** For one request. */
   readonly requestTimeout: number
-  /** For an idle connection. */
   readonly keepAliveTimeout: number
-  /** For a reader that receives nothing. */
   readonly writeTimeout: number
 }
 
 /** Receives the connections that the server closes. */
 export interface ServerNews {
-  /** A client sent a request before the previous response had ended. */
   pipelined(address: string | undefined): void
-  /** Readers took too little of what was sent to them. */
   slowReaders(readers: SlowReaders): void
 }
 
 /** A server with the number of bytes that wait for its readers. */
 export interface WatchedServer {
   readonly server: Server
-  /** Bytes that wait for readers. */
   waiting(): number
 }
 
@@ -79,7 +72,7 @@ export function createHttpServer(
     listener,
   )
   server.on('checkExpectation', listener)
-  // Reading the address now keeps it: it is unknown once the client has reset the connection.
+  // `remoteAddress` is undefined after a connection reset unless it was read before.
   onConnection(server, socket => {
     if (socket.remoteAddress === undefined) socket.destroy()
   })
@@ -87,7 +80,6 @@ export function createHttpServer(
   return { server, waiting }
 }
 
-/** Whether the server speaks TLS, without loading `node:tls`. */
 export const isSecure = (server: object): boolean => 'setSecureContext' in server
 
 /** Calls `listener` with each connection that can carry requests. With HTTPS these are the TLS connections. */
@@ -104,8 +96,8 @@ const isSmall = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BODY
 
 /**
- * Closes the connection after a response to a body that nobody reads. `Connection: close` would make Node reset the
- * connection while the client still sends, and many clients then lose the response.
+ * Closes the connection after a response to an unread body. `Connection: close` would reset it while the client still sends, and
+ * many clients then lose the response.
  */
 export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
   if (isSmall(req)) return
@@ -113,8 +105,7 @@ export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
   res.prependOnceListener('finish', () => {
     if (req.complete || req.readableFlowing) return
     const { socket } = req
-    // Later than the ticks in which Node resumes the connection. `req.pause()` has no effect by then: Node discards the rest
-    // of the body without backpressure.
+    // Runs after the ticks in which Node resumes the connection. Node then discards the rest of the body without backpressure.
     setImmediate(() => {
       socket.pause()
       socket.end()
@@ -127,9 +118,8 @@ export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
 type Serve<Result> = (req: IncomingMessage, res: ServerResponse) => Result
 
 /**
- * Refuses requests that arrive before the previous response has ended: the connection closes after that response. More than
- * `MAX_PIPELINED` of them close the connection at once. Node would start them all, and emit no `close` for those whose client
- * disconnects before their turn.
+ * Refuses pipelined requests and closes the connection after the current response, or at once above `MAX_PIPELINED`. Node would
+ * start all of them and emit no `close` for those whose client disconnects early.
  */
 export function refusePipelined<Result>(
   serve: Serve<Result>,
@@ -151,34 +141,27 @@ export function refusePipelined<Result>(
   return (req, res) => (res.socket ? serve(req, res) : (refuse(req, res) as undefined))
 }
 
-/** Maximum interval between checks, milliseconds. */
 const LOOK_INTERVAL = 1_000
 
-/** The state of a reader when it last kept up. */
 interface Mark {
   readonly taken: number
   readonly at: number
-  /** At the previous check. */
   lately: number
 }
 
 interface Reader {
   readonly socket: Socket
-  /** Undefined while nothing waits for the reader. */
   mark: Mark | undefined
 }
 
-/** Bytes of completed writes. A write is complete once the client's side has received all of it. */
 const takenBy = ({ bytesWritten, writableLength }: Socket): number => bytesWritten - writableLength
 
 export interface SlowReaders {
   readonly connections: number
-  /** Bytes that waited for them. */
   readonly waiting: number
 }
 
 interface SlowReaderBounds {
-  /** Milliseconds. */
   readonly timeout: number
   /** Bytes that may wait for all readers together. Default `MAX_WAITING_IN_ALL`. */
   readonly inAll?: number
@@ -186,16 +169,13 @@ interface SlowReaderBounds {
 }
 
 interface ReaderWatch {
-  /** Watches a connection until `over`, the connection or a response, is closed. */
   watch(socket: Socket, over: Pick<Socket | ServerResponse, 'once'>): void
-  /** Bytes that wait for all readers. */
   waiting(): number
 }
 
 /**
- * Closes slow readers. Within `timeout`, a reader must receive everything that waits for it, or complete writes of
- * `LEAST_TAKEN` bytes. A response is one write, so all of it must be received in that time. If more than `inAll` bytes wait,
- * readers that received nothing since the last check are closed, those with the most bytes first.
+ * Closes slow readers. Within `timeout`, a reader must receive all pending bytes or complete writes of `LEAST_TAKEN` bytes. Above
+ * `inAll` pending bytes, readers without progress since the last check are closed, largest first.
  */
 export function watchReaders(
   { timeout, inAll = MAX_WAITING_IN_ALL, clock = systemClock }: SlowReaderBounds,
@@ -266,7 +246,6 @@ export function watchReaders(
   }
 }
 
-/** Watches every connection of a server. Returns a function that gives the waiting bytes. */
 export function endSlowReaders(
   server: Server,
   bounds: SlowReaderBounds,

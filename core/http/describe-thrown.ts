@@ -1,22 +1,19 @@
-// Describes anything thrown for the log, without throwing itself: tools can throw proxies and errors with failing getters.
+// Describes any thrown value for the log without throwing itself: tools can throw proxies and errors with failing getters.
 
 import { existsSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Characters. */
 const MAX_MESSAGE = 2_000
 const MAX_STACK = 8_000
 
 export interface ThrownText {
   readonly type?: string
   readonly message: string
-  /** The message of the cause, unless `message` contains it. */
   readonly cause?: string
   readonly stack?: string
 }
 
-/** Undefined if `read` throws. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -32,13 +29,12 @@ const textAt = (thrown: unknown, key: 'name' | 'message' | 'stack', most: number
   return typeof value === 'string' ? shortened(value, most) : undefined
 }
 
-/** False for a proxy that throws. */
 export const isError = (thrown: unknown): thrown is Error => attempt(() => thrown instanceof Error) ?? false
 
 export const isBranded = (thrown: unknown, brand: symbol): boolean =>
   attempt(() => thrown instanceof Error && brand in thrown) ?? false
 
-/** The complete text: a startup message can list many problems. */
+/** Returns the full text, because a startup message can list many problems. */
 export function errorText(thrown: unknown): string {
   if (isError(thrown)) return textAt(thrown, 'message', Infinity) ?? 'an error whose message cannot be read'
   return attempt(() => String(thrown)) ?? 'a value that cannot be written as text'
@@ -65,13 +61,10 @@ export function describeThrown(thrown: unknown, withStack = false): ThrownText {
   }
 }
 
-/** Causes whose stack frames are shown. */
 const MAX_CAUSES = 3
 
 export interface FailureText extends ThrownText {
-  /** File, line and column of the author's code. */
   readonly at?: string
-  /** What is not shown of the stack. */
   readonly hidden?: string
 }
 
@@ -79,12 +72,11 @@ const plugins = new WeakMap<object, string | undefined>()
 
 const canBeKey = (thrown: unknown): thrown is object => typeof thrown === 'object' && thrown !== null
 
-/** Records the plugin whose code threw; undefined for none. The first call counts. */
+/** Records the plugin whose code threw. The first call counts. */
 export function blame(thrown: unknown, plugin: string | undefined): void {
   if (canBeKey(thrown) && !plugins.has(thrown)) plugins.set(thrown, plugin)
 }
 
-/** The recorded plugin, for a log line. */
 export function blamed(thrown: unknown): { plugin?: string } {
   const plugin = canBeKey(thrown) ? plugins.get(thrown) : undefined
   return plugin === undefined ? {} : { plugin }
@@ -109,10 +101,7 @@ function errorLine(error: Error): string {
   return `${name}: ${shortened(errorText(error), MAX_MESSAGE)}`
 }
 
-/**
- * Describes a failure with its location and the author's stack frames. `whole`: all frames. Files in `directory` are shown
- * relative to it.
- */
+/** Describes a failure with its location and the author's stack frames, relative to `directory`. `whole`: all frames. */
 export function describeFailure(
   thrown: unknown,
   { whole, directory }: { readonly whole: boolean; readonly directory: string },
@@ -130,10 +119,8 @@ export function describeFailure(
 }
 
 export interface ShownStack {
-  /** File, line and column of the first frame of the author's code. */
   readonly at?: string
   readonly frames: readonly string[]
-  /** Number of frames that are not shown. */
   readonly left: number
 }
 
@@ -146,7 +133,6 @@ interface Frame {
 }
 
 const FRAME = /^\s+at (?:(.+?) \()?(.+?):(\d+):(\d+)\)?$/
-/** Folders of this package that are not its own code. */
 const NOT_OWN = /^(?:examples|test|node_modules)[\\/]|^[^\\/]+$/
 
 let root: string | undefined
@@ -164,7 +150,6 @@ function ownerOf(file: string): Owner {
   return file.includes(`${sep}node_modules${sep}`) ? 'package' : 'author'
 }
 
-/** Removes the query that a loader can add. */
 function fileIn(location: string): string {
   if (!location.startsWith('file:')) return location
   try {
@@ -183,7 +168,6 @@ function readFrame(line: string, directory: string): Frame | undefined {
   return { owner: ownerOf(file), place, text: `at ${name === undefined ? place : `${name} (${place})`}` }
 }
 
-/** The frames of a V8 stack. */
 export function shownStack(stack: string, directory: string): ShownStack {
   const frames = stack.split('\n').flatMap(line => readFrame(line, directory) ?? [])
   const isOf =
@@ -191,7 +175,7 @@ export function shownStack(stack: string, directory: string): ShownStack {
     ({ owner }: Frame) =>
       owners.includes(owner)
   const last = frames.findLastIndex(isOf('author'))
-  // Frames that called the author's code, such as Koa's, are omitted. A bug of ours has only our frames.
+  // Frames that called the author's code, such as Koa's, are omitted. A bug in this package shows only its own frames.
   const shown =
     last === -1 ? frames.filter(isOf('package', 'own')) : frames.slice(0, last + 1).filter(isOf('author', 'package'))
   const first = shown.find(isOf('author')) ?? shown[0]

@@ -1,4 +1,4 @@
-// All errors of clients (kind, HTTP status, JSON-RPC code, text), and StartError for configuration and startup errors.
+// All errors sent to clients (kind, HTTP status, JSON-RPC code, text), and StartError for configuration and startup errors.
 
 import { errorText, isBranded } from './describe-thrown.ts'
 
@@ -6,7 +6,6 @@ import { errorText, isBranded } from './describe-thrown.ts'
 const MAX_DETAIL = 4_096
 
 interface ErrorKind {
-  /** HTTP status of a refused request. */
   readonly status: number
   readonly code: number
   readonly message: string
@@ -48,30 +47,23 @@ export const ERROR_KINDS = {
   unavailable: kind(503, -32603, 'Service unavailable'),
 } as const satisfies Record<string, ErrorKind>
 
-/** The kinds of errors that clients receive. */
+/** The kinds of client errors. */
 export type HostErrorKind = keyof typeof ERROR_KINDS
 
-/** The parts of an error besides its kind. */
+/** Options of a `HostError`. */
 export interface HostErrorOptions {
-  /**
-   * One sentence for the client, at most 4,096 characters, appended to the kind's text. Never secrets or data of other users.
-   */
+  /** One sentence for the client, at most 4,096 characters. Must not contain secrets or data of other users. */
   detail?: string
-  /** `error.data` for the client. */
   data?: unknown
-  /** Response headers, such as `Allow` or `WWW-Authenticate`. */
   headers?: Record<string, string>
-  /** For logs and observers only, such as the rule that was not satisfied. */
+  /** For logs and observers only. */
   reason?: string
-  /** For the log only. */
   cause?: unknown
 }
 
 const BRAND = Symbol.for('mcp-host.HostError')
 
-/**
- * An error that the client receives. Any other thrown value is a bug: it is logged, and the client gets 500 without its text.
- */
+/** An error that is sent to the client. Any other thrown value is logged as a bug, and the client gets a generic 500. */
 export class HostError extends Error {
   readonly kind: HostErrorKind
   readonly detail: string | undefined
@@ -92,7 +84,6 @@ export class HostError extends Error {
     Object.defineProperty(this, BRAND, { value: true })
   }
 
-  /** HTTP status of a refused request. */
   get status(): number {
     return this.#status ?? ERROR_KINDS[this.kind].status
   }
@@ -101,7 +92,7 @@ export class HostError extends Error {
     return ERROR_KINDS[this.kind].code
   }
 
-  /** The same error as the response to a valid request: HTTP 200. */
+  /** The same error with HTTP status 200, for the response to a valid request. */
   within200(): HostError {
     const { detail, data, headers, reason, cause } = this
     const error = new HostError(this.kind, {
@@ -115,16 +106,16 @@ export class HostError extends Error {
     return error
   }
 
-  /** True for a HostError of any copy of this module: a config can load its own. */
+  /** Also true for a HostError of another copy of this module, which a config can load. */
   static is(value: unknown): value is HostError {
     return isBranded(value, BRAND)
   }
 }
 
-/** Statuses that clients of every protocol version receive: sign in, or retry later. */
+/** Statuses sent to clients of every protocol version: sign in, or retry later. */
 const TOLD_TO_ALL: ReadonlySet<number> = new Set([401, 403, 429, 503])
 
-/** The HTTP status of an error. `answers`: the error responds to a message; legacy versions then use 200 for most errors. */
+/** The HTTP status of an error. `answers`: the error responds to a message, for which legacy versions mostly use 200. */
 export function statusOf(
   { status }: { readonly status: number },
   answers?: { readonly errorsByStatus: boolean },
@@ -133,31 +124,30 @@ export function statusOf(
   return answers.errorsByStatus || TOLD_TO_ALL.has(status) ? status : 200
 }
 
-/** True if a retry can succeed: another node or a store does not respond. */
+/** True if a retry can succeed because another node or a store did not respond. */
 export const isUnavailable = (thrown: unknown): boolean => HostError.is(thrown) && thrown.kind === 'unavailable'
 
-/** For requests that a closing host cannot serve. */
+/** The error for requests that a closing host cannot serve. */
 export const shuttingDown = (): HostError =>
   new HostError('unavailable', {
     detail: 'the server is shutting down',
     headers: { 'Retry-After': '1', Connection: 'close' },
   })
 
-/** For requests of a node that stopped or died before it responded. */
+/** The error for requests of a node that stopped before its response. */
 export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
 
 export { errorText }
 
-/** Keys that lead to a value of the config. */
 export type Path = readonly (string | number)[]
 
-/** A location: keys of the config or, with `of`, of that definition. */
+/** A location: config keys or, with `of`, keys of that definition. */
 export interface Written {
   readonly at?: Path
   readonly of?: object
 }
 
-/** Receives a problem, so that all problems are found in one run. A warning does not stop startup. */
+/** Collects a problem, so that one run reports all of them. A warning does not stop startup. */
 export type Report = (mistake: StartError, severity?: 'error' | 'warning') => void
 
 export const stopAtFirst: Report = mistake => {
@@ -177,14 +167,10 @@ export interface StartErrorOptions extends Written {
   cause?: unknown
   /** Default: 2 with a location, else 1. 3: `audit verify` has no key. */
   exitCode?: 1 | 2 | 3
-  /** Other locations, such as the second of two that conflict. */
   also?: readonly Written[]
 }
 
-/**
- * A configuration or startup error, shown to the operator without a stack. `at` starts its message and gives it a file and a
- * line.
- */
+/** A configuration or startup error, shown to the operator without a stack. `at` adds the config path, file and line. */
 export class StartError extends Error {
   /** 2 if the config must change, else 1. */
   readonly exitCode: 1 | 2 | 3
@@ -199,14 +185,12 @@ export class StartError extends Error {
     this.also = also
   }
 
-  /** Adds a location if the error has none. */
   orAt(at: Path): this {
     if (!this.written.at && !this.written.of && at.length > 0) this.written = { at }
     return this
   }
 }
 
-/** The result of `part`; undefined if it throws a StartError, which is reported. */
 export function reporting<Value>(report: Report, part: () => Value): Value | undefined {
   try {
     return part()

@@ -1,5 +1,4 @@
-// The client address, Host and Origin of a request: what proxies forwarded, and the guard that refuses foreign hosts and pages,
-// so that a website cannot call a server on its visitor's machine (DNS rebinding).
+// Resolves client address, Host and Origin of a request, and refuses foreign hosts and origins (DNS rebinding).
 
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'
@@ -10,7 +9,7 @@ import { parseHost, shownUrl } from './request-target.ts'
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** Whether only this machine can reach an address. */
+/** Whether an address is a loopback address. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
@@ -24,16 +23,14 @@ function originOf(url: string): URL | undefined {
 }
 
 export interface Asked {
-  /** Undefined for a missing header. */
   readonly hosts: ReadonlyArray<string | undefined>
   readonly origin?: string | undefined
-  /** Origins of the route's CORS policy. */
   readonly alsoAllowed?: ((origin: string) => boolean) | undefined
 }
 
 /**
- * On a loopback address: loopback names, `publicUrl` and the lists are allowed. Elsewhere `publicUrl` and the lists; with
- * neither, every Host and no Origin.
+ * Allows `publicUrl` and the configured lists, plus loopback names on a loopback address. On other addresses without them, every
+ * Host and no Origin is allowed.
  */
 export function createGuard(http: ResolvedHttp) {
   const loopback = isLoopback(http.host)
@@ -56,7 +53,7 @@ export function createGuard(http: ResolvedHttp) {
     return loopback && parsed !== undefined && parsed.origin === origin && isLoopbackName(parsed.hostname)
   }
 
-  /** Throws `hostNotAllowed` or `originNotAllowed`; the cause names the config key to set. */
+  /** Throws `hostNotAllowed` or `originNotAllowed`. The cause names the config key to set. */
   return function guard({ hosts: asked, origin, alsoAllowed }: Asked): void {
     for (const name of asked) {
       if (hostAllowed(name)) continue
@@ -73,15 +70,13 @@ export function createGuard(http: ResolvedHttp) {
 }
 
 export interface Forwarded {
-  /** Empty if the connection is closed. */
   readonly ip: string
-  /** Every requested host; undefined for a missing header. */
   readonly hosts: ReadonlyArray<string | undefined>
 }
 
 type Trust = (address: string, hop: number) => boolean
 
-/** More than an address with port and zone. */
+/** Longer than any address with port and zone. */
 const MAX_ADDRESS = 64
 
 function compileTrust(trusted: number | readonly string[]): Trust {
@@ -94,7 +89,7 @@ function compileTrust(trusted: number | readonly string[]): Trust {
   }
 }
 
-/** An entry of `X-Forwarded-For`; some proxies add the port. */
+/** Parses an entry of `X-Forwarded-For`; some proxies add the port. */
 function addressIn(entry: string): string | undefined {
   if (entry.length > MAX_ADDRESS) return undefined
   if (isIP(entry) !== 0) return entry
@@ -103,7 +98,6 @@ function addressIn(entry: string): string | undefined {
   return bare !== undefined && isIP(bare) !== 0 ? bare : undefined
 }
 
-/** The value of the outermost trusted proxy. */
 function outermost(header: string | string[] | undefined, proxies: number): string | undefined {
   const values = [header ?? []]
     .flat()
@@ -114,13 +108,12 @@ function outermost(header: string | string[] | undefined, proxies: number): stri
   return values.at(-proxies) ?? values[0]
 }
 
-/** HTTP/2 servers in front of `Host.callback` provide `:authority`, with or without Host. */
+/** HTTP/2 servers in front of `Host.callback` set `:authority`, with or without Host. */
 function hostsIn({ ':authority': authority, host }: IncomingHttpHeaders): Forwarded['hosts'] {
   if (authority === undefined) return [host]
   return host === undefined ? [String(authority)] : [String(authority), host]
 }
 
-/** Throws a StartError if `http.trustProxy` has an invalid entry. */
 export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>): (req: IncomingMessage) => Forwarded {
   if (trustProxy === false)
     return ({ socket, headers }) => ({ ip: socket.remoteAddress ?? '', hosts: hostsIn(headers) })
@@ -129,10 +122,10 @@ export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>
   return req => {
     const near = req.socket.remoteAddress
     if (near === undefined || !trust(near, 0)) return { ip: near ?? '', hosts: hostsIn(req.headers) }
-    // From the nearest to the first untrusted address, which is the client.
+    // Ordered from the nearest address to the first untrusted one, which is the client.
     const addresses = proxyAddr.all(req, trust)
     const proxies = Math.max(1, addresses.length - 1)
-    // If a proxy added no address, the nearest known one is used.
+    // Falls back to the nearest known address if a proxy added none.
     const ip = addresses.reduceRight<string | undefined>((found, entry) => found ?? addressIn(entry), undefined)
     const asked = outermost(req.headers['x-forwarded-host'], proxies)
     return { ip: ip ?? near, hosts: asked === undefined ? hostsIn(req.headers) : [asked] }
@@ -143,7 +136,6 @@ const IPV4_MAPPED = '::ffff:'
 const GROUPS = 8
 const GROUP_BITS = 16
 
-/** An IPv4 address at the end has two groups. */
 const groupsOf = (side: string): number[] =>
   side === ''
     ? []
@@ -153,7 +145,6 @@ const groupsOf = (side: string): number[] =>
         return [a * 256 + b, c * 256 + d]
       })
 
-/** All eight groups of an IPv6 address. */
 function expand(address: string): number[] {
   const [head = '', tail] = address.split('::')
   const first = groupsOf(head)
@@ -162,16 +153,12 @@ function expand(address: string): number[] {
   return [...first, ...new Array<number>(Math.max(0, GROUPS - first.length - last.length)).fill(0), ...last]
 }
 
-/** The bits of a group that are within the prefix. */
 function masked(group: number, index: number, prefix: number): number {
   const kept = Math.min(GROUP_BITS, Math.max(0, prefix - index * GROUP_BITS))
   return group & (0xffff << (GROUP_BITS - kept))
 }
 
-/**
- * The key by which callers are counted: an IPv4 address, also if mapped to IPv6, or the network of an IPv6 address with
- * `prefix` bits.
- */
+/** The key for per-address limits: an IPv4 address (also if mapped to IPv6), or the IPv6 network with `prefix` bits. */
 export function addressKey(ip: string, prefix: number): string {
   if (!ip.includes(':')) return ip
   if (ip.startsWith(IPV4_MAPPED) && isIPv4(ip.slice(IPV4_MAPPED.length))) return ip.slice(IPV4_MAPPED.length)

@@ -1,10 +1,9 @@
 // The resolved `http` section of the config.
 
-/** With all defaults; sizes in bytes, durations in milliseconds. */
+/** Includes all defaults. Sizes are in bytes, durations in milliseconds. */
 export interface ResolvedHttp {
   readonly host: string
   readonly port: number
-  /** Connections that can wait to be accepted. */
   readonly backlog: number
   readonly publicUrl: string | undefined
   readonly tls: boolean
@@ -14,6 +13,6 @@ export interface ResolvedHttp {
   readonly writeTimeout: number
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
-  /** Number of proxies, or their addresses; false: none. */
+  /** Number of proxies, or their addresses. */
   readonly trustProxy: false | number | readonly string[]
 }

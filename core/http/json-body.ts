@@ -1,17 +1,15 @@
-// Reads and parses JSON bodies of clients. One pass over the text checks depth, size and keys that could reach a prototype,
-// before JSON.parse. Transports read bodies here: koa-body would take a fifth of a call's time.
+// Reads and parses JSON bodies, with limits on depth, size and keys that are checked before JSON.parse.
 
 import { constants, isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { HostError } from './errors.ts'
 import { LARGE_TEXT } from './sse.ts'
 
-/** Deepest nesting of arrays and objects in a body. */
 export const MAX_DEPTH = 128
-/** Objects and lists of any body. A longer body may have one per `CHARACTERS_PER_OBJECT`. */
+/** Objects and arrays allowed in any body. Larger bodies can contain one per `CHARACTERS_PER_OBJECT`. */
 export const OBJECTS_IN_ANY_BODY = 100_000
 const CHARACTERS_PER_OBJECT = 8
-/** Members of one object, and characters of a key. */
+/** Maximum members of one object, and maximum characters of a key. */
 export const MAX_MEMBERS = 100_000
 export const MAX_KEY = 8_192
 
@@ -23,14 +21,12 @@ const BACKSLASH = 0x5c
 const COLON = 0x3a
 const COMMA = 0x2c
 
-/** Whether an odd number of backslashes precedes the quote. */
 function isEscaped(text: string, quote: number): boolean {
   let index = quote - 1
   while (text.charCodeAt(index) === BACKSLASH) index--
   return (quote - index) % 2 === 0
 }
 
-/** The position of the closing quote; the text's length if there is none. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1)
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
@@ -45,10 +41,8 @@ function isKey(text: string, end: number): boolean {
   return text.charCodeAt(index) === COLON
 }
 
-/** The key is invalid JSON. */
 const MALFORMED = Symbol('no JSON')
 
-/** The key, if it could be one of the forbidden ones. */
 function readKey(text: string, start: number, end: number, escapes: boolean): string | typeof MALFORMED | undefined {
   const length = end - start - 1
   if (length < '__proto__'.length || length > (escapes ? LONGEST_KEY : 'constructor'.length)) return undefined
@@ -61,11 +55,10 @@ function readKey(text: string, start: number, end: number, escapes: boolean): st
   }
 }
 
-/** Why the text is refused, for the client; undefined if it can be parsed. */
+/** Checks depth, size and prototype keys. Returns the reason for a refusal, which the client receives. */
 export function findForbidden(text: string): string | undefined {
-  /** For each open object or array: whether it is the value of a key `constructor`. */
+  /** For each open object or array, whether it is the value of a `constructor` key. */
   const open: boolean[] = []
-  /** Number of members by depth. */
   const members: number[] = []
   let key: string | typeof MALFORMED | undefined
   let objects = 0
@@ -143,7 +136,7 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
   const limit = Math.min(maxSize, constants.MAX_STRING_LENGTH)
   return new Promise((resolve, reject) => {
     checkType(req)
-    // The end event would never come.
+    // The `end` event would never fire.
     if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
     const body = new Gathered()
     function onData(chunk: Buffer) {
@@ -153,7 +146,7 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
     }
     function onEnd() {
       const bytes = body.take()
-      // The listeners would keep the text as long as the request lives.
+      // The listeners would retain the text for the lifetime of the request.
       if (bytes.length > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
       const text = textOf(bytes)
       if (text !== undefined) resolve(text)
@@ -169,7 +162,7 @@ const LARGE_CHUNK = 4_096
 
 export class Gathered {
   readonly #parts: Buffer[] = []
-  /** Small chunks since the last part. A million chunks of one byte would take sixty times their size as Buffers. */
+  /** Small chunks since the last part, joined because a million one-byte Buffers would take sixty times their size. */
   #small: Buffer | undefined
   #used = 0
   size = 0

@@ -1,17 +1,17 @@
-// Optional peer packages. If one is missing, the error contains the command that installs it.
+// Checks optional peer packages. If a package is missing, the error contains its install command.
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Path, StartError } from './errors.ts'
 
-/** The config keys that need the package, or what needs it in words. */
+/** The config keys that require the package, or a description. */
 export type NeededBy = { readonly at: Path } | { readonly what: string }
 
 const require = createRequire(import.meta.url)
 const HERE = dirname(fileURLToPath(import.meta.url))
 
-/** Whether only `require` finds the package: in NODE_PATH, or in global folders. */
+/** Whether only `require` finds the package, in NODE_PATH or in global folders. */
 function isForRequireAlone(name: string): boolean {
   const isThere = (folder: string) => existsSync(join(folder, name))
   const isAbove = (folder: string) =>
@@ -20,7 +20,6 @@ function isForRequireAlone(name: string): boolean {
   return !folders.some(folder => isAbove(folder) && isThere(folder)) && folders.some(isThere)
 }
 
-/** Whether `import` finds the package; it is not loaded. */
 export function isInstalled(name: string): boolean {
   if (isForRequireAlone(name)) return false
   try {
@@ -32,7 +31,6 @@ export function isInstalled(name: string): boolean {
   }
 }
 
-/** The peer dependencies in our package.json. */
 function peerRanges(folder = HERE): Readonly<Record<string, string>> {
   try {
     const { name, peerDependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
@@ -42,7 +40,7 @@ function peerRanges(folder = HERE): Readonly<Record<string, string>> {
   return parent === folder ? {} : peerRanges(parent)
 }
 
-/** `npm i prom-client@15`: the major version that is tested. */
+/** The install command, such as `npm i prom-client@15`, with the tested major version. */
 export function installLine(names: readonly string[], flag?: '-D' | '--save-prod'): string {
   const ranges = peerRanges()
   const wanted = names.map(name => {
@@ -53,7 +51,7 @@ export function installLine(names: readonly string[], flag?: '-D' | '--save-prod
 }
 
 /**
- * Throws a StartError with the command that installs the missing packages. For `setup`: `assertInstalled(['prom-client'], { at:
+ * Throws a StartError with the install command of the missing packages. For `setup`: `assertInstalled(['prom-client'], { at:
  * host.at })`.
  */
 export function assertInstalled(names: readonly string[], by: NeededBy): void {
@@ -61,7 +59,7 @@ export function assertInstalled(names: readonly string[], by: NeededBy): void {
   if (missing.length === 0) return
   const which = missing.length > 1 ? 'are optional packages that are' : 'is an optional package that is'
   const text = `needs ${missing.join(' and ')}, which ${which} not installed; run: `
-  // A plain `npm i` leaves a package in devDependencies.
+  // A plain `npm i` would leave the package in devDependencies.
   if ('at' in by) throw new StartError(`${text}${installLine(missing, '--save-prod')}`, { at: by.at })
   throw new StartError(`${by.what} ${text}${installLine(missing)}`, { exitCode: 1 })
 }

@@ -1,27 +1,24 @@
-// Pages for people who open an endpoint in a browser.
+// HTML pages for people who open an endpoint in a browser.
 import type { IncomingMessage } from 'node:http'
 import type { HostErrorKind } from './errors.ts'
 
-/** Media types that are accepted by name. */
 const acceptedTypes = (accept: string): string[] =>
   accept.split(',').flatMap(range => {
     const [type = '', ...parameters] = range.split(';').map(part => part.trim().toLowerCase())
     return parameters.some(parameter => /^q=0(?:\.0*)?$/.test(parameter)) ? [] : [type]
   })
 
-/** A GET or HEAD that accepts HTML and no event stream. */
 function isVisit({ method, headers: { accept = '' } }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   const types = acceptedTypes(accept)
   return types.includes('text/html') && !types.includes('text/event-stream')
 }
 
-/** Errors that a browser does not get, because it gets the page. */
 const SHOWN_INSTEAD: ReadonlySet<HostErrorKind> = new Set([
   'unauthorized',
   'methodNotAllowed',
   'notAcceptable',
-  // Browsers also accept `*/*`, and so streams.
+  // Browsers also accept `*/*`, which includes event streams.
   'sessionIdMissing',
 ])
 
@@ -32,7 +29,7 @@ interface Answering {
   remove(field: string): void
 }
 
-/** Whether to respond with the page instead of the error. The status is then 200, except for 401. */
+/** Whether to send the page instead of the error. The status is then 200, except for 401. */
 export function isShownInstead(ctx: Answering, kind: HostErrorKind | undefined): boolean {
   if (ctx.req.method === 'GET' || ctx.req.method === 'HEAD') ctx.vary('Accept')
   if (!isVisit(ctx.req) || kind === undefined || !SHOWN_INSTEAD.has(kind)) return false
@@ -43,7 +40,7 @@ export function isShownInstead(ctx: Answering, kind: HostErrorKind | undefined):
   return true
 }
 
-/** Headers of a page without scripts, forms and frames. `style`: the hash of its style sheet. */
+/** Headers of a page without scripts, forms and frames. `style`: hash of the style sheet. */
 export const pageHeaders = (style: string): Readonly<Record<string, string>> => ({
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': `default-src 'none'; style-src '${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,

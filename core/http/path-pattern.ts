@@ -1,4 +1,4 @@
-// Path patterns of routes and plugins: which paths they match, and which of two is narrower.
+// Path patterns of routes and plugins: matching and precedence.
 
 import { StartError, stopAtFirst, type Written } from './errors.ts'
 import { canonicalPath, encodeSegment } from './request-target.ts'
@@ -6,7 +6,6 @@ import { canonicalPath, encodeSegment } from './request-target.ts'
 export const PARAMETER = /^:([A-Za-z_]\w*)(\?)?$/
 
 export interface PathPart {
-  /** Canonical, unless the part is a parameter. */
   readonly text: string
   readonly parameter?: string
   readonly optional?: boolean
@@ -14,16 +13,14 @@ export interface PathPart {
 
 export type Pattern = readonly PathPart[]
 
-/** Without a trailing slash. */
 export const normalize = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
 
-/** Text can be written escaped or plain. */
 function canonicalText(text: string): string | undefined {
   const written = text.includes('%') ? text : encodeSegment(text)
   return canonicalPath(`/${written}`)?.slice(1)
 }
 
-/** Parses `/t/:category?`. Throws a StartError at `where`. */
+/** Parses a pattern such as `/t/:category?`. Throws a StartError at `where`. */
 export function parsePattern(path: string, where: string | Written): Pattern {
   const bad = (why: string) =>
     typeof where === 'string' ? new StartError(`${where}: ${why}`, { exitCode: 2 }) : new StartError(why, where)
@@ -42,24 +39,22 @@ export function parsePattern(path: string, where: string | Written): Pattern {
   return parts
 }
 
-/** The pattern with its optional parameter, and without. */
 export function formsOf(pattern: Pattern): Array<{ readonly pattern: Pattern; readonly shortened: boolean }> {
   const full = { pattern: pattern.map(({ optional: _, ...part }) => part), shortened: false }
   if (!pattern.some(({ optional }) => optional)) return [full]
   return [full, { pattern: pattern.filter(({ optional }) => !optional), shortened: true }]
 }
 
-/** Patterns of one shape match the same paths. */
+/** Patterns of the same shape match the same paths. */
 export const shapeOf = (pattern: Pattern): string =>
   `/${pattern.map(({ text, parameter }) => (parameter === undefined ? text : '{}')).join('/')}`
 
-/** Sorts text before parameters. */
 export const rankOf = (pattern: Pattern): string =>
   pattern.map(({ parameter }) => (parameter === undefined ? '0' : '1')).join('')
 
 const isFixed = ({ parameter }: PathPart) => parameter === undefined
 
-/** The pattern of the paths that both match; undefined for none. */
+/** The pattern of the paths that both patterns match. */
 function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
   if (one.length !== other.length) return undefined
   const parts: PathPart[] = []
@@ -71,7 +66,6 @@ function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
   return parts
 }
 
-/** Whether `one` matches every path of `other`. */
 export function covers(one: Pattern, other: Pattern): boolean {
   const meeting = meetingOf(one, other)
   return meeting !== undefined && shapeOf(meeting) === shapeOf(other)
@@ -81,7 +75,6 @@ export function covers(one: Pattern, other: Pattern): boolean {
 export const reaches = (place: Pattern, pattern: Pattern): boolean =>
   pattern.length >= place.length && meetingOf(place, pattern.slice(0, place.length)) !== undefined
 
-/** The pattern with parameters filled in, without an absent optional one. */
 export function fill(pattern: Pattern, params: Readonly<Record<string, string>>): Pattern {
   return pattern.flatMap((part): PathPart[] => {
     const value = part.parameter === undefined ? undefined : params[part.parameter]
@@ -92,15 +85,12 @@ export function fill(pattern: Pattern, params: Readonly<Record<string, string>>)
 
 type Params = Readonly<Record<string, string>>
 
-/** A route's pattern, with its optional parameter or without. */
 interface Form {
-  /** As configured. */
   readonly path: string
   readonly pattern: Pattern
   readonly shortened: boolean
 }
 
-/** For two forms that overlap. */
 function isNarrower(one: Form, other: Form): boolean {
   const [first, second] = [rankOf(one.pattern), rankOf(other.pattern)]
   return first === second ? other.shortened && !one.shortened : first < second
@@ -129,13 +119,10 @@ function checkPair(
 }
 
 export interface RoutePlaces {
-  /** Whether it was reported. */
   isLost(path: string): boolean
-  /** Whether a narrower route serves this path of the route. */
   isTaken(path: string, params: Params): boolean
 }
 
-/** Reports conflicts. Keys are the paths as configured. */
 export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = stopAtFirst): RoutePlaces {
   const forms = [...patterns].flatMap(([path, pattern]) => formsOf(pattern).map(form => ({ path, ...form })))
   const shapes = new Set(forms.map(({ pattern }) => shapeOf(pattern)))
@@ -147,7 +134,6 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
   for (const [index, form] of forms.entries()) {
     for (const other of forms.slice(0, index)) if (other.path !== form.path) checkPair(form, other, shapes, lose)
   }
-  /** The forms of each route, with narrower forms of other routes. */
   const byRoute = new Map(
     [...patterns.keys()].map(path => [
       path,
@@ -165,7 +151,6 @@ export function placeRoutes(patterns: ReadonlyMap<string, Pattern>, report = sto
   return {
     isLost: path => lost.has(path),
     isTaken(path, params) {
-      // The longest form for which all parameters are present.
       const { form, narrower } = byRoute.get(path)?.find(entry => isFull(entry.form, params)) ?? {}
       if (!form || !narrower || narrower.length === 0) return false
       const address = fill(form.pattern, params)

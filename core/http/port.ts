@@ -1,4 +1,4 @@
-// The port of a server: listening, and leaving the port to other processes.
+// Listens on the port of a server, and hands it over to other processes.
 
 import type { Server } from 'node:http'
 import { type AddressInfo, createServer, Server as NetServer, type Socket } from 'node:net'
@@ -8,28 +8,20 @@ import { isSecure } from './create-server.ts'
 import { StartError } from './errors.ts'
 import type { ResolvedHttp } from './http-settings.ts'
 
-/** How long a hand-over waits for open connections, milliseconds. */
+/** Maximum time that a hand-over waits for open connections, milliseconds. */
 const LONGEST = 10_000
 const SWEEP_INTERVAL = 50
 
 export interface Port {
-  /**
-   * Leaves: stops listening, and open connections close after their next response. Resolves when all connections are closed,
-   * after 10 s at most.
-   */
+  /** Stops listening; open connections close after their next response. Resolves when all are closed, after 10 s at most. */
   handOver(): Promise<void>
-  /** Leaves, and closes idle connections until the returned function is called. */
+  /** Like `handOver`, and closes idle connections until the returned function is called. */
   sweep(): () => void
-  /**
-   * Resolves when all connections are closed, at most `patience` milliseconds after the last response, which can take `sending`
-   * milliseconds.
-   */
+  /** Resolves when all connections are closed, at most `patience` ms after the last response, which can take `sending` ms. */
   whenEmpty(patience: number, sending: number): Promise<void>
-  /** Destroys the remaining connections and resolves when the server is closed. */
   end(): Promise<void>
 }
 
-/** Emitted by a server before it stops listening. */
 const PORT_CLOSES = 'portCloses'
 
 export function createPort(server: Server): Port {
@@ -38,7 +30,7 @@ export function createPort(server: Server): Port {
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   }
-  // With HTTPS: the TCP connection, and the TLS connection that carries the requests.
+  // With HTTPS: the TCP connection and the TLS connection on top.
   server.on('connection', add).on('secureConnection', add)
   let empty: Promise<void> | undefined
 
@@ -47,14 +39,14 @@ export function createPort(server: Server): Port {
       if (!server.listening) return resolve()
       server.emit(PORT_CLOSES)
       server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
-      // `close` of an HTTP server also closes idle connections, on which a request can be under way.
+      // `close` of an HTTP server also closes idle connections, which can have a request in transit.
       NetServer.prototype.close.call(server, () => resolve())
     })
     return empty
   }
 
   const isSending = () => [...open].some(socket => socket.writableLength > 0)
-  // Node counts a connection as idle once its response has ended, even if the response is not sent yet.
+  // Node counts a connection as idle before its last response is completely sent.
   const closeIdle = () => {
     if (!isSending()) server.closeIdleConnections()
   }
@@ -74,7 +66,7 @@ export function createPort(server: Server): Port {
     },
     async end() {
       const closed = new Promise(resolve => server.close(resolve))
-      // Not `closeAllConnections`, which ignores connections whose TLS handshake is not done.
+      // `closeAllConnections` ignores connections with an unfinished TLS handshake.
       for (const socket of open) socket.destroy()
       await closed
     },
@@ -83,7 +75,6 @@ export function createPort(server: Server): Port {
 
 type Address = Pick<ResolvedHttp, 'host' | 'port' | 'backlog'>
 
-/** Rejects with a StartError, for example if the port is in use. */
 function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
@@ -98,11 +89,10 @@ function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<
   })
 }
 
-/** A machine without IPv6. */
 const hasNoAddress = ({ cause }: StartError) =>
   ['EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes((cause as NodeJS.ErrnoException).code ?? '')
 
-/** Listens on `host`. `localhost` means both loopback addresses (RFC 6761 section 6.3). Rejects like `listenAt`. */
+/** Listens on `host`. `localhost` means both loopback addresses (RFC 6761 section 6.3). */
 export async function listenOn(server: Server, { host, port, backlog }: Address): Promise<void> {
   if (host !== 'localhost') return listenAt(server, { host, port, backlog })
   await listenAt(server, { host: '127.0.0.1', port, backlog })
@@ -121,7 +111,7 @@ export async function listenOn(server: Server, { host, port, backlog }: Address)
   }
 }
 
-/** The URL of the server. A server on all interfaces is addressed by its loopback address. */
+/** The URL of the server. The loopback address represents all interfaces. */
 export function addressOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo
   const name =

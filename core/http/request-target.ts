@@ -1,27 +1,23 @@
-// Parses request targets into one canonical path, by which everything is looked up.
+// Parses request targets into canonical paths, which all look-ups use.
 
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** The parts of a request target (RFC 9112 section 3.2) that name something here. */
+/** The parts of a request target (RFC 9112 section 3.2). */
 export interface RequestTarget {
-  /** Canonical, without a trailing slash. */
   readonly path: string
-  /** With its question mark, or empty. */
   readonly search: string
-  /** The host of an absolute target. */
   readonly authority: string | undefined
 }
 
 /** Characters of a segment (RFC 3986 section 3.3). */
 const SEGMENT = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+$/
-/** Most paths are canonical already: no escapes, dot segments or trailing slash. */
 const CANONICAL = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9\-._~!$&'()*+,;=:@]+)+$/
-/** Characters that would change the path if it were decoded again, or start a new line in a log. */
+/** Characters that would change the path if decoded again, or break a log line. */
 const ODD = /[/\\\p{Cc}\p{Zl}\p{Zp}]|%[0-9A-Fa-f]{2}/u
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/i
 
-/** Splits a Host header; undefined if it is invalid. */
+/** Splits a Host header; undefined if invalid. */
 export function parseHost(header: string): { name: string; full: string } | undefined {
   const match = HOST.exec(header)
   return match?.[1] === undefined ? undefined : { name: match[1].toLowerCase(), full: header.toLowerCase() }
@@ -31,7 +27,6 @@ export function parseHost(header: string): { name: string; full: string } | unde
 export const encodeSegment = (text: string): string =>
   encodeURIComponent(text).replace(/%(?:24|26|2B|2C|3B|3D|3A|40)/g, decodeURIComponent)
 
-/** Undefined for a bad escape, a dot segment or an encoded slash. */
 function canonicalSegment(text: string): string | undefined {
   if (!SEGMENT.test(text)) return undefined
   try {
@@ -43,8 +38,8 @@ function canonicalSegment(text: string): string | undefined {
 }
 
 /**
- * The canonical spelling of a path. Undefined for empty and dot segments, encoded slashes and backslashes, bad and double
- * escapes, and controls.
+ * The canonical path. Undefined for empty and dot segments, encoded slashes and backslashes, bad and double escapes, and control
+ * characters.
  */
 export function canonicalPath(path: string): string | undefined {
   if (path === '/' || CANONICAL.test(path)) return path
@@ -58,7 +53,6 @@ export function canonicalPath(path: string): string | undefined {
   return `/${segments.join('/')}`
 }
 
-/** Undefined if the target names no path. */
 export function readTarget(url: string): RequestTarget | undefined {
   const [, authority, rest] = url.startsWith('/') ? [] : (ABSOLUTE.exec(url) ?? [])
   if (authority !== undefined && !parseHost(authority)) return undefined
@@ -81,8 +75,8 @@ const BEFORE_QUERY = /^[^?#]*/
 const SCHEME = /^[A-Za-z][\w+.-]*:\/\//
 
 /**
- * A URL without query, fragment and credentials. An `@` anywhere hides everything, because an invalid URL has no certain end of
- * its credentials.
+ * A URL without query, fragment and credentials. Any `@` hides the URL, because the credentials of an invalid URL have no certain
+ * end.
  */
 export function shownUrl(text: string): string {
   const [scheme = ''] = SCHEME.exec(text) ?? []

@@ -1,31 +1,28 @@
-// Server-Sent Events: headers for proxies, keep-alive comments, and a limit for readers that do not read.
+// Server-Sent Events: proxy headers, keep-alive comments and a limit for slow readers.
 import type { ServerResponse } from 'node:http'
 
-/**
- * Maximum bytes that wait for a stream's reader when the next message comes. The event store keeps more, so a client can
- * resume.
- */
+/** Maximum pending bytes of a stream when the next message arrives. The event store keeps more, so clients can resume. */
 export const MAX_WAITING = 1024 * 1024
-/** Characters from which a text waits for its reader as bytes, outside the heap. */
+/** Minimum length of a message that is encoded to bytes at once, outside the heap. */
 export const LARGE_TEXT = 64 * 1024
 
 /** Interval of keep-alive comments on a stream, milliseconds. */
 export const KEEP_ALIVE_INTERVAL = 15_000
-/** Streams get their comments in groups: 10,000 at once would block the event loop for 150 ms. */
+/** Keep-alive comments are sent in groups: 10,000 at once would block the event loop for 150 ms. */
 export const KEEP_ALIVE_TURNS = 30
-/** When a client reconnects, milliseconds. */
+/** Reconnection time of clients, milliseconds. */
 export const RETRY = 1_000
 
 const HEADERS = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-cache, no-transform',
-  // For nginx, which would buffer events (basic/transports/streamable-http, "Receiving Messages").
+  // Disables buffering in nginx (basic/transports/streamable-http, "Receiving Messages").
   'X-Accel-Buffering': 'no',
 } as const
 
 /** A response that is an event stream. */
 export interface EventStream {
-  /** Sends a message as an event. False if the stream is closed, or was closed because its reader does not read. */
+  /** Sends a message as an event. False if the stream is closed, also because of a slow reader. */
   send(message: string, id?: string): boolean
   /** Sends any event; `data` must be one line. */
   event(fields: {
@@ -34,28 +31,22 @@ export interface EventStream {
     readonly retry?: number
     readonly data: string
   }): boolean
-  /** Sends `retry`, if given, and ends the response. */
   end(retry?: number): void
-  /** Sends the last message, whatever waits, and ends the response. */
+  /** Sends the last message regardless of pending bytes, and ends the response. */
   endWith(message: string): void
   readonly closed: boolean
-  /** Runs `task` once either end closes the stream. */
   whenClosed(task: () => void): void
-  /** Resolves once the sent data is written or the stream is closed. */
   drained(): Promise<void>
 }
 
 type Turn = Set<ServerResponse>
 
-/** Groups of open streams, which share one timer. */
 const turns: readonly Turn[] = Array.from({ length: KEEP_ALIVE_TURNS }, () => new Set<ServerResponse>())
 let open = 0
 let timer: NodeJS.Timeout | undefined
-/** The group of the last comments, and of the last new stream. */
 let lastTurn = 0
 let lastGiven = 0
 
-/** Number of open streams in this process. */
 export const openStreams = (): number => open
 
 function keepAlive() {
@@ -63,13 +54,13 @@ function keepAlive() {
   for (const res of turns[lastTurn] as Turn) if (res.writableLength < MAX_WAITING) res.write(': keep-alive\n\n')
 }
 
-/** Sends comments until the returned function is called. */
+/** Adds the stream to a keep-alive group; the returned function removes it. */
 function enter(res: ServerResponse): () => void {
   if (timer === undefined) {
     timer = setInterval(keepAlive, KEEP_ALIVE_INTERVAL / KEEP_ALIVE_TURNS).unref()
     lastGiven = lastTurn + 1
   }
-  // Backwards, so that the first new stream waits a whole interval.
+  // Backwards, so that a new stream first waits a whole interval.
   lastGiven = (lastGiven + KEEP_ALIVE_TURNS - 1) % KEEP_ALIVE_TURNS
   const turn = turns[lastGiven] as Turn
   turn.add(res)
@@ -85,19 +76,18 @@ function enter(res: ServerResponse): () => void {
 
 /** Options of an event stream. */
 export interface EventStreamOptions {
-  /** Further response headers. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Receives a warning when a stream is closed because its reader does not read. */
+  /** Receives a warning when the stream of a slow reader is closed. */
   readonly log: { warn(fields: { readonly waiting: number }, message: string): void }
 }
 
-/** Runs `task` when either end closes the response; asynchronously if it is closed already. */
+/** Runs `task` when either end closes the response; asynchronously if it is already closed. */
 export function whenClosed(res: ServerResponse, task: () => void): void {
   if (res.destroyed) process.nextTick(task)
   else res.once('close', task)
 }
 
-/** A large message becomes bytes, without a copy of its text. */
+/** Encodes a large message to bytes without copying its text. */
 function encodeEvent(message: string, id?: string): string | Buffer {
   const head = id === undefined ? 'event: message\ndata: ' : `event: message\nid: ${id}\ndata: `
   if (message.length <= LARGE_TEXT) return `${head}${message}\n\n`
@@ -127,10 +117,10 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
   const leave = enter(res)
   whenClosed(res, leave)
 
-  // `res.writable` always stays true.
+  // `res.writable` stays true.
   const isClosed = () => res.destroyed || res.writableEnded
 
-  /** Closes the stream if too much waits for its reader. The size of the current message does not count. */
+  /** Closes the stream if too many bytes are pending, without counting the current message. */
   function canWrite(): boolean {
     if (isClosed()) return false
     if (res.writableLength <= MAX_WAITING) return true

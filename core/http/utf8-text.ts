@@ -1,14 +1,13 @@
-// Text files of users, read as UTF-8. Windows programs also write UTF-16, and UTF-8 with a byte order mark.
+// Reads text files of users as UTF-8, and detects the UTF-16 and byte order marks of Windows programs.
 
-/** In UTF-16, a byte of the first character is 0, or a byte order mark precedes it. */
+/** In UTF-16 the first character has a zero byte or is a byte order mark. */
 const UTF16 = /^(?:\uFFFD\uFFFD|.?\0)/s
 
 export const UTF16_FAULT = 'the file is UTF-16; save it as UTF-8'
 
-/** Whether the file of a text that was read as UTF-8 is UTF-16. */
 export const isUtf16 = (text: string): boolean => UTF16.test(text)
 
-/** Removes a byte order mark. Throws if the text was read from UTF-16. */
+/** Removes a byte order mark. Throws for UTF-16. */
 export function utf8Text(text: string): string {
   if (isUtf16(text)) throw new Error(UTF16_FAULT)
   return text.replace(/^\uFEFF/, '')

@@ -1,4 +1,4 @@
-// Reads the bodies of plugin endpoints with koa-body, which is loaded after startup: its import takes 100 ms of CPU time.
+// Reads bodies of plugin endpoints with koa-body, which is loaded after startup because its import takes 100 ms of CPU time.
 
 import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-body.ts'
@@ -32,7 +32,7 @@ function parseDocument(text: string): object {
   throw new HostError('parseError', { detail: 'the body must be a JSON object or list' })
 }
 
-/** Repeated names become a list. Names of object members are ignored. */
+/** Repeated names become a list. `__proto__` and other names of Object.prototype are ignored. */
 function parseForm(text: string): Readonly<Record<string, string | string[]>> {
   if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS) {
     throw new HostError('parseError', { detail: `the form has more than ${MAX_FIELDS} fields` })
@@ -57,11 +57,10 @@ const PARSERS: Record<BodyKind, (text: string) => unknown> = {
 }
 
 let isNeeded = false
-/** Loads koa-body if an endpoint reads bodies. */
 export const loadNeededParser = async (): Promise<void> => void (isNeeded && (await import('koa-body')))
 
 /**
- * Middleware for each kind of body; `limit` in bytes. Throws `payloadTooLarge`, `unsupportedMediaType`, `parseError` or
+ * Creates middleware for each body kind; `limit` in bytes. Throws `payloadTooLarge`, `unsupportedMediaType`, `parseError` or
  * `invalidRequest`.
  */
 export function createBodyReader(limit: number) {
@@ -77,10 +76,10 @@ export function createBodyReader(limit: number) {
       const { request }: { request: { body?: unknown } } = ctx
       const isPlain = (ctx.get('Content-Encoding') || 'identity').toLowerCase() === 'identity'
       const fitting = ctx.is(types)
-      // Null: the request has no body.
+      // `null` means that the request has no body.
       if (fitting === null && kind === 'json') throw new HostError('invalidRequest', { detail: 'the body is empty' })
       if (!fitting || !isPlain || !isUtf8(ctx)) throw new HostError('unsupportedMediaType', { detail: fits })
-      // Read as text, because the limits of JSON are checked before it is parsed.
+      // Reads JSON as text, so that its limits are checked before it is parsed.
       const options = { json: false, urlencoded: false, textTypes: types, textLimit: limit, onError }
       read ??= (await import('koa-body')).koaBody(options)
       return read(ctx as Parameters<KoaMiddleware>[0], () => {

@@ -9,7 +9,6 @@ import type { Route } from './route.ts'
 import { type KernelNotes, notesFor } from './set-up.ts'
 import { serveMounted } from './write-errors.ts'
 
-/** The middleware of a route, or of requests outside of routes. */
 function hooksAt(notes: KernelNotes, route: Route | undefined): Place['hooks'] {
   const at = (point: (typeof HOOK_POINTS)[number]) =>
     route
@@ -50,7 +49,6 @@ function routeEndpoints(notes: KernelNotes, route: Route): Served[] {
     })
 }
 
-/** Throws a StartError if a mount overlaps a route or an endpoint of another plugin. */
 function checkMount(mount: Served, place: Pattern, others: readonly Served[], routes: readonly Route[]) {
   const fail = (what: string) => new StartError(`plugins.${mount.by}: mount('${mount.path}') ${what}`, { exitCode: 2 })
   if (place.some(({ parameter }) => parameter !== undefined))
@@ -94,11 +92,10 @@ function mountedApps(
 
 export interface Places {
   readonly served: readonly Served[]
-  /** For paths where nothing is served. */
   readonly nowhere: Place
 }
 
-/** All endpoints. A fallback is omitted if its path is taken. */
+/** Collects all endpoints. A fallback is omitted if its path is taken. */
 export function collectEndpoints(notes: KernelNotes, routes: readonly Route[], report = stopAtFirst): Places {
   const served = [...fixedEndpoints(notes, routes, false), ...routes.flatMap(route => routeEndpoints(notes, route))]
   served.push(...mountedApps(notes, served, routes, report))

@@ -3,7 +3,7 @@
 /** A JSON Schema, draft 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** In a tuple, so that the values of an enum share one schema. */
+/** The tuple prevents distribution, so that the values of an enum share one schema. */
 type Primitive<T> = [T] extends [string]
   ? { type: 'string'; enum?: readonly T[]; default?: T; pattern?: string; format?: string; writeOnly?: true }
   : [T] extends [number]
@@ -18,8 +18,7 @@ type OptionSchema<T> = (
 ) & { description?: string }
 
 /**
- * The JSON Schema of a plugin's options, with an entry for each. `writeOnly: true` marks a secret: it is never shown, and its
- * final line break is removed.
+ * The JSON Schema of a plugin's options. `writeOnly: true` marks a secret, which is never shown and loses its final line break.
  */
 export interface OptionsSchema<Options, Filled extends Options = Options> {
   type: 'object'
@@ -28,11 +27,10 @@ export interface OptionsSchema<Options, Filled extends Options = Options> {
   additionalProperties: false
   properties: { [K in keyof Options]-?: OptionSchema<NonNullable<Options[K]>> & Standard<Options, Filled, K> }
   required?: readonly (keyof Options & string)[]
-  /** What `$ref: '#/$defs/<name>'` names. */
   $defs?: Readonly<Record<string, JsonSchema>>
 }
 
-/** An optional option that `setup` always gets has a default. */
+/** An option with a default is optional in the config and present in `setup`. */
 type Standard<Options, Filled extends Options, K extends keyof Options> =
   Pick<Options, K> extends Required<Pick<Options, K>>
     ? unknown
@@ -40,9 +38,7 @@ type Standard<Options, Filled extends Options, K extends keyof Options> =
       ? { default: unknown }
       : unknown
 
-/**
- * Top-level config keys that several plugins share, with their schemas. Plugins that share a key use the same schema object.
- */
+/** Top-level config keys that several plugins share. These plugins must use the same schema object. */
 export type SectionSchemas<Sections extends object> = {
   readonly [Name in keyof Sections]-?: OptionsSchema<Sections[Name] & object> & {
     readonly minProperties?: number
@@ -50,30 +46,30 @@ export type SectionSchemas<Sections extends object> = {
   }
 }
 
-/** How a plugin reads the sections that it declares. */
+/** Reads the config sections that a plugin declares. */
 export interface SectionReader<Sections extends object> {
-  /** The config's value with defaults; undefined if there is none. */
+  /** The value in the config with defaults, if present. */
   section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
 }
 
-/** `Filled`: the options with defaults, as `setup` gets them. */
+/** `Filled`: the options with defaults, as passed to `setup`. */
 export interface Plugin<
   Options extends object,
   Host = never,
   Filled extends Options = Options,
   Sections extends object = object,
 > {
-  /** Defaults, also nested ones, are filled in before `setup`. */
+  /** Defaults, including nested ones, are filled in before `setup`. */
   options: OptionsSchema<Options, Filled>
-  /** Capabilities of other plugins that it requires, such as `'user'`; they are set up first. */
+  /** Required capabilities of other plugins, such as `'user'`. Those plugins are set up first. */
   needs?: readonly string[]
-  /** Capabilities for other plugins. */
+  /** Capabilities offered to other plugins. */
   provides?: readonly string[]
   sections?: SectionSchemas<Sections>
   setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
 }
 
-/** A plugin as written: `options` can be omitted if there are none. */
+/** A plugin as declared; `options` can be omitted. */
 export type PluginDeclaration<Options extends object, Host, Filled extends Options, Sections extends object> = Omit<
   Plugin<Options, Host, Filled, Sections>,
   'options'
@@ -86,7 +82,7 @@ const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {}
 
 const CONFIGURED = Symbol.for('mcp-host.configured-plugin')
 
-/** A plugin with options: a value of the config's `plugins`. */
+/** A plugin with its options: a value of the config's `plugins`. */
 export interface ConfiguredPlugin {
   readonly [CONFIGURED]: true
   readonly plugin: Plugin<object>
@@ -104,7 +100,7 @@ export type PluginFactory<
   Sections extends object = object,
 > = ((options?: Options) => ConfiguredPlugin) & { readonly plugin: Plugin<Options, Host, Filled, Sections> }
 
-/** True for the result of `definePlugin` that was not called. */
+/** True for a result of `definePlugin` that was not called. */
 export const isPluginFactory = (value: unknown): value is PluginFactory<object> =>
   typeof value === 'function' && 'plugin' in value
 

@@ -8,26 +8,22 @@ import { createPort } from '../http/port.ts'
 import { RETRY } from '../http/sse.ts'
 import type { KernelNotes } from './set-up.ts'
 
-/** How long last messages can take to reach clients, milliseconds. */
+/** Maximum time to flush final messages, milliseconds. */
 const FLUSH_TIME = 1_500
 
 export interface Lasting {
-  /** Ends every stream with a hint to come back after `retry` milliseconds. */
+  /** Ends every stream with the reconnection time `retry`, milliseconds. */
   release(retry: number): void
-  /** Ends everything; each session has up to `patience` milliseconds to clean up. */
   close(reason: Error, patience: number): Promise<void>
 }
 
 export interface Ending {
-  /**
-   * Leaves the port to other processes: new connections are refused, open ones close after their next response or
-   * `http.keepAliveTimeout`, at most 10 s.
-   */
+  /** Stops listening. Open connections close after their next response or `http.keepAliveTimeout`, after 10 s at most. */
   handOver(): Promise<void>
   /**
-   * Drains for `grace` milliseconds (default 10,000; 0 ends at once) and cancels the rest. `handOver`: idle connections stay
-   * open as in `handOver`; default true, unless sessions exist in this process only. The port then stays open until running
-   * calls have ended, because only this process can receive responses of clients.
+   * Drains for `grace` milliseconds (default 10,000; 0 ends at once), then cancels the rest. `handOver` (default true, false if
+   * sessions exist only in this process) keeps idle connections open. Otherwise the port stays open until running calls end,
+   * because their client responses arrive here.
    */
   close(options?: { grace?: number; handOver?: boolean }): Promise<CloseReport>
 }
@@ -37,7 +33,6 @@ interface EndingParts {
   readonly inFlight: InFlight
   readonly sessions: Lasting
   readonly notes: KernelNotes
-  /** Sessions exist in this process only. */
   readonly isAlone: () => boolean
 }
 
@@ -45,13 +40,13 @@ export function createEnding(parts: EndingParts): Ending {
   const { server, inFlight, sessions, notes, isAlone } = parts
   const port = createPort(server)
 
-  /** Cancels what has not ended within `left` milliseconds. */
+  /** Cancels requests that are still running after `left` milliseconds. */
   async function drain(left: () => number, handOver: boolean) {
     const inTime = (ended: Promise<void>) => withTimeout(ended, left(), () => undefined)
     const draining = inFlight.drain()
     sessions.release(RETRY)
     for (const task of notes.draining) task()
-    // Clients respond to calls of these sessions on new connections.
+    // Clients of these sessions send responses on new connections.
     if (isAlone()) await inTime(draining.begun)
     const stopSweeping = handOver ? undefined : port.sweep()
     if (handOver) await inTime(port.handOver())
@@ -79,25 +74,20 @@ export function createEnding(parts: EndingParts): Ending {
 }
 
 export interface CloseReport {
-  /** Requests that ended within the grace period. */
   readonly finished: number
-  /** Requests that were cancelled after it. */
   readonly cancelled: number
 }
 
 interface Drain {
-  /** Resolves when the requests that ran at the start of the drain have ended. */
+  /** Resolves when the requests that were running at the start of the drain have ended. */
   readonly begun: Promise<void>
-  /** Resolves when no request runs. */
   empty(): Promise<void>
-  /** Cancels running requests and refuses new ones. */
   end(): CloseReport
 }
 
 export interface InFlight {
   /** Counts a request until the returned function is called. Throws `unavailable` after the drain. */
   enter(cancel: (reason: Error) => void): () => void
-  /** The host is closing: not ready, but still serving. */
   readonly draining: () => boolean
   drain(): Drain
   count(): number

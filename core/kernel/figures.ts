@@ -1,10 +1,10 @@
-// Metrics that the parts of a host offer, and their readers. Without a reader nothing is counted.
+// Metrics of the host's components and their readers. Nothing is counted without a reader.
 
-/** From the config or the code, never from clients: each combination is kept forever. */
+/** From config or code, never from clients: each combination is kept forever. */
 export type FigureLabels = Readonly<Record<string, string>>
 
 export interface Figure {
-  /** A Prometheus name with its unit: `mcp_host_queue_wait_seconds`. */
+  /** A Prometheus name with its unit, such as `mcp_host_queue_wait_seconds`. */
   readonly name: string
   readonly help: string
   readonly labels?: readonly string[]
@@ -12,18 +12,16 @@ export interface Figure {
 
 type Tell = (value: number, labels?: FigureLabels) => void
 
-/** Receives metrics. Metrics of the same name are one metric. */
+/** Receives metrics. Metrics with the same name are merged. */
 export interface FigureReader {
-  /** The current value, or one per combination of labels; read on demand and added up. */
+  /** The current value, or one per label set. Read on demand and summed. */
   gauge(figure: Figure, read: () => number | Iterable<readonly [value: number, labels: FigureLabels]>): void
-  /** Events: call it with their number. */
   counter(figure: Figure): Tell
-  /** Measurements, in seconds or bytes. */
+  /** Measurements in seconds or bytes. */
   histogram(figure: Figure): Tell
 }
 
 export interface Figures extends FigureReader {
-  /** Adds a reader of all metrics, also of later ones. */
   readBy(reader: FigureReader): void
 }
 

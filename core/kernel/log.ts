@@ -1,12 +1,10 @@
-// The host's log: structured lines on stderr, written by pino, without tokens, secrets and whole session ids. Lines that
-// clients
-// can cause are limited, and a log that nobody reads never delays requests.
+// The host's log: JSON lines on stderr, without tokens, secrets and full session ids, limited so that it never delays requests.
 import { pino } from 'pino'
 import { describeFailure } from '../http/describe-thrown.ts'
 
 type Write = (fields: object, message?: string) => void
 
-/** The part of a pino logger that the host uses; any logger of this shape will do. */
+/** The part of a pino logger that the host uses. */
 export interface Logger {
   debug: Write
   info: Write
@@ -15,11 +13,10 @@ export interface Logger {
   child(bindings: Record<string, unknown>): Logger
 }
 
-/** A log that a process ends with. */
 export interface ProcessLog extends Logger {
-  /** For the reason why the process ends; never left out. */
+  /** Logs why the process ends; never dropped. */
   fatal: Write
-  /** Reports what was left out and waits until the lines are sent, a second at most. */
+  /** Reports dropped lines and waits at most one second for the output. */
   flush(): Promise<void>
 }
 
@@ -38,7 +35,6 @@ function cutObject(value: object): unknown {
   }
 }
 
-/** The fields of a line, shortened: clients choose some of them. */
 const cutFields = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
@@ -47,14 +43,13 @@ const cutFields = (fields: Record<string, unknown>): Record<string, unknown> =>
     }),
   )
 
-/** Maximum lines of one kind in one span. */
+/** Maximum lines of one kind per span. */
 export const MAX_LINES = 30
 /** Milliseconds. */
 const LINE_SPAN = 10_000
-/** Kinds that are counted separately in one span. */
 const MAX_KINDS = 500
 
-/** Limits the lines of one kind, which is a message. `tell` reports how many were left out, once a span. */
+/** Limits lines with the same message. `tell` reports the number of dropped lines once per span. */
 export function createLogBudget(tell: (kind: string, lines: number) => void) {
   const written = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
@@ -68,7 +63,7 @@ export function createLogBudget(tell: (kind: string, lines: number) => void) {
   }
 
   return {
-    /** False: leave the line out. */
+    /** False: drop the line. */
     admits(message: string): boolean {
       const kind = written.has(message) || written.size < MAX_KINDS ? message : 'lines of other kinds'
       const lines = (written.get(kind) ?? 0) + 1
@@ -83,13 +78,12 @@ export function createLogBudget(tell: (kind: string, lines: number) => void) {
 /** Maximum bytes that wait for a reader of stderr. */
 export const MAX_WAITING_LOG = 1024 * 1024
 
-/** Outputs that have an error listener: all hosts of a process write to one. */
 const listened = new WeakSet<object>()
 
 type LogOutput = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'writableLength'>
 
 /**
- * Writes lines without waiting for their reader; past `MAX_WAITING_LOG` they are dropped. `dropped`: the line that reports
+ * Writes lines without waiting for the reader; beyond `MAX_WAITING_LOG` they are dropped. `dropped` formats the line that reports
  * their number.
  */
 export function createLogWriter(
@@ -113,7 +107,6 @@ export function createLogWriter(
       }
       stderr.write(render(line))
     },
-    /** Waits until the lines are sent, at most `limit` milliseconds. */
     async flush(limit: number): Promise<void> {
       const end = performance.now() + limit
       while (stderr.writableLength > 0 && performance.now() < end) {
@@ -129,26 +122,22 @@ const FATAL = 60
 const LEFT_OUT = 'left out log lines of one kind'
 const ALL_LINES = '--log-level debug writes all of them'
 
-/** Lines that clients can cause: warnings, errors and denials. An audit at `info` is complete. */
+/** Lines that clients can cause. Audit lines at `info` are complete. */
 const isLimited = (level: number, fields: unknown) =>
   (level >= WARN && level < FATAL) || (typeof fields === 'object' && fields !== null && 'denied' in fields)
 
 interface LoggerOptions {
-  /** True: the default of `level` is `debug`. */
   readonly verbose?: boolean
-  /** Default: `info`. `debug` adds whole stacks, and no kind of line is limited. */
+  /** Default: `info`. `debug` adds full stacks and removes line limits. */
   readonly level?: 'debug' | 'info' | 'warn' | 'error' | 'fatal'
-  /** In each line, if several processes write to one log. */
+  /** Added to each line if several processes share one log. */
   readonly pid?: number | undefined
-  /** Files in stacks are shown relative to it. Default: the working directory. */
+  /** Stacks show files relative to this folder. Default: the working directory. */
   readonly directory?: () => string
-  /** Default: stderr. */
   readonly output?: LogOutput | undefined
-  /** Formats each JSON line. */
   readonly render?: ((line: string) => string) | undefined
 }
 
-/** A log of JSON lines. */
 export function createLogger(options: LoggerOptions = {}): ProcessLog {
   const { verbose = false, level = verbose ? 'debug' : 'info', pid, directory = process.cwd, render } = options
   const base = pid === undefined ? null : { pid }

@@ -1,30 +1,28 @@
 // The order of a request's steps for each kind of endpoint. The pipeline is compiled from this table.
 
-/**
- * `R`: under a route. `P`: public. `F`: at a fixed path, also a mounted app. `N`: nothing is served. The path alone decides.
- */
+/** `R`: under a route. `P`: public. `F`: fixed path or mounted app. `N`: not found. Determined by the path. */
 export type EndpointKind = 'R' | 'P' | 'F' | 'N'
 
 export const ORDER = [
-  // Koa middleware of plugins, outermost: sees every final status.
+  // Koa middleware of plugins, which sees the final status.
   ['use', 'R P F N'],
-  // The one writer of error answers, and the one place where their status is chosen.
+  // Writes all error responses and sets their status.
   ['writeErrors', 'R P F N'],
-  // Host and Origin, as proxies forward them: DNS rebinding, foreign pages. 403
+  // Host and Origin guard (DNS rebinding). 403
   ['hostOrigin', 'R   F N'],
-  // The route's CORS, or the endpoint's own; preflights end here.
+  // CORS of the route or endpoint; handles preflights.
   ['cors', 'R P F  '],
-  // Plugins: limits per address, of what is refused behind them, too. 429
+  // Plugins: limits per IP address, including requests that are refused later. 429
   ['edge', 'R     N'],
-  // The declared length. 413
+  // Content-Length. 413
   ['length', 'R P F N'],
-  // Nothing is served at this address. 404
+  // No such path. 404
   ['address', 'R P F N'],
-  // Plugins: who calls. 401
+  // Plugins: authentication. 401
   ['identify', 'R      '],
-  // Plugins: may they use this route; limits per user. 401 403 429
+  // Plugins: route authorization and limits per user. 401 403 429
   ['admit', 'R      '],
-  // The body, by koa-body, where the endpoint asks for it: transports read theirs themselves. 400 413 415
+  // Body parsing by koa-body; transports read bodies themselves. 400 413 415
   ['body', 'R P F  '],
   // The endpoint's methods, or the mounted app. 405
   ['verb', 'R P F  '],

@@ -1,4 +1,4 @@
-// Maps canonical paths to endpoints: fixed paths by lookup, others by @koa/router. The narrowest match counts.
+// Maps canonical paths to endpoints: fixed paths by look-up, patterns by @koa/router. The most specific match wins.
 import { createRequire } from 'node:module'
 import type Router from '@koa/router'
 import { StartError } from '../http/errors.ts'
@@ -12,15 +12,13 @@ export interface Matched<Target> {
 export interface PathTable<Target> {
   /** Throws a StartError if the path is taken or invalid. `by`: the plugin that serves it. */
   add(path: string, target: Target, by?: string): void
-  /** Serves a fixed path and everything below that is not taken. Throws like `add`. */
+  /** Serves a fixed path and all free paths below it. Throws like `add`. */
   addBelow(path: string, target: Target, by?: string): void
-  /** `path` is canonical. */
   match(path: string): Matched<Target> | undefined
 }
 
 interface Entry<Target> {
   readonly pattern: Pattern
-  /** Without the optional parameter; a fixed path of the same shape takes precedence. */
   readonly shortened: boolean
   readonly target: Target
   readonly by: string | undefined
@@ -34,12 +32,11 @@ function clashAt(path: string, one: string | undefined, other: string | undefine
   return new StartError(why, { exitCode: 2, also: [{ at: ['plugins', one] }] }).orAt(['plugins', other])
 }
 
-// Loading the router takes a twentieth of a start.
+// Loaded lazily: the router takes a twentieth of the startup time.
 const loadRouter = (): typeof Router => createRequire(import.meta.url)('@koa/router')
 
 const NO_PARAMS = Object.freeze({})
 
-/** In the syntax of path-to-regexp 8. */
 const toRouterPath = (pattern: Pattern) =>
   pattern
     .map(
@@ -48,7 +45,7 @@ const toRouterPath = (pattern: Pattern) =>
     )
     .join('')
 
-/** The shapes of all paths at which a pattern is served, the complete one first. */
+/** The shapes of all paths that a pattern matches, the complete one first. */
 export const shapesOf = (path: string): string[] =>
   formsOf(parsePattern(path, path)).map(({ pattern }) => shapeOf(pattern))
 
@@ -91,7 +88,6 @@ export function createPathTable<Target>(): PathTable<Target> {
         const shape = shapeOf(pattern)
         const other = entries.get(shape)
         if (other && other.shortened === shortened) throw clashAt(path, other.by, by)
-        // Loads the router at startup.
         if (pattern.some(({ parameter }) => parameter !== undefined)) loadRouter()
         if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, by })
       }

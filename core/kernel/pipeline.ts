@@ -20,26 +20,22 @@ import {
   refuseAddress,
 } from './write-errors.ts'
 
-/** An endpoint, or the lack of one, with everything that acts there. */
+/** An endpoint, or a missing one, with its middleware. */
 export interface Place {
   readonly kind: EndpointKind
   readonly route?: Route | undefined
   readonly cors?: HostMiddleware | undefined
-  /** Further origins that the guard allows. */
   readonly allowsOrigin?: ((origin: string) => boolean) | undefined
   readonly hooks: Readonly<Record<HookPoint, readonly HostMiddleware[]>>
   readonly body?: BodyKind | undefined
   readonly methods?: Endpoint['methods']
   readonly page?: Endpoint['page']
-  /** A mounted app, which handles all methods. */
   readonly app?: HostMiddleware | undefined
 }
 
 export interface Served extends Place {
   readonly path: string
-  /** The plugin that serves it. */
   readonly by: string
-  /** Also serves paths below. */
   readonly below?: boolean
 }
 
@@ -47,7 +43,7 @@ interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly http: ResolvedHttp
   readonly log: Logger
   readonly report?: Report
-  /** Called when a request begins; the result is called with the promise of its end. */
+  /** Called at the start of a request. The result receives a promise of the request's end. */
   readonly begun?: ((ctx: HostContext) => (decided: Promise<unknown>) => void) | undefined
 }
 
@@ -71,7 +67,6 @@ function checkLength({ req }: HostContext, most: number) {
   throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes` })
 }
 
-/** The middleware of each step at an endpoint. */
 function createSteps(
   http: ResolvedHttp,
   errors: ErrorWriterSettings,
@@ -83,7 +78,7 @@ function createSteps(
   const readBody = createBodyReader(http.maxBodySize)
 
   return {
-    // `next()` never throws: inner errors have become responses.
+    // `next()` never throws, because inner errors are already responses.
     use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
     writeErrors: ({ page }) => [page ? createErrorWriter(errors, { page }) : writeErrors],
     hostOrigin: ({ allowsOrigin }) => [
@@ -105,7 +100,7 @@ function createSteps(
         return [() => refuseAddress(hint)]
       }
       if (!route) return []
-      // A reload can change the valid parameters.
+      // Evaluated per request, because a reload can change the valid parameters.
       const refuse = () => refuseAddress(hintAt(`at ${route.path} there are`, route.publicCategories))
       return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuse())]
     },
@@ -117,7 +112,6 @@ function createSteps(
   }
 }
 
-/** The Koa application for these endpoints. Reports conflicting paths. */
 export async function createPipeline(
   served: readonly Served[],
   nowhere: Place,
@@ -137,7 +131,7 @@ export async function createPipeline(
   const runNowhere = compile(nowhere)
   const forwardedBy = createForwarded(http)
 
-  // Koa's own proxy support would use the first address, which the client wrote.
+  // Koa's own proxy support would use the first address, which the client controls.
   const app = new Koa<RequestState>()
   app.use(ctx => {
     const target = readTarget(ctx.req.url ?? '')
@@ -150,7 +144,7 @@ export async function createPipeline(
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS
     if (target) {
-      // `ctx.path` and `ctx.url` are canonical, too.
+      // `ctx.path` and `ctx.url` are then also canonical.
       ctx.req.url = target.path + target.search
       ctx.originalUrl = ctx.req.url
       ctx.request.originalUrl = ctx.req.url
@@ -160,7 +154,6 @@ export async function createPipeline(
     watch?.(decided)
     return decided
   })
-  // Errors of response bodies and of mounted apps.
   app.on('error', tellFailure)
   return app
 }

@@ -1,22 +1,20 @@
-// The order in which plugins are set up, and the capabilities that they provide.
+// Determines the set-up order of plugins and the capabilities that they provide.
 
 import { type Path, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Plugin } from './define-plugin.ts'
 import type { Route } from './route.ts'
 
-/** A plugin with options: for all routes without own options, or for a route that has some. */
+/** A plugin with options, either for all routes without their own options or for one route. */
 export interface PluginInstance {
   readonly name: string
   readonly plugin: Plugin<object>
   readonly options: object
   readonly routes: readonly Route[]
-  /** For all routes without own options, and for requests outside of routes. */
   readonly general: boolean
-  /** The config keys of its options. */
   readonly at: Path
 }
 
-/** Sorts providers before dependents and keeps the config's order otherwise. Reports unmet needs. */
+/** Sorts providers before dependents and otherwise keeps the config order. Reports missing capabilities. */
 export function orderByNeeds(
   instances: readonly PluginInstance[],
   suggest: SuggestPlugin,
@@ -46,7 +44,6 @@ export function orderByNeeds(
   return ordered
 }
 
-/** Whether a plugin of the route, or any plugin, provides a capability. */
 export interface Provides {
   (capability: string, route?: Route): boolean
   by(capability: string, route?: Route): string[]
@@ -60,5 +57,4 @@ export function providersAmong(instances: readonly PluginInstance[]): Provides {
   return Object.assign((capability: string, route?: Route) => by(capability, route).length > 0, { by })
 }
 
-/** Names of plugins that provide all capabilities, for "switch on ...". */
 export type SuggestPlugin = (...capabilities: string[]) => string

@@ -9,14 +9,12 @@ export interface Route {
   readonly path: string
   /** As configured; an auth plugin enforces it. */
   readonly authorize: AuthorizeRule | undefined
-  /** Scopes in the challenge if `authorize` names none; empty: those of all items. */
+  /** Scopes of the challenge if `authorize` names none; if empty, the scopes that all items require. */
   readonly challengeScopes: readonly string[]
-  /** The name of a CORS policy. */
   readonly cors: string | undefined
-  /** Example values of a path parameter for hints. Empty if the route has `authorize`. */
+  /** Example values of a path parameter for hints. Empty for protected routes. */
   readonly publicCategories: readonly string[]
-  /** False if the parameters name nothing, or if a narrower route serves the path. */
+  /** False if the parameters match nothing, or if a more specific route serves the path. */
   serves(params: Readonly<Record<string, string>>): boolean
-  /** The URL for these parameters, from `http.publicUrl` or the listening address. */
   url(params?: Readonly<Record<string, string>>): string
 }

@@ -1,15 +1,14 @@
-// Derives one key per use from the config's `secrets`, for everything that the host signs or seals.
+// Derives one signing or encryption key per use from the configured `secrets`.
 
 import { createPublicKey, hkdfSync, randomBytes } from 'node:crypto'
 import { StartError, stopAtFirst } from '../http/errors.ts'
 
-/** Characters. */
 export const MIN_SECRET_LENGTH = 32
 
 export interface Secrets {
-  /** No secret was configured: the keys are temporary and only this process has them. */
+  /** The keys are temporary, because no secret is configured. */
   readonly generated: boolean
-  /** 32 bytes per secret for one use: the first key signs, all verify. */
+  /** 32 bytes per secret for one use. The first key signs, all verify. */
   keys(use: string): readonly Buffer[]
 }
 
@@ -17,8 +16,7 @@ const isGiven = (secret: string | undefined | null): secret is string =>
   secret !== undefined && secret !== null && secret !== ''
 
 /**
- * `fromEnvironment`: MCP_HOST_SECRETS, separated by commas, used if the config has no secrets. Reports short secrets and public
- * keys.
+ * `fromEnvironment`: comma-separated MCP_HOST_SECRETS, used if the config has no secrets. Reports short secrets and public keys.
  */
 export function createSecrets(
   given: ReadonlyArray<string | undefined | null> = [],
@@ -88,10 +86,7 @@ function keyIn(text: string): string | undefined {
   return isObjectInJson(text) ? 'a JWK, or other JSON' : undefined
 }
 
-/**
- * The kind of key that a text is, also in base64; undefined if it can be a secret. A public key as a secret would let anyone
- * sign.
- */
+/** The type of key in a text, also in base64. A public key as a secret would let anyone sign. */
 export function publicKeyIn(text: string): string | undefined {
   const trimmed = text.trim()
   const plain = keyIn(trimmed)
@@ -102,7 +97,7 @@ export function publicKeyIn(text: string): string | undefined {
 
 function isCertificate(der: Buffer): boolean {
   try {
-    // Node reads certificates in PEM only.
+    // Node reads certificates only as PEM.
     createPublicKey(`-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`)
     return true
   } catch {

@@ -1,5 +1,4 @@
-// Sets plugins up: collects what each registers with the kernel, with the routes that it holds for. The pipeline is built from
-// these notes.
+// Sets up plugins and collects their registrations, from which the pipeline is built.
 
 import { systemClock, withTimeout } from '../http/clock.ts'
 import { errorText, type Report, StartError, stopAtFirst } from '../http/errors.ts'
@@ -12,13 +11,12 @@ import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { SlotTable } from './slots.ts'
 
-/** A registration; it holds for the routes of its plugin instance. */
+/** A registration that applies to the routes of its plugin instance. */
 export interface Note<Value> {
   readonly instance: PluginInstance
   readonly value: Value
 }
 
-/** What the plugins of a host registered with the kernel, in the order of set-up. */
 export interface KernelNotes<Services = never> {
   readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
   readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
@@ -31,7 +29,6 @@ export interface KernelNotes<Services = never> {
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
   readonly draining: Array<() => void>
-  /** See `KernelHost.share`. */
   readonly shared: Map<symbol | object, unknown>
   readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
@@ -52,11 +49,10 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
   ready: new Map(),
 })
 
-/** The registrations that hold on a route. */
+/** The registrations that apply to a route. */
 export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Value[] =>
   notes.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
 
-/** The members of `KernelHost` that are the same for every plugin. */
 export interface HostFacts<Slots extends object>
   extends Pick<
       KernelHost,
@@ -64,17 +60,14 @@ export interface HostFacts<Slots extends object>
     >,
     Pick<KernelHost, 'clock' | 'countTogether' | 'log' | 'purpose'> {
   readonly slots: SlotTable<Slots>
-  /** The host's own URL, without a slash at its end. */
   address(): string
-  /** The name of this node for these routes. */
   nodeOf(instance: PluginInstance): string
-  /** The value of a top-level key of the config. */
   section(name: string): unknown
 }
 
-/** How long each of `setup`, `serving` and `starting` can take, milliseconds. */
+/** Time limit of each `setup`, `serving` and `starting` task, milliseconds. */
 const START_PATIENCE = 60_000
-/** How long each `closing` task can take, milliseconds. */
+/** Time limit of each `closing` task, milliseconds. */
 export const CLOSE_PATIENCE = 5_000
 
 /** Rejects if `part` takes longer than `limit` milliseconds. */
@@ -91,7 +84,7 @@ export async function inTime(part: () => void | Promise<void>, limit: number, cl
   )
 }
 
-/** Runs a part of a plugin's startup. Reports its error with the plugin's name; without `report` it stops the start. */
+/** Runs a startup step of a plugin. Its errors get the plugin's name and, without `report`, stop startup. */
 export async function startPlugin(
   instance: PluginInstance,
   part: () => void | Promise<void>,
@@ -106,7 +99,6 @@ export async function startPlugin(
   }
 }
 
-/** Runs a closing task. Errors are logged, so that the other plugins close, too. */
 async function closePlugin(log: Logger, clock: KernelHost['clock'], part: () => void | Promise<void>): Promise<void> {
   try {
     await inTime(part, CLOSE_PATIENCE, clock)
@@ -115,7 +107,6 @@ async function closePlugin(log: Logger, clock: KernelHost['clock'], part: () => 
   }
 }
 
-/** The kernel's part of the host that a plugin instance receives. */
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
@@ -164,7 +155,6 @@ export function createKernelHost<Slots extends object, Services>(
   }
 }
 
-/** Calls `setup` of each plugin, one after the other. */
 export async function setUpPlugins<Host>(
   instances: readonly PluginInstance[],
   hostFor: (instance: PluginInstance) => Host,
@@ -177,7 +167,7 @@ export async function setUpPlugins<Host>(
   }
 }
 
-/** Runs tasks that plugins registered for one phase, in order. */
+/** Runs the tasks of one phase in order. */
 export async function runTasks<Given>(
   tasks: readonly Note<(given: Given) => void | Promise<void>>[],
   given: Given,

@@ -1,4 +1,4 @@
-// Replaceable services. Each slot has a default; a plugin fills it for its own routes.
+// Replaceable services. Each slot has a default, which a plugin can replace for its routes.
 import { StartError } from '../http/errors.ts'
 import type { Route } from './route.ts'
 
@@ -10,15 +10,13 @@ interface Filler {
 export interface SlotTable<Slots extends object> {
   /** Throws a StartError for an unknown or taken slot, an incomplete service, and after `seal`. */
   fill<Name extends keyof Slots>(slot: Name, service: Slots[Name], filler: Filler): void
-  /** Ends the phase in which slots are filled. */
   seal(): void
   on<Name extends keyof Slots>(slot: Name, route: Route): Slots[Name]
   isFilled(slot: keyof Slots, route: Route): boolean
-  /** Without duplicates. */
   all<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): readonly Slots[Name][]
 }
 
-/** `faultOf`: why a service does not fit a slot. */
+/** `faultOf` returns why a service does not fit a slot. */
 export function createSlots<Slots extends object>(
   defaults: Slots,
   faultOf: (slot: string, service: unknown) => string | undefined,

@@ -11,10 +11,9 @@ import { requestIdIn, shownUrl } from '../http/request-target.ts'
 import type { Endpoint, HostContext, HostMiddleware, MountedApp } from './endpoint.ts'
 import type { Logger } from './log.ts'
 
-/** Maximum characters of a request target without a path in a log line. */
 const SHOWN_TARGET = 200
 
-/** The path for a log line, without the query and credentials. */
+/** The path for a log line, without query and credentials. */
 function shownPath({ state, req }: HostContext): string {
   if (state.path !== undefined) return state.path
   const [target = ''] = (req.url ?? '').split(/[?#]/, 1)
@@ -33,7 +32,6 @@ function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: Host
 
 type TellFailure = (thrown: unknown, ctx?: HostContext) => void
 
-/** Logs an error once per request and emits it to the `error` listeners of its mounted app. */
 export function createFailureLog(log: Logger): TellFailure {
   const told = new WeakMap<object, unknown>()
   const isToClient = (thrown: unknown) => isHttpError(thrown) && thrown.expose && thrown.status < 500
@@ -62,12 +60,11 @@ export function createFailureLog(log: Logger): TellFailure {
 
 export interface ErrorWriterSettings {
   readonly tellFailure: TellFailure
-  /** The JSON body of an error response. */
   readonly encode: (error: HostError) => string
 }
 
 /**
- * Responds to errors of inner middleware; headers such as CORS stay. If the response has begun, its connection is destroyed,
+ * Responds to errors of inner middleware and keeps headers such as CORS. Destroys the connection of a response that has begun,
  * unless `spare` is set.
  */
 export function createErrorWriter(
@@ -96,7 +93,7 @@ export function createErrorWriter(
   }
 }
 
-/** An error of http-errors, as `ctx.throw` throws it. `expose`: the client gets the message. */
+/** An error of http-errors, as thrown by `ctx.throw`. `expose`: the client receives the message. */
 interface HttpError extends Error {
   readonly expose: boolean
   readonly status: number
@@ -116,14 +113,13 @@ function isClientGone(thrown: unknown, { req, body }: { readonly req: IncomingMe
   if (!isError(thrown) || !('code' in thrown)) return false
   if (thrown.code === 'ERR_STREAM_PREMATURE_CLOSE') return true
   if (body instanceof Readable && body.errored === thrown) return false
-  // A connection keeps only the first of several parse errors.
+  // A connection reports only the first of several parse errors.
   const isNoHttp = String(thrown.code).startsWith('HPE_') && req.socket.destroyed
   return isNoHttp || thrown === req.socket.errored
 }
 
 const apps = new WeakMap<object, Koa>()
 
-/** The Koa app that serves a request. */
 const mountedAppOf = (ctx: object): Koa | undefined => apps.get(ctx)
 
 export const isKoaApp = (value: unknown): value is Koa =>
@@ -137,7 +133,6 @@ interface KoaResponse {
 const isUnanswered = ({ body, respond, response, res }: HostContext): boolean =>
   !(response as KoaResponse)._explicitStatus && (body ?? null) === null && respond !== false && !res.headersSent
 
-/** Serves an app at a fixed path. Requests that it does not answer get the host's 404. */
 export function serveMounted(path: string, app: MountedApp): HostMiddleware {
   const serve = koaMount(path, app) as HostMiddleware
   return async (ctx, next) => {
@@ -156,7 +151,6 @@ interface Known {
   readonly route?: { readonly path: string; readonly authorize: unknown } | undefined
 }
 
-/** The paths of open routes. */
 export const openPaths = (served: readonly Known[]): string[] => [
   ...new Set(
     served.flatMap(({ kind, route }) => (kind === 'R' && route && route.authorize === undefined ? route.path : [])),
@@ -166,7 +160,6 @@ export const openPaths = (served: readonly Known[]): string[] => [
 const MAX_HINTS = 20
 const MAX_HINT = 500
 
-/** Lists what exists instead, in a 404. */
 export function hintAt(where: string, names: readonly string[]): string {
   const shown = names.slice(0, MAX_HINTS).join(', ').slice(0, MAX_HINT)
   return names.length === 0 ? '' : `; ${where}: ${shown}${names.length > MAX_HINTS ? ', …' : ''}`

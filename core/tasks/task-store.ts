@@ -1,18 +1,15 @@
-// The slot `taskStore`: tasks, their runs and outcomes.
+// The `taskStore` slot: tasks, their runs and results.
 
 /** A new task. Stores do not interpret its texts. */
 export interface NewTask {
-  /** Random and unique. */
   readonly id: string
-  /** The account that it counts for, at most 128 characters. */
   readonly holder: string
-  /** The owner, at most 128 characters. */
   readonly owner: string
-  /** The queue, such as a tool of a route; the same on every node and never from a client. */
+  /** The queue, such as a tool of a route. Equal on every node and never chosen by a client. */
   readonly queue: string
   /** Lifetime from creation, milliseconds. */
   readonly ttl: number
-  /** The work. Never changes, and is deleted at the end. */
+  /** The input. Immutable, and deleted when the task ends. */
   readonly body: string
 }
 
@@ -24,7 +21,7 @@ export interface TaskQuestion {
   readonly answer?: string
 }
 
-/** The last three are final. */
+/** The last three states are final. */
 export type TaskState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
 
 /** The end of a task. */
@@ -33,57 +30,51 @@ export interface TaskEnd {
   readonly outcome?: string
 }
 
-/** A task without its large parts. Times are milliseconds since the epoch, by the clock of the store. */
+/** A task without its large fields. Times are milliseconds since the epoch, by the store's clock. */
 export interface TaskSummary extends Pick<NewTask, 'id' | 'holder' | 'owner' | 'queue'> {
   /** Increases with each task of the store. */
   readonly serial: number
   readonly state: TaskState
   readonly createdAt: number
   readonly updatedAt: number
-  /** Expiry. */
   readonly until: number
-  /** Increases with every change except renewed leases. */
+  /** Increases with every change except lease renewal. */
   readonly version: number
-  /** Increases with every claim and with `cancel`; a run with a smaller fence has lost the task. 0: never claimed. */
+  /** Increases with every claim and with `cancel`. A run with a smaller fence has lost the task. 0: never claimed. */
   readonly fence: number
-  /** Number of claims from the queue. */
   readonly runs: number
-  /** Unanswered questions. */
+  /** Number of unanswered questions. */
   readonly open: number
-  /** The last progress message. */
   readonly note?: string
 }
 
-/** A stored task. After its end, body and questions are empty. */
+/** A stored task. After its end, `body` and `questions` are empty. */
 export interface TaskRecord extends TaskSummary, Pick<NewTask, 'body'> {
-  /** In order; at most 100. */
+  /** Ordered; at most 100. */
   readonly questions: readonly TaskQuestion[]
   readonly outcome?: string
 }
 
 /** Limits in bytes, as the store counts them. */
 export interface TaskRoom {
-  /** Of one holder; at most (default) a quarter of the store. */
+  /** Limit of one holder. Default and maximum: a quarter of the store. */
   readonly bytesPerHolder?: number
 }
 
 /** Limits of a store. */
 export interface TaskBounds extends TaskRoom {
-  /** Open tasks of one holder. */
   readonly openPerHolder: number
-  /** Tasks of one holder, including ended ones. */
   readonly keptPerHolder: number
-  /** All tasks. */
   readonly kept: number
 }
 
-/** `holder`: the limits of this holder are reached. `full`: those of the store. */
+/** `holder`: the holder's limits are reached. `full`: the store's limits are reached. */
 export type TaskRefusal = 'holder' | 'full'
 
 /** The result of `create`. */
 export type TaskCreation = 'created' | TaskRefusal
 
-/** Bytes of an outcome that is always stored, so that every task can end. */
+/** Size of a result that is always stored, so that every task can end. Bytes. */
 export const SMALL_OUTCOME = 2_048
 
 /** Limits of answers. */
@@ -97,11 +88,11 @@ export interface QueueOffer {
   readonly queue: string
   /** Maximum running tasks on all nodes. */
   readonly running: number
-  /** The same for one holder. */
+  /** The same limit for one holder. */
   readonly runningPerHolder: number
 }
 
-/** The right to run a task; writes with an older fence fail. */
+/** The right to run a task. Writes with an older fence fail. */
 export interface TaskLease {
   readonly id: string
   readonly fence: number
@@ -112,7 +103,7 @@ export interface QueueDepth {
   readonly queue: string
   readonly queued: number
   readonly running: number
-  /** Milliseconds that the oldest queued task has waited. */
+  /** Age of the oldest queued task, milliseconds. */
   readonly waited: number
 }
 
@@ -124,40 +115,39 @@ export interface TaskNews {
 }
 
 /**
- * Stores tasks. Operations on one task are atomic, and acknowledged writes are kept. Expired tasks do not exist. Rejects with a
- * HostError `unavailable` if the store does not respond (the operation may be done) or has no room (nothing is done).
- *
- * A run holds a lease with a fence: `claim` and `claimLapsed` return it, `renew` extends it. `note`, `ask`, `release` and `end`
- * require the fence of the last claim, otherwise they return false. An expired lease is valid until another claim.
+ * Stores tasks. Operations on one task are atomic, and acknowledged writes are durable. Expired tasks do not exist. Rejects with
+ * a HostError `unavailable` if the store does not respond (the outcome is unknown) or is full (nothing is written). A run holds a
+ * lease with a fence: `claim` and `claimLapsed` return it, `renew` extends it. `note`, `ask`, `release` and `end` return false
+ * without the latest fence. An expired lease stays valid until the next claim.
  */
 export interface TaskStore {
-  /** Whether other nodes use the same store; `host`: only the workers of this host. */
+  /** Whether other nodes use the same store. `host`: only the workers of this host. */
   readonly shared: boolean | 'host'
-  /** Stores a task as the last of its holder in its queue. Idempotent for an existing id. */
+  /** Queues a task behind the holder's other tasks. Idempotent for an existing id. */
   create(task: NewTask, bounds: TaskBounds): Promise<TaskCreation>
   get(id: string): Promise<TaskRecord | undefined>
-  /** Costs the same for every size of a task. */
+  /** Independent of the task's size. */
   look(id: string): Promise<TaskSummary | undefined>
-  /** Tasks of a holder, newest first; `before`: with a smaller serial. */
+  /** Tasks of a holder, newest first. `before`: only smaller serials. */
   list(holder: string, most: number, before?: number): Promise<readonly TaskSummary[]>
-  /** Claims a queued task for `lease` milliseconds, from the first queue that has one. Holders take turns in each queue. */
+  /** Claims a queued task for `lease` milliseconds, from the first non-empty queue. Holders take turns in each queue. */
   claim(offers: readonly QueueOffer[], lease: number): Promise<TaskRecord | undefined>
-  /** Claims a running task whose lease has expired; `runs` does not change. */
+  /** Claims a running task with an expired lease. `runs` does not change. */
   claimLapsed(lease: number): Promise<TaskRecord | undefined>
-  /** Returns the version of each task, undefined for a lost lease. */
+  /** Returns the version of each task; undefined for a lost lease. */
   renew(leases: readonly TaskLease[], lease: number): Promise<ReadonlyArray<number | undefined>>
-  /** Returns a task to its queue, as the first of its holder. */
+  /** Requeues a task in front of the holder's other tasks. */
   release(lease: TaskLease): Promise<boolean>
-  /** Rejects with `unavailable` if there is no room, as `ask` does. */
+  /** Rejects with `unavailable` if the store is full, like `ask`. */
   note(lease: TaskLease, note: string): Promise<boolean>
   /** Idempotent for an existing key. */
   ask(lease: TaskLease, question: Pick<TaskQuestion, 'key' | 'text'>): Promise<boolean>
   /**
-   * Ends a task, which is kept for at least `ttl` milliseconds more. Idempotent for one fence. Without room for the outcome it
-   * returns a refusal and changes nothing; at most `SMALL_OUTCOME` bytes are always stored.
+   * Ends a task, which is kept for at least `ttl` more milliseconds. Idempotent for one fence. If the result does not fit,
+   * nothing changes and the refusal is returned.
    */
   end(lease: TaskLease, end: TaskEnd, ttl: number, room?: TaskRoom): Promise<boolean | TaskRefusal>
-  /** Answers open questions and returns their number. Without room for all it changes nothing. */
+  /** Answers open questions and returns their number. All or nothing if space is short. */
   answer(
     id: string,
     answers: Readonly<Record<string, string>>,
@@ -165,7 +155,6 @@ export interface TaskStore {
   ): Promise<number | TaskRefusal | 'task'>
   /** False if the task has ended or does not exist. */
   cancel(id: string): Promise<boolean>
-  /** Queues with queued or running tasks. */
   depths(): Promise<readonly QueueDepth[]>
   /** Reports every stored change on any node; undefined if changes may have been missed. Expiry is not reported. */
   watch(tell: (news: TaskNews | undefined) => void): () => void

@@ -1,5 +1,4 @@
-// Starts a thread whose entry, its last argument, is a TypeScript file of a checkout. On Node 20 a thread does not inherit the
-// loaders of the thread that starts it, and `--import` has no effect there.
+// Starts a thread from a TypeScript file (last argument). On Node 20, threads do not inherit loaders and ignore `--import`.
 import { register } from 'tsx/esm/api'
 
 register()

@@ -98,8 +98,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
     text: 'The project',
     collapsed: true,
     items: [
-      page('The path of a request', '/docs/request-path'),
-      page('Reading order', '/docs/reading-order'),
+      page('Architecture', '/docs/architecture'),
       page('Performance', '/docs/performance'),
       page('Security tests', '/docs/security-tests'),
       page('Dependencies', '/docs/dependencies'),

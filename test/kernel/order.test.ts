@@ -122,8 +122,8 @@ describe('Request processing order', () => {
     })
   }
 
-  it('matches docs/request-path.md', () => {
-    const page = readFileSync(new URL('../../docs/request-path.md', import.meta.url), 'utf8')
+  it('matches docs/architecture.md', () => {
+    const page = readFileSync(new URL('../../docs/architecture.md', import.meta.url), 'utf8')
     const rows = [...page.matchAll(/^ {2}(\w+) +([RPFN ]{7}) /gm)].map(([, step, kinds = '']) => [step, kinds])
     expect(rows).to.deep.equal(ORDER)
   })

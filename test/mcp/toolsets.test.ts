@@ -101,7 +101,7 @@ describe('Toolset errors stop startup with toolset and file name', () => {
     await expectStopped(config('broken.ts'), /broken\.ts:1: toolsets\.all cannot be loaded: /, folder)
     await expectStopped(
       config('imports.mjs'),
-      /imports\.mjs:1: .* cannot be loaded: .*npm install nowhere-to-be-found/,
+      /imports\.mjs:1: .* cannot be loaded: Cannot find package 'nowhere-to-be-found'/,
       folder,
     )
   })

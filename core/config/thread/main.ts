@@ -1,4 +1,4 @@
-// The import hooks of core/config/version-hooks.ts for Node.js versions that run hooks in a thread of their own (before 22.15).
+// Import hooks of core/config/version-hooks.ts for Node.js before 22.15, where hooks run in their own thread.
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import {
   addVersion,
