@@ -4,7 +4,7 @@ import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
 
 /**
- * What the newer schema accepts: `less`, `more` or both (`other`); `unknown`: not judged. `words`: only text differs. `same`: a
+ * Effect on accepted values: `less`, `more` or both (`other`); `unknown`: not judged. `words`: only text differs. `same`: a
  * property was declared.
  */
 export type Verdict = 'less' | 'more' | 'other' | 'unknown' | 'words' | 'same'
