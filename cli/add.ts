@@ -1,4 +1,4 @@
-// `mcp-host add`: one more tool, resource, prompt or plugin in a project, with its test, as the project writes its own.
+// `mcp-host add`: adds a tool, resource, prompt or plugin with a test to a project.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, posix, relative, resolve } from 'node:path'
@@ -36,7 +36,6 @@ function toolsetsOf(config: unknown): Map<string, string[]> {
   )
 }
 
-/** A project of TypeScript may have a config in YAML. */
 function extensionOf(folder: string, configName: string, sources: readonly string[]): Project['extension'] {
   const used = [...sources, configName].map(name => extname(name))
   const found = used.find((extension): extension is Project['extension'] => /^\.(?:ts|js|mjs)$/.test(extension))
@@ -67,7 +66,6 @@ async function findProject(context: CommandContext, config: string | undefined):
   return { folder, configName, extension, runner: runnerOf(packages), packages, toolsets }
 }
 
-/** The folder of such files: the one of that name in the paths of the toolsets, or the name itself. */
 function folderFor({ toolsets, folder }: Project, name: string): string {
   const folders = [...toolsets.values()].flat().map(source => dirname(relative(folder, resolve(folder, source))))
   const own = folders
@@ -103,7 +101,6 @@ interface Added {
   readonly use: string
 }
 
-/** Removes what would make the file hidden, a path or a declaration file. */
 const fileNameOf = (name: string): string => name.replace(/^[^A-Za-z0-9]+/, '').replaceAll('.', '-')
 
 function useOf(kind: Kind, identifier: string, main: string, { configName, toolsets }: Project): string {
@@ -148,7 +145,7 @@ function addedFiles(kind: Kind, name: string, project: Project): Added {
   return { files, main, use: useOf(kind, identifier, main, project) }
 }
 
-/** MCP 2025-11-25, "Tool Names"; the same for the others. */
+/** MCP 2025-11-25, "Tool Names"; applied to all kinds. */
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
 function readKind(kind: string): Kind {

@@ -1,5 +1,4 @@
-// `mcp-host audit verify FILE...`: whether an audit is as it was written; `mcp-host audit who SUBJECT`: what stands for a
-// person in it. The files are read, nothing is served, and no secret is shown.
+// `mcp-host audit`: verifies audit files, and prints the pseudonym of a person in them. Read-only; secrets are never shown.
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
@@ -45,17 +44,16 @@ async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd 
   if (loaded && isObject(written) && typeof written['file'] === 'string' && !inEnvironment(env)) {
     return createSecrets(await secretsInFile(resolve(dirname(loaded.file), written['file'])))
   }
-  // As the host takes them: without the line break that a file ends with.
   const given = Array.isArray(written)
     ? written.map(secret => (typeof secret === 'string' ? secret.replace(/[\r\n]+$/, '') : undefined))
     : []
   return createSecrets(given, env['MCP_HOST_SECRETS'])
 }
 
-/** The lock beside an audit, and what a killed process left of one: a glob such as `audit*` names them, too. */
+/** Lock files, including leftovers of killed processes, which a glob such as `audit*` also matches. */
 const LOCK = /\.lock(?:\.[\da-f-]+)*$/
 
-/** What is no file, such as a pipe that nobody writes to, would be read without end. */
+/** Refuses anything but files: reading a pipe without a writer would hang. */
 async function fileIn(place: string, { cwd, say }: CommandContext): Promise<string[]> {
   const path = resolve(cwd, place)
   if ((await stat(path)).isFile()) return [await realpath(path)]
@@ -97,7 +95,6 @@ const resultText = (broken: Broken | undefined): string => {
   return broken.isKeyMissing ? 'cannot be verified: no key' : 'BROKEN'
 }
 
-/** `isCut`: a line that there must be is in none of the chains. */
 function chainText(report: ChainReport, isCut: boolean): string {
   const { chain, files, lines, firstSeq, lastSeq, firstTime, lastTime, signedBy, head, broken } = report
   const { lost, refused, healed, changed } = report
@@ -148,7 +145,6 @@ async function verify(places: readonly string[], values: AuditValues, context: C
   throw new StartError(`the audit is broken:\n${problems.join('\n')}`, { exitCode: 1 })
 }
 
-/** The exit code if no key is known to verify the audit with. */
 const NO_KEY = 3
 const CUT = 'lines were cut off the end, or the file that had it is not among those given'
 const NO_SECRETS =

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program `mcp-host`: runs one command with what this process has.
+// The `mcp-host` program: runs one command in this process.
 import { main } from './main.ts'
 
 const { stdin, stdout, stderr, env } = process

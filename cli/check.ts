@@ -1,4 +1,4 @@
-// `mcp-host check`: everything that `start` does before it listens, and all that is wrong with the config at once.
+// `mcp-host check`: runs the startup checks without listening, and reports all config problems at once.
 
 import { dirname, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
@@ -25,7 +25,6 @@ export interface Reported extends Place {
 
 interface CheckReport {
   readonly ok: boolean
-  /** The file, absolute; null where none was found or could be read. */
   readonly config: string | null
   readonly problems: readonly Reported[]
   readonly warnings: readonly Reported[]
@@ -46,7 +45,7 @@ function describeProblems(error: unknown): Reported[] {
 const nothing = () => undefined
 const SILENT: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => SILENT }
 
-/** A log that keeps warnings; the rest goes on to `inner`. Default: to nobody. */
+/** A log that collects warnings and passes other lines to `inner` (default: discards them). */
 export function collectWarnings(cwd: string, inner = SILENT): { log: Logger; warnings: Reported[] } {
   const warnings: Reported[] = []
   const create = (inner: Logger, bindings: Readonly<Record<string, unknown>>): Logger => {
@@ -107,7 +106,6 @@ const OPTIONS = {
 type EnvContext = Pick<CommandContext, 'env' | 'cwd'>
 type CheckOptions = Omit<VerbValues<typeof OPTIONS>, 'format'>
 
-/** Neighbours of one worker, of which none runs. */
 async function unreachable() {
   const { createNeighbours } = await import('./workers/neighbours.ts')
   return createNeighbours({ send: () => false, receive() {} })

@@ -1,4 +1,4 @@
-// The config of a command, and its files of environment variables. No message quotes a line of such a file: it can be a secret.
+// Loads a config and environment files. Messages never quote a line of such a file, which can be a secret.
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -43,11 +43,10 @@ function readEnvFile(file: string): Record<string, string> {
 
 export interface EnvFiles {
   /**
-   * Sets the variables and removes those of the last load; of two files the later wins. Returns whether anything changed.
-   * Throws a StartError with file and line, and changes nothing then.
+   * Sets the variables and removes those of the previous load; later files win. Returns whether anything changed. Throws a
+   * StartError with file and line, and changes nothing.
    */
   load(): boolean
-  /** Reverts the last `load`; the next one then reports a change. */
   undo(): void
 }
 
@@ -78,7 +77,7 @@ export function createEnvFiles(
       const read: Record<string, string> = Object.assign({}, ...files().map(file => readEnvFile(resolve(cwd, file))))
       const wanted = Object.fromEntries(Object.entries(read).filter(([name]) => !own.has(name)))
       before = loaded
-      // Modules may have been read with what was taken back: they are to be read again, though the files are as before.
+      // Modules may have read the reverted variables, so they are loaded again even if the files are unchanged.
       isChanged = become(wanted).length > 0 || isUndone
       isUndone = false
       return isChanged
@@ -90,7 +89,6 @@ export function createEnvFiles(
   }
 }
 
-/** Loads files of environment variables, if any are given. */
 export function loadEnvFiles(
   files: readonly string[] | undefined,
   context: Pick<CommandContext, 'env' | 'cwd'>,
@@ -106,7 +104,6 @@ interface ConfigValues {
   readonly 'env-file'?: readonly string[] | undefined
 }
 
-/** Loads the files of environment variables, then the config. */
 export async function readConfig(
   { config, 'env-file': files }: ConfigValues,
   context: Pick<CommandContext, 'env' | 'cwd'>,
@@ -115,7 +112,7 @@ export async function readConfig(
   return loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
 }
 
-/** Calls `act` with a host that is not started: it opens no port, no Redis and no file of a plugin. */
+/** Calls `act` with a host that is not started: no port, Redis connection or plugin file is opened. */
 export async function inspectConfig<Result>(
   values: ConfigValues & LogValues,
   context: CommandContext,

@@ -1,4 +1,4 @@
-// `mcp-host connect`: the configuration with which a client connects to a server; printed, or written into its file.
+// `mcp-host connect`: prints a client's configuration for a server, or writes it to the client's file.
 import { printable } from '../client/text.ts'
 import { errorText, StartError } from '../core/index.ts'
 import { homeOf } from './client/logins.ts'
@@ -104,7 +104,6 @@ async function write(
   const file = config.file(machine)
   if (config.inProject) await assertInside(machine.cwd, file)
   const before = await readConfig(file)
-  // Without members that are undefined.
   const entry = JSON.parse(JSON.stringify(config.entry(reached))) as object
   const edit = planEdit(file, before ?? '', config, name, entry)
   if (!edit) {
@@ -114,7 +113,7 @@ async function write(
   const added = JSON.stringify({ [name]: entry }, undefined, 2)
     .split('\n')
     .slice(1, -1)
-  // The old entry may have secrets.
+  // The old entry can contain secrets.
   const lines = [...(edit.replaces ? [`- the entry "${name}" that is there`] : []), ...added.map(line => `+ ${line}`)]
   print(`${await shownPlace(file, before === undefined)}\n${lines.map(line => printable(line)).join('\n')}\n`)
   if (!(await isWanted(yes, context))) {

@@ -1,5 +1,4 @@
-// What a command gets from the process that runs it: streams, environment, working directory and process events. Commands use
-// nothing else of the process, so that `main` can also be called in a process that does more than run one command.
+// The process facilities of a command: streams, environment, working directory and events. Commands use no other process state.
 import { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
@@ -21,7 +20,6 @@ export interface CommandOutput extends Writable {
 
 export type ProcessEvents = Pick<NodeJS.EventEmitter, 'on' | 'once' | 'off'>
 
-/** What the caller of `main` provides. */
 export interface CommandEnvironment {
   readonly stdin: CommandInput
   readonly stdout: CommandOutput
@@ -29,31 +27,27 @@ export interface CommandEnvironment {
   readonly env: NodeJS.ProcessEnv
   /** Absolute; relative paths of the command line start here. */
   readonly cwd: string
-  /** Default: no event ever occurs. */
+  /** Default: no events. */
   readonly process?: ProcessEvents
-  /** The program file, for commands that are printed. Default: the one that npm installs. */
   readonly script?: string
-  /** Default: as BROWSER of the environment, or the system, says. */
   readonly openBrowser?: (url: URL) => Promise<void>
 }
 
 export interface CommandContext extends Required<CommandEnvironment> {
-  /** Tokens, client secrets and keys that the command has read. Servers may send them back, so messages are scrubbed. */
   readonly secrets: Secrets
-  /** Writes to stdout, with a line break. Lines and tabs stay; other control characters are escaped, in a pipe, too. */
+  /** Writes a line to stdout and escapes control characters except line breaks and tabs. */
   print(text: string): void
-  /** Writes one line to stderr: scrubbed, printable and of limited length. */
+  /** Writes one line to stderr, without secrets and control characters and of limited length. */
   say(line: string): void
-  /** The text with commands of `mcp-host` as this shell runs them, such as `npx mcp-host login`. */
+  /** Rewrites `mcp-host` commands to run in this shell, such as `npx mcp-host login`. */
   runnable(text: string): string
   exit(code: number): void
 }
 
 export type Starter = Pick<CommandContext, 'script' | 'env' | 'cwd'>
 
-/** The command that runs `mcp-host` in this terminal and folder. */
 export function selfCommand({ script, env, cwd }: Starter, program = process.execPath): string {
-  // npm adds the project's programs to PATH only for its own child processes.
+  // npm adds project programs to PATH only for its child processes.
   const isOfNpm = env['npm_execpath'] !== undefined || env['npm_command'] !== undefined
   if (isOfNpm || /node_modules[\\/]\.bin[\\/]/.test(script)) return 'npx mcp-host'
   if (/[\\/]mcp-host$/.test(script)) return 'mcp-host'
@@ -87,7 +81,6 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
   }
 }
 
-/** An error in what was asked for (exit code 2). */
 export const usage = (what: string, cause?: unknown): StartError => new StartError(what, { exitCode: 2, cause })
 
 export async function readStdin({ stdin }: Pick<CommandContext, 'stdin'>): Promise<string> {
@@ -96,7 +89,7 @@ export async function readStdin({ stdin }: Pick<CommandContext, 'stdin'>): Promi
   return Buffer.concat(chunks).toString()
 }
 
-/** The token itself, or from where it is: `-` is stdin, `@file` a file, so that it need not be in a list of processes. */
+/** Reads a token: literal, `-` for stdin, or `@file`. The latter two keep it out of process lists. */
 export async function readToken(context: CommandContext, given: string | undefined): Promise<string | undefined> {
   if (given === undefined) return undefined
   try {

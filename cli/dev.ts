@@ -1,4 +1,4 @@
-// `mcp-host dev`: serves the config while it is written: each edit is taken without a restart, where that can be.
+// `mcp-host dev`: serves a config during development and reloads edits without a restart where possible.
 import type { CommandContext } from './context.ts'
 import type { DevOptions } from './dev/server.ts'
 import { DEV_SERVER } from './dev/server.ts'

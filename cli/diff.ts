@@ -1,4 +1,4 @@
-// `mcp-host diff`: what changed for clients and models since a lock was written, and whether it breaks them.
+// `mcp-host diff`: compares the config with its lock and reports breaking changes.
 import { printable } from '../client/text.ts'
 import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
@@ -49,7 +49,7 @@ async function readSides(
   return { names, before: await readLockFile(lock, context), after: surface }
 }
 
-/** 0: the same. 3: nothing of it breaks a client. 4: it does, or may. */
+/** 0: no change. 3: no breaking change. 4: breaking, or possibly breaking. */
 function exitCodeOf(changes: readonly Change[], failOn: string): 0 | 3 | 4 {
   if (changes.some(({ impact }) => impact === 'breaking' || impact === 'may-break')) return 4
   return changes.length > 0 && failOn === 'any' ? 3 : 0

@@ -1,5 +1,4 @@
-// `mcp-host doctor`: asks a running server from outside what its clients would, and of a config what its plugins depend on;
-// says how to mend what is wrong.
+// `mcp-host doctor`: checks a running server from outside, and a config's dependencies, and suggests fixes.
 
 import { printable } from '../client/text.ts'
 import { readConfig } from './config.ts'
@@ -54,7 +53,7 @@ async function examineFile(
     import('./doctor/ask.ts'),
   ])
   const { cwd } = context
-  // What `check` would say of the config is not asked here.
+  // Warnings are discarded, because `check` reports them.
   const { log } = collectWarnings(cwd)
   const findings = await examineConfig(await readConfig({ config: file, 'env-file': envFiles }, context), log)
   return findings.length > 0 ? findings : [note('config', 'no plugin of this config has anything to ask')]
@@ -73,7 +72,6 @@ function urlOf(option: string | undefined, positional: string | undefined, neede
   return url
 }
 
-/** Exits 1 when something is wrong. */
 async function doctor(
   values: VerbValues<typeof OPTIONS>,
   [positional]: readonly string[],

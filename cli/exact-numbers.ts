@@ -1,4 +1,4 @@
-// JSON numbers that JavaScript cannot hold, such as 64-bit ids: finds them in a text, and keeps their digits while it is changed.
+// Preserves JSON numbers that JavaScript cannot represent, such as 64-bit ids.
 import { randomUUID } from 'node:crypto'
 
 /** Strings and numbers of a JSON text. A number never begins inside a string. */
@@ -6,7 +6,6 @@ const LITERALS = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 
 const isString = (literal: string) => literal.startsWith('"')
 
-/** One text for all spellings of a decimal number. */
 function normalize(literal: string): string {
   const [, sign = '', whole = '', part = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(literal) ?? []
@@ -16,14 +15,12 @@ function normalize(literal: string): string {
   return `${sign}${significant}e${Number(exponent) - part.length + digits.length - significant.length}`
 }
 
-/** The first number of a JSON text that would be sent with other digits. */
 export const findInexactNumber = (json: string): string | undefined =>
   json.match(LITERALS)?.find(literal => !isString(literal) && normalize(literal) !== normalize(String(Number(literal))))
 
 const MARK = randomUUID()
 const MARKED = new RegExp(`"${MARK}([^"]*)"`, 'g')
 
-/** Has `JSON.parse` read numbers as strings, if it would change their spelling. */
 export const protectNumbers = (json: string): string =>
   json.replace(LITERALS, literal =>
     isString(literal) || JSON.stringify(Number(literal)) === literal ? literal : `"${MARK}${literal}"`,

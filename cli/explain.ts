@@ -1,5 +1,4 @@
-// `mcp-host explain`: what the config decides about one caller at one address, step by step. Nothing listens, and of
-// the token nothing but its claims is printed.
+// `mcp-host explain`: explains the access decisions for one caller and path. Only the claims of a token are printed.
 
 import { printable } from '../client/text.ts'
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
@@ -66,7 +65,7 @@ interface Identified {
   readonly refusal?: HostError
 }
 
-/** The caller as the config's own plugins find it or, where they cannot, as the token says of itself. */
+/** Authenticates the caller with the config's plugins, otherwise uses the unverified token claims. */
 async function identify(
   host: Host,
   address: InspectedAddress,
@@ -193,7 +192,6 @@ async function explanation(
   return [...told, ...(asked.length > 0 ? asked : listItems(address, user))]
 }
 
-/** Whether the host would sign its own tokens with keys that it makes at each start. */
 function signsWithTemporaryKeys(config: unknown, env: NodeJS.ProcessEnv): boolean {
   if (!isObject(config) || config['secrets'] !== undefined || env['MCP_HOST_SECRETS']) return false
   const { plugins } = config

@@ -1,4 +1,4 @@
-// `mcp-host init`: a server to begin with, or with --plugin a plugin to publish. `npm create mcp-host` runs it, too.
+// `mcp-host init`: creates a server or, with --plugin, a plugin package. Also used by `npm create mcp-host`.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { basename, relative, resolve } from 'node:path'
@@ -122,7 +122,7 @@ const MAX_SHOWN = 100
 async function install(folder: string, command: string, { print }: CommandContext): Promise<void> {
   print(`\n${command} ...`)
   const [program = '', ...args] = command.split(' ')
-  // On Windows it is a script of the shell.
+  // On Windows, npm is a shell script.
   const child = spawn(program, args, { cwd: folder, stdio: 'inherit', shell: process.platform === 'win32' })
   const [code] = await once(child, 'close')
   if (code !== 0) throw new StartError(`the files are there, but ${command} failed; run it in ${printable(folder)}`)
@@ -136,7 +136,7 @@ async function init(options: InitOptions, [folder]: readonly string[], context: 
   const choices = await choose(given, asks, context)
   const at = resolve(cwd, choices.folder)
   const files = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
-  // Of two configs in a folder one would not be read.
+  // With two configs in a folder, one would be ignored.
   const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...SEARCHED]
   assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
   writeNew(at, files)

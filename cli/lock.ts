@@ -1,4 +1,4 @@
-// `mcp-host lock`: writes down what the config offers, route by route, so that a change of it is seen before it is served.
+// `mcp-host lock`: writes the surface of each route to a file, so that changes are reviewed before they are served.
 
 import { stat } from 'node:fs/promises'
 import { printable } from '../client/text.ts'
@@ -14,7 +14,6 @@ import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './v
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 
-/** The config file and its surface. Throws a ConfigError if the config could not be served. */
 export const surfaceOfConfig = (
   context: CommandContext,
   values: VerbValues<typeof SURFACE_OPTIONS>,
@@ -47,7 +46,7 @@ async function lockBefore(file: string, context: CommandContext): Promise<Surfac
     () => true,
     () => false,
   )
-  // What is broken is written anew: that is what it was called for.
+  // An invalid lock is overwritten.
   return isThere ? readLockFile(file, context).catch(() => undefined) : undefined
 }
 
@@ -80,7 +79,7 @@ mcp-host diff says what changed since, and start --frozen serves nothing else.`,
 
 const MOST_LINES = 10
 
-/** Refuses a host that serves something else than the lock of its config. The lock is read for each check: a new config has a new lock. */
+/** Refuses a host that differs from its lock. Reads the lock for each check, because a new config can have a new lock. */
 export function holdTo(
   config: string,
   given: string | undefined,

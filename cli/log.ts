@@ -1,5 +1,4 @@
-// The log of the verbs that load a config: JSON lines for programs, readable ones at a terminal. What of it is shown, and
-// how, is said by LOG_OPTIONS (verb.ts).
+// The log of commands that load a config: JSON lines for programs, readable lines at a terminal.
 import { createRequire } from 'node:module'
 import { createLogger, type ProcessLog } from '../core/create-host.ts'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
@@ -9,13 +8,12 @@ import type { LogValues } from './verb.ts'
 const PRETTY = 'pino-pretty'
 
 export interface CliLog extends ProcessLog {
-  /** Files in stacks are shown from here: the config's folder, once it is known. */
+  /** Stacks show files relative to it: the config's folder, once known. */
   directory: string
 }
 
-/** Escapes of a JSON text, and what in one is not escaped and yet steers a terminal. */
+/** Escapes in JSON, and unescaped characters that can control a terminal. */
 const STEERING = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gi
-/** Line breaks and tabs are what stacks are made of. */
 const HARMLESS = /^\\(?:["\\/nt]|u(?!00[01]|007f|00[89]|061c|200[ef]|202[89a-e]|206[6-9]|feff))/i
 
 function writtenOut(found: string): string {
@@ -23,7 +21,7 @@ function writtenOut(found: string): string {
   return found.startsWith('\\') ? `\\${found}` : `\\\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** A line of JSON in which nothing moves a cursor, once it is read: it has such characters as `\uXXXX`. */
+/** Escapes characters of a JSON line that could control a terminal. */
 const harmless = (line: string): string => line.replace(STEERING, writtenOut)
 
 type Failure = Partial<Record<'type' | 'message' | 'cause' | 'stack' | 'hidden', string>>
@@ -43,10 +41,9 @@ const hasColors = ({ stderr, env: { NO_COLOR = '', TERM } }: LogContext): boolea
 const wordOf = (value: unknown): string =>
   typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value)
 
-/** `name=stock` */
 const fieldText = ([name, value]: [string, unknown]): string => `${wordOf(name)}=${wordOf(value)}`
 
-/** As pino-pretty is to see a line: it would take some of the fields, such as `name`, for something else. */
+/** Renames fields that pino-pretty would interpret, such as `name`. */
 function arrange(line: string) {
   const { level, time, pid, msg = '', err, ...fields } = JSON.parse(harmless(line)) as Record<string, unknown>
   const text = String(msg).replaceAll('\n', '\n    ')
@@ -54,7 +51,7 @@ function arrange(line: string) {
   return { level, time, ...(pid !== undefined && { pid }), msg: text, ...(err !== undefined && { err }), told }
 }
 
-/** Makes readable lines of those of JSON. pino-pretty is loaded with the first: a quiet start does without it. */
+/** Formats JSON lines. pino-pretty is loaded on first use. */
 export function createPretty(colorize: boolean): (line: string) => string {
   let pretty: ((line: object) => string) | undefined
   return line => {

@@ -1,4 +1,4 @@
-// Finds the command, runs it, and turns what it throws into one message and an exit code.
+// Runs a command and converts its errors to one message and an exit code.
 
 import { Console } from 'node:console'
 import { AuthError } from '../client/errors.ts'
@@ -13,8 +13,8 @@ import { defineVerb, describeVerb, listVerbs, readArguments, START_OPTIONS, usag
 import { version } from './version.ts'
 
 /**
- * Sends everything that is written to stdout, except by `context.stdout`, to stderr. Programs that are started with
- * `stdio: 'inherit'` still use stdout. Nothing changes if `context.stdout` is not the process's own.
+ * Redirects stdout writes other than by `context.stdout` to stderr. Child processes with `stdio: 'inherit'` still use stdout.
+ * No-op if `context.stdout` is not the process's own.
  */
 function keepStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
   if (stdout !== process.stdout) return
@@ -33,7 +33,6 @@ const startVerb = defineVerb({
   },
 })
 
-/** Verbs are loaded on demand. */
 const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Verb>>>]> = [
   [
     'Begin',
@@ -79,7 +78,6 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
   ],
 ]
 
-/** Commands without output for programs. Their prompts and logs may use stdout. */
 const SHARES_STDOUT: ReadonlySet<string> = new Set(['init', 'add', 'start', 'dev'])
 
 export const VERBS: ReadonlyMap<string, () => Promise<Verb>> = new Map(
@@ -96,12 +94,10 @@ async function describeAll(): Promise<string> {
 
 const isFlag = (argument: string | undefined) => argument?.startsWith('-') ?? false
 
-/** Commands that handle the end of their output themselves. */
 const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'proxy'])
 
-/** Returns the exit code. `release` leaves errors of stdout to the command. */
+/** Returns the exit code. `release` leaves stdout errors to the command. */
 async function run(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
-  // Options may come before their verb.
   const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
   const name = argv[at]
   const help = (text: string) => {
@@ -133,14 +129,14 @@ function exitCodeOf(error: unknown): StartError['exitCode'] | undefined {
   return undefined
 }
 
-/** An error and what caused it. Not what else they carry: a URL that is none is kept whole, with its password. */
+/** Stacks of an error and its causes. Other fields are omitted, because an invalid URL contains its password. */
 function stacksOf(error: unknown, most = MAX_CAUSES): string {
   const { message, stack = message } = describeThrown(error, true)
   const cause = isError(error) && most > 0 ? error.cause : undefined
   return cause === undefined ? stack : `${stack}\ncaused by: ${stacksOf(cause, most - 1)}`
 }
 
-/** An error may be its own cause. */
+/** Guards against cyclic causes. */
 const MAX_CAUSES = 8
 
 function report(error: unknown, verbose: boolean, { stderr, secrets, runnable }: CommandContext): number {
@@ -168,7 +164,7 @@ export function main(argv: readonly string[], environment: CommandEnvironment): 
       if (!isLoading()) fail(new StartError(NEVER_SETTLES, { exitCode: 1 }))
     }
     const { stdout, stderr } = environment
-    // The reader has enough, such as `head`.
+    // The reader closed the pipe, such as `head`.
     const onStdoutError = (error: NodeJS.ErrnoException) => (error.code === 'EPIPE' ? end(0) : fail(error))
     const onStderrError = () => undefined
     const release = () => void stdout.off('error', onStdoutError)

@@ -1,4 +1,4 @@
-// `mcp-host proxy`: a stdio server in front of a remote one, for clients that start their servers themselves or cannot log in.
+// `mcp-host proxy`: a stdio server that relays to a remote one, for clients that only start local servers or cannot log in.
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -60,7 +60,7 @@ export const PROXY_OPTIONS = {
 
 export type ProxyValues = VerbValues<typeof PROXY_OPTIONS>
 
-/** The address, which nobody but the server may listen to. */
+/** Validates the URL; plain HTTP requires `--allow-http`, because traffic could be intercepted. */
 export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyValues): string {
   const url = checkServerUrl(given)
   const { protocol, hostname } = new URL(url)
@@ -70,7 +70,6 @@ export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyV
   )
 }
 
-/** Values of the environment in the places of their names. Throws a StartError for a name that it does not have. */
 function substitute(text: string, { env, secrets }: Pick<CommandContext, 'env' | 'secrets'>): string {
   return text.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
     const value = env[name]
@@ -129,7 +128,7 @@ const explainTo =
     })
   }
 
-/** A client with a secret in the environment or a file uses it; nobody can be prompted. */
+/** Uses a client secret from the environment or a file, because the relay cannot prompt. */
 function withSecret(login: Login, { env }: CommandContext): Login {
   const hasSecret = login.secretFile !== undefined || Boolean(env[SECRET_VARIABLE])
   return login.clientId !== undefined && hasSecret ? { ...login, secret: true } : login
@@ -140,7 +139,7 @@ export interface ProxyEnds {
   readonly output: Writable
 }
 
-/** Throws a StartError for a command line that makes no sense; the server is not asked before the client says something. */
+/** Throws a StartError for an invalid command line. The server is contacted after the client's first message. */
 export async function startProxy(
   context: CommandContext,
   given: string,
@@ -164,7 +163,6 @@ export async function startProxy(
     browser: !values['no-browser'],
     timeout: readSeconds('login-timeout', values['login-timeout']),
   }
-  // Whoever shows something of their own needs no login.
   const isOwn = headersOf(context, reach, login).has('authorization')
   const fetch = isOwn ? accounts.fetchFor(login) : await signInFetch(accounts, login, options)
   const note = (what: string) => {
@@ -194,7 +192,7 @@ async function proxy(values: ProxyValues, [given = '']: readonly string[], conte
     void nextSignal(events, ...ENDING).then(() => context.exit(1))
     relay.end()
   })
-  // One message that fails in a way nobody thought of must not end the others.
+  // An unexpected failure of one message must not end the others.
   events.on('unhandledRejection', error => context.say(`unexpected: ${errorText(error)}`))
   await relay.ended
 }

@@ -1,4 +1,4 @@
-// A config that is read anew while its host serves: one reload at a time, and those asked for meanwhile are one more.
+// Reloads the config of a running host. Reloads run one at a time; requests during a reload are merged.
 import { giveUpStalled } from '../core/config/while-loading.ts'
 import { type Host, type Logger, type ReloadReport, reloadHost } from '../core/create-host.ts'
 import { errorText } from '../core/index.ts'
@@ -13,7 +13,7 @@ export interface ReloadSettings {
 
 export type Reloaded = { readonly report: ReloadReport } | { readonly error: unknown }
 
-/** Reads everything anew; of what is not taken, the environment is as before, too. Never rejects. */
+/** Reloads config and environment, and restores the environment if the reload fails. Never rejects. */
 export async function readAnew({ host, config, env, cwd }: ReloadSettings): Promise<Reloaded> {
   let isRead = false
   try {
@@ -29,10 +29,10 @@ export async function readAnew({ host, config, env, cwd }: ReloadSettings): Prom
   }
 }
 
-/** How often it is looked whether a module hangs, milliseconds. */
+/** Interval between checks for a hanging module, milliseconds. */
 const LOOK = 500
 
-/** Runs the task once for all who ask while it waits to run. They do not wait for a module that hangs. */
+/** Merges requests that arrive before the task starts. A hanging module is given up. */
 export function oneAtATime(task: () => Promise<void>): () => void {
   let asked = false
   let running = false

@@ -1,4 +1,4 @@
-// `mcp-host report`: calls, latency, refusals and use of the legacy protocol, from access logs and audits.
+// `mcp-host report`: calls, latency, refusals and legacy protocol use, from access logs and audits.
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -26,7 +26,6 @@ const OPTIONS = {
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 const DAY = 86_400_000
 
-/** A time, or how long ago: milliseconds since the epoch. */
 function readWhen(option: string, given: string, now: number): number {
   const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d+)?)([smhdw])$/.exec(given) ?? []
   const size = UNITS[unit]
@@ -122,7 +121,6 @@ async function report(
   const isEmpty = told.lines.counted === 0 && told.requests === 0
   if (isEmpty) {
     stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
-    // Tables of nothing would hide it.
     if (!values.json) return 1
   }
   const text = values.json ? jsonText(told) : reportText(told, stdout.columns ?? 120)

@@ -1,4 +1,4 @@
-// `mcp-host schema`: the config's JSON Schema with every built-in plugin's options.
+// `mcp-host schema`: writes the config's JSON Schema with every built-in plugin's options.
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { writtenSchema } from '../core/config/written-schema.ts'

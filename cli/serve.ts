@@ -24,7 +24,7 @@ export interface Served {
   readonly file: string
 }
 
-/** Logs the first failed write to stdout and goes on; a closed reader is ignored. */
+/** Logs the first failed write to stdout and continues; a closed reader is ignored. */
 export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<CommandContext, 'stdout'>): void {
   let told = false
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
@@ -50,23 +50,22 @@ export async function serve(
   try {
     await host.listen()
   } catch (error) {
-    // What it cannot close of a half-started host is not the news.
     await host.close().catch(() => undefined)
     throw error
   }
   return { host, file }
 }
 
-/** A promise that a tool left behind must not end every other caller's work. */
+/** An unhandled rejection of a tool must not affect other calls. */
 export function surviveRejections(log: Logger, events: ProcessEvents): void {
   events.on('unhandledRejection', err => {
-    // A handler that asked and did not wait is no failure: it runs again when the answer is there.
+    // Elicitation interrupts the handler with this error; it runs again with the response.
     if (describeThrown(err).type === 'AwaitingInput') return
     log.error({ err }, 'a promise was rejected and nobody handled it')
   })
 }
 
-/** Logs uncaught errors, such as one in a timer of a tool. `crashed` is called for the first: the process should drain and end. */
+/** Logs uncaught errors, such as in a timer of a tool. `crashed` is called once: the process should drain and end. */
 export function onCrash(log: ProcessLog, events: ProcessEvents, crashed: (error: unknown) => void): void {
   let first = true
   events.on('uncaughtException', err => {

@@ -1,4 +1,4 @@
-// What `start` prints: what is served, to whom, where, and commands that work as printed.
+// The output of `start`: routes, access, URLs, and commands that can be copied.
 
 import { shortName } from '../core/config/problems.ts'
 import type { Host, RouteSummary } from '../core/create-host.ts'
@@ -32,14 +32,13 @@ function curlLine(url: string): string {
   ].join(' \\\n  ')
 }
 
-/** The one to show commands for: a plain address; `/mcp`, which every client knows, if there is one. */
+/** The route for example commands: one without parameters, preferably `/mcp`. */
 export function showcase(routes: readonly RouteSummary[]): RouteSummary | undefined {
   const served = routes.filter(({ revisions }) => revisions.length > 0)
   const plain = served.filter(({ path }) => !path.includes(':'))
   return plain.find(({ path }) => path.endsWith('/mcp')) ?? plain[0] ?? served[0]
 }
 
-/** A text as it is, anything else as JSON: what `mcp-host call` reads. */
 const argumentWord = ([name, value]: [string, unknown]): string =>
   shellWord(`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
 
@@ -50,7 +49,6 @@ function callLine({ url, example }: RouteSummary, self: string): string {
   return [`${self} call ${address} ${shellWord(example.tool)}`, ...words].join(' ')
 }
 
-/** Where only the older transport serves, its address is the one below the route. */
 const reached = (route: RouteSummary): RouteSummary =>
   route.revisions.includes(MODERN_REVISION) ? route : { ...route, url: `${route.url.replace(/\/$/, '')}/sse` }
 
@@ -61,7 +59,7 @@ function openLines(route: RouteSummary, self: string): string[] {
   return [curlLine(address), inspector, callLine(route, self)]
 }
 
-/** Where clients are not told how to log in, only the operator knows how to get a token. */
+/** Without metadata, clients cannot discover how to log in. */
 function guardedLines(route: RouteSummary, self: string): string[] {
   const known = reached(route)
   const address = shellWord(known.url)

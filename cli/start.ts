@@ -1,4 +1,4 @@
-// `mcp-host start`: serves until it is told to stop, then drains and exits 0. With `--workers`, several processes do.
+// `mcp-host start`: serves until a stop signal, then drains and exits 0. `--workers` starts several processes.
 
 import { isatty } from 'node:tty'
 import { trackModules } from '../core/config/module-graph.ts'
@@ -16,7 +16,6 @@ import { parseCount } from './workers/count.ts'
 
 const isOn = (owner: unknown) => isObject(owner) && isObject(owner['plugins']) && isObject(owner['plugins']['tasks'])
 
-/** The config, or a route of it, with this role of the plugin `tasks`, if the plugin is on. */
 function withRole<Owner>(owner: Owner, role: string): Owner {
   if (!isObject(owner) || !isObject(owner['plugins']) || !isObject(owner['plugins']['tasks'])) return owner
   const { plugins } = owner
@@ -25,7 +24,6 @@ function withRole<Owner>(owner: Owner, role: string): Owner {
   return { ...owner, plugins: { ...plugins, tasks: changed } }
 }
 
-/** Sets the role of the plugin `tasks` in a config and its routes. Throws a StartError for a config without the plugin. */
 function roleOf(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig) => LoadedConfig {
   return loaded => {
     const { config } = loaded
@@ -46,19 +44,19 @@ const hasTerminal = () => [0, 1, 2].some(isatty)
 
 async function drain(host: Host, why: NodeJS.Signals | 'crash', context: CommandContext) {
   void nextSignal(context.process, ...ENDING).then(() => context.exit(1))
-  // At a terminal nobody waits for the connections of others, and nobody else serves them.
+  // After Ctrl-C no other node takes over, so idle connections are closed at once.
   const closing = host.close(why === 'SIGINT' ? { handOver: false } : {})
   context.print(`${why}: draining; a second signal ends at once`)
   const { finished, cancelled } = await closing
   context.print(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
 
-/** Milliseconds: what is still done for the start comes first. */
+/** Milliseconds: the rest of startup comes first. */
 const AHEAD_AFTER = 200
 
 const FILES_GONE = 'where node_modules was changed under the running host, start it anew'
 
-/** SIGHUP: reload the config, or the terminal was closed. */
+/** SIGHUP: a reload request, or the terminal was closed. */
 function onHangUp(
   log: Logger,
   context: CommandContext,
@@ -94,7 +92,7 @@ function onHangUp(
     reloadWith(served) {
       settings = served
       if (asked && served) reload(served)
-      // Ahead: when it is asked for, its files may be gone, or there may be none left to open.
+      // Preloads the module, because its files or file descriptors may be unavailable later.
       else if (served) setTimeout(() => void load(served).catch(() => undefined), AHEAD_AFTER).unref()
     },
   }
@@ -112,7 +110,7 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
   surviveStdout(log, context)
   const { gone, reloadWith } = onHangUp(log, context)
   const signalled = Promise.race([nextSignal(context.process, ...ENDING), gone]).then(signal => {
-    // Nothing to drain yet; and a start that hangs must end too.
+    // Nothing to drain yet, and a hanging start must also end.
     if (!listening) context.exit(1)
     return signal
   })
@@ -143,7 +141,7 @@ export async function start(options: StartOptions, context: CommandContext): Pro
     return supervise(count, options, context)
   }
   const { work } = await import('./workers/worker.ts')
-  // Not in the primary: what it has, a later worker could not read anew.
+  // Not in the primary, because later workers must read the files again.
   loadEnvFiles(options['env-file'], context)
   return work(count, options, context, settingsOf(options))
 }

@@ -1,4 +1,4 @@
-// `mcp-host stdio`: serves one route of the config to the program that started this process, until that ends its input.
+// `mcp-host stdio`: serves one route to the parent process until the end of input.
 
 import { type Host, hostOf, type LoadedConfig, type Logger, loadConfig } from '../core/create-host.ts'
 import { HostError } from '../core/http/errors.ts'
@@ -10,7 +10,6 @@ import { nextSignal, onCrash, surviveRejections } from './serve.ts'
 import { CONFIG_OPTION, defineVerb, LOG_OPTIONS } from './verb.ts'
 
 const NAME = 'transport-stdio'
-/** Plugins without effect if nothing listens. */
 const OVER_HTTP = ['transport-streamable', 'transport-sse']
 
 type StdioTransport = ReturnType<typeof createStdioTransport>
@@ -21,7 +20,6 @@ function withoutHttp(plugins: unknown): unknown {
 }
 
 function withStdio(config: unknown, transport: StdioTransport): unknown {
-  // What is wrong with its shape is told where it is checked.
   if (!isObject(config)) return config
   const { plugins = {}, routes } = config
   if (!isObject(plugins)) return config
@@ -42,7 +40,7 @@ interface StdioHost {
   readonly transport: StdioTransport
 }
 
-/** Throws a StartError for a config that cannot be served. Nothing listens, and nothing is read before it is started. */
+/** Throws a StartError for an invalid config. Does not listen or read input before it is started. */
 async function stdioHostOf(loaded: LoadedConfig, log: Logger): Promise<StdioHost> {
   const transport = createStdioTransport()
   const host = await hostOf({ ...loaded, config: withStdio(loaded.config, transport) }, log, { purpose: 'stdio' })
@@ -55,8 +53,8 @@ interface ServedPlace {
 }
 
 /**
- * The route of `asked`: its path in the config, or an address of it, such as `/t/clock` of `/t/:category?`. Undefined: the
- * only one. Throws a StartError that says which there are.
+ * Finds a route by its configured path, or by a path such as `/t/clock` of `/t/:category?`. Default: the only route. Throws a
+ * StartError that lists the routes.
  */
 function findPlace({ host, transport }: StdioHost, asked: string | undefined): ServedPlace {
   const paths = host.routes.map(({ path }) => path)
@@ -64,7 +62,6 @@ function findPlace({ host, transport }: StdioHost, asked: string | undefined): S
   if (asked === undefined && paths.length > 1)
     throw usage(`the config has several routes; say which with --route; ${known}`)
   const [only = '/'] = paths
-  // A last parameter that may be left out is left out.
   const address = (asked ?? only).replace(/\/:\w+\?$/, '') || '/'
   if (address.includes('/:')) {
     throw usage(
@@ -92,12 +89,11 @@ interface StdioSettings {
 }
 
 export interface Serving {
-  /** Resolves when the client has ended its input or is gone. */
   readonly ended: Promise<void>
   close(): Promise<void>
 }
 
-/** The config may ask for a user, and nobody at stdio can be asked for a token. */
+/** The route may require a user, but stdio has no authentication. */
 function refused(path: string, thrown: unknown): unknown {
   if (!HostError.is(thrown)) return thrown
   const fix = "say who calls: plugins['transport-stdio'].user, with what the route's `authorize` needs"
@@ -117,7 +113,6 @@ function connect(made: StdioHost, route: string | undefined, ends: StdioEnds): S
   return onPlace(made, route, ({ path, params }) => made.transport.connect(path, params, ends))
 }
 
-/** Throws a StartError where `serveStdio` would, before anything is started. */
 export async function checkStdio({ config, route, cwd }: StdioSettings, log: Logger): Promise<void> {
   const made = await stdioHostOf(await loadConfig({ cwd, ...(config !== undefined && { file: config }) }), log)
   try {
@@ -127,7 +122,7 @@ export async function checkStdio({ config, route, cwd }: StdioSettings, log: Log
   }
 }
 
-/** Throws a StartError for what cannot be served; then nothing was read of the client. */
+/** Throws a StartError before any input is read. */
 export async function serveStdio(
   { config, route, cwd }: StdioSettings,
   ends: StdioEnds,
@@ -137,7 +132,6 @@ export async function serveStdio(
   const made = await stdioHostOf(loaded, log)
   const { host } = made
   try {
-    // Before anything is opened that a wrong --route would leave behind.
     findPlace(made, route)
     await host.start()
     const line = connect(made, route, ends)
@@ -149,7 +143,6 @@ export async function serveStdio(
       },
     }
   } catch (error) {
-    // What it cannot close of a half-started host is not the news.
     await host.close({ grace: 0 }).catch(() => undefined)
     throw error
   }

@@ -1,4 +1,4 @@
-// `mcp-host tasks`: the tasks that somebody has at a host: lists them, follows one, cancels one.
+// `mcp-host tasks`: lists, follows and cancels a user's tasks on a host.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { printable } from '../client/text.ts'
@@ -21,10 +21,9 @@ const OPTIONS = {
 
 type Values = VerbValues<typeof OPTIONS>
 
-/** Levels of JSON that can be printed. */
 const MAX_LEVELS = 200
 const MOST_LISTED = 1_000
-/** Milliseconds between two looks at a task, at least and at most, whatever its server says. */
+/** Milliseconds between two polls. Limits the value of the server. */
 const LOOK_EVERY = { least: 200, most: 10_000, standard: 2_000 }
 const ENDS = ['completed', 'failed', 'cancelled']
 
@@ -79,7 +78,6 @@ async function follow(
   }
 }
 
-/** Sends one request about tasks and returns its result. Rejects with a StartError for a result that is too deep. */
 type AskTasks = (method: string, params: JsonObject) => Promise<JsonObject>
 
 const askOf =
@@ -95,7 +93,7 @@ const askOf =
   }
 
 function withHint(error: unknown): unknown {
-  // The official client reports an error of HTTP status 404 by its text.
+  // The official client reports HTTP status 404 only in the error text.
   if (!(error instanceof Error) || !/-32601|method not found/i.test(`${Reflect.get(error, 'code')} ${error.message}`))
     return error
   return new StartError(`the server answered error -32601: it has no tasks, or cannot list them`, { cause: error })

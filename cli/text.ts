@@ -2,14 +2,12 @@
 import { printable, printableLines } from '../client/text.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 
-/** Text of a server, made printable and cut. */
 export const serverText = (text: string): string => printable(text, 4_000)
 
-/** One word of a shell command; in single quotes if a shell would interpret it. */
+/** One word of a shell command, quoted if required. */
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
-/** `; did you mean ...?`, or nothing. */
 export function nearestHint(given: string, known: Iterable<string>): string {
   const near = nearest(given, known)
   return near === undefined ? '' : `; did you mean "${near}"?`
@@ -21,7 +19,6 @@ export function isoTime(at: number): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
 
-/** `2026-01-31 18:05`, local time. */
 export function localTime(at: number): string {
   const date = new Date(at)
   const two = (value: number) => String(value).padStart(2, '0')
@@ -32,7 +29,6 @@ export function localTime(at: number): string {
 /** Indented JSON. JSON.stringify does not escape C1 controls and direction marks. */
 export const jsonText = (value: unknown): string => printableLines(JSON.stringify(value, undefined, 2))
 
-/** Two columns, the first as wide as its widest cell of at most 100 characters. */
 export function columns(rows: ReadonlyArray<readonly [string, string]>): string {
   const width = rows.reduce((most, [left]) => Math.max(most, Math.min(left.length, 100)), 0)
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
@@ -42,13 +38,11 @@ export type Cell = string | number | undefined
 
 const LEAST_WIDTH = 8
 
-/** Whether a column has only numbers, some of which may be missing. */
 function isNumeric(texts: readonly string[]): boolean {
   const known = texts.filter(text => text !== '-')
   return known.length > 0 && known.every(text => /^[\d.]{1,12}(?: %)?$/.test(text))
 }
 
-/** Takes from the widest column of texts until all fit, or none can give more. */
 function narrow(widths: number[], mayShrink: readonly boolean[], most: number): void {
   while (widths.reduce((sum, width) => sum + width, 0) > most) {
     const widest = Math.max(...widths.filter((_, column) => mayShrink[column]), 0)
@@ -58,8 +52,8 @@ function narrow(widths: number[], mayShrink: readonly boolean[], most: number): 
 }
 
 /**
- * The lines of a table, numbers to the right. There is no header if `head` is empty texts. `width`: characters of a line, default
- * any; longer cells are cut.
+ * Table lines, numbers right-aligned. No header if all `head` texts are empty. `width`: maximum line length; longer cells are
+ * cut.
  */
 export function tableLines(
   head: readonly string[],

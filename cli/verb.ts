@@ -1,4 +1,4 @@
-// The commands of the CLI: their declarations, their help, and their options from `argv`.
+// Declares commands and parses their options from `argv`, and prints their help.
 import { parseArgs } from 'node:util'
 import type { StartError } from '../core/http/errors.ts'
 import { nearest } from '../core/mcp/nearest.ts'
@@ -8,11 +8,8 @@ import { columns, nearestHint } from './text.ts'
 interface VerbOption {
   readonly type: 'string' | 'boolean'
   readonly short?: string
-  /** Whether the option may be repeated; its value is then a list. */
   readonly multiple?: boolean
-  /** The name of the value in the help, such as `<file>`. */
   readonly value?: string
-  /** The permitted values. */
   readonly choices?: readonly string[]
   readonly help: string
 }
@@ -27,20 +24,16 @@ type ValueOf<Option extends VerbOption> = Option extends { readonly type: 'boole
       ? Choice
       : string
 
-/** The given values; other options are absent. */
 export type VerbValues<Table extends VerbOptionTable> = {
   readonly [Name in keyof Table]?: ValueOf<Table[Name]>
 } & { readonly verbose?: boolean }
 
 interface VerbDeclaration<Table extends VerbOptionTable> {
-  /** One line, for the list of verbs. */
   readonly summary: string
-  /** Names of the arguments: `URL` is required, `[URL]` is optional, `[X...]` takes the rest. */
+  /** `URL` is required, `[URL]` is optional, `[X...]` takes the rest. */
   readonly positionals?: readonly string[]
   readonly options: Table
-  /** What to use instead of options that do not exist. */
   readonly instead?: Readonly<Record<string, string>>
-  /** Printed below the options. */
   readonly notes?: string
   /** Returns the exit code; undefined is 0. */
   run(values: VerbValues<Table>, positionals: readonly string[], context: CommandContext): Result
@@ -48,7 +41,6 @@ interface VerbDeclaration<Table extends VerbOptionTable> {
 
 type Result = Promise<number | undefined> | Promise<void>
 
-/** A verb without the types of its options. */
 export type Verb = Omit<VerbDeclaration<VerbOptionTable>, 'run'> & {
   run(values: Readonly<Record<string, unknown>>, positionals: readonly string[], context: CommandContext): Result
 }
@@ -56,7 +48,6 @@ export type Verb = Omit<VerbDeclaration<VerbOptionTable>, 'run'> & {
 export const defineVerb = <const Table extends VerbOptionTable>(declaration: VerbDeclaration<Table>): Verb =>
   declaration as unknown as Verb
 
-/** Options of every verb. */
 const COMMON_OPTIONS: VerbOptionTable = {
   verbose: { type: 'boolean', help: 'debug lines in the log, stacks of errors' },
   help: { type: 'boolean', short: 'h', help: 'this text' },
@@ -80,7 +71,6 @@ export const CONFIG_OPTION = {
   },
 } as const satisfies VerbOptionTable
 
-/** Options of the verbs that serve or check a config. */
 export const LOG_OPTIONS = {
   'log-format': { type: 'string', choices: ['json', 'pretty'], help: 'default: pretty at a terminal, else json' },
   'log-level': {
@@ -112,7 +102,6 @@ export const START_OPTIONS = {
 
 export type StartOptions = VerbValues<typeof START_OPTIONS>
 
-/** Milliseconds of an option in seconds. */
 export function readSeconds(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const seconds = Number(text)
@@ -125,7 +114,6 @@ interface VerbGroup {
   readonly verbs: ReadonlyArray<readonly [name: string, verb: Verb]>
 }
 
-/** The help of the program. */
 export function listVerbs(groups: readonly VerbGroup[]): string {
   const width = Math.max(...groups.flatMap(({ verbs }) => verbs.map(([name]) => name.length)))
   const lines = groups.map(({ title, verbs }) => {
@@ -144,7 +132,6 @@ const valueName = ({ choices, value = '<text>' }: VerbOption) => (choices ? `<${
 const usageLine = (name: string, { positionals = [] }: Verb): string =>
   `Usage: ${['mcp-host', name, ...positionals, '[options]'].join(' ')}`
 
-/** The help of one verb. */
 export function describeVerb(name: string, verb: Verb): string {
   const rows = Object.entries({ ...verb.options, ...COMMON_OPTIONS }).map(([option, about]) => {
     const short = about.short === undefined ? '    ' : `-${about.short}, `
@@ -154,10 +141,9 @@ export function describeVerb(name: string, verb: Verb): string {
   return [usageLine(name, verb), verb.summary, `Options\n${columns(rows)}`, ...notes].join('\n\n')
 }
 
-/** An error in the command line, with help. */
 export const usageError = (what: string, help: string): StartError => usage(`${what}\n\n${help}`)
 
-/** Reads the options and arguments of a verb. Throws a StartError (exit code 2) that never quotes a value, which may be a secret. */
+/** Parses options and arguments. Throws a StartError (exit code 2) that never quotes a value, which can be a secret. */
 export function readArguments(name: string, verb: Verb, argv: readonly string[]) {
   const known: VerbOptionTable = { ...verb.options, ...COMMON_OPTIONS }
   const fail = (what: string) =>

@@ -1,4 +1,4 @@
-// This package's folder and version, from its package.json, wherever the CLI runs from: source or dist.
+// This package's folder and version, when run from source or from dist.
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,7 @@ function findPackage(folder: string): OwnPackage {
     const { name, version, dependencies = {}, devDependencies = {} } = manifest
     if (name === 'mcp-host' && version !== undefined) return { folder, version, dependencies, devDependencies }
   } catch {
-    // No package.json here: look above.
+    // No package.json in this folder.
   }
   const parent = dirname(folder)
   return parent === folder ? { folder, version: 'unknown', dependencies: {}, devDependencies: {} } : findPackage(parent)

@@ -1,5 +1,5 @@
-// Runs the authorization code flow and reads its response (RFC 6749 §4.1.2, RFC 9207). oauth4webapi is not used to read
-// responses: it checks the issuer before the state, accepts an empty `iss`, and puts the code into errors.
+// The authorization code flow (RFC 6749 §4.1.2, RFC 9207). Responses are not read with oauth4webapi: it checks the
+// issuer before the state, accepts an empty `iss`, and puts the code into errors.
 
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'

@@ -1,4 +1,4 @@
-// The built-in plugins, by the name that a config uses. A plugin may be deleted with its line here.
+// The built-in plugins by config name. To remove a plugin, delete its line.
 
 import type { Clock } from '../core/index.ts'
 import { accessLog } from './access-log/index.ts'
@@ -73,7 +73,7 @@ declare module '../core/config/define-config.ts' {
   interface BuiltInSections extends Partial<RedisSections> {}
 }
 
-/** Plugins that are enabled unless the config disables them. */
+/** Enabled by default. */
 export const defaultPlugins = ['isolate'] as const
 
 /** The stores of hosts without a plugin that replaces them. */

@@ -1,4 +1,4 @@
-// One login of this machine: what it was made with, its token file, and a `fetch` that uses both.
+// A stored login: its options, its token file, and a `fetch` that uses both.
 
 import { createAuthFetchOn } from '../../client/auth-fetch.ts'
 import type { AuthFetch, ClientOAuthOptions, Grant } from '../../client/index.ts'
@@ -16,14 +16,12 @@ export interface Accounts {
   readonly context: CommandContext
   readonly cache: FileTokenCache
   readonly logins: Logins
-  /** The stored login of a URL, or one with all defaults. */
   recall(url: string, profile: string | undefined): Promise<Login>
   fetchFor(login: Login): typeof fetch
 }
 
 const DIRECTLY: Reach = { headers: [], headerFiles: [], proxy: undefined }
 
-/** Registers all tokens that pass as secrets. */
 function watched(cache: FileTokenCache, { secrets }: CommandContext): FileTokenCache {
   const tell = (tokens: TokenContainer | null | undefined) => {
     secrets.add(tokens?.accessToken, tokens?.refreshToken, tokens?.clientSecret, tokens?.dpopJwk?.d)
@@ -95,7 +93,6 @@ type OpenOptions = Pick<
   'authorizationRedirectDelegate' | 'interactive' | 'legacyFallback' | 'loginTimeoutMs' | 'onEvent' | 'redirectUri'
 >
 
-/** Opens a `fetch` for the server of a login. `platform`: opens redirects. */
 export async function openAuthFetch(
   accounts: Accounts,
   login: Login,
@@ -104,10 +101,10 @@ export async function openAuthFetch(
   platform: Platform = {},
 ): Promise<AuthFetch> {
   const { url, profile, clientId, clientMetadataDocumentUri, scopes } = login
-  // A registration holds for its redirect URI alone, also when nobody is redirected.
+  // A client registration is valid for one redirect URI only, even without a redirect.
   const tokens = await readTokens(accounts, login)
   const registered = tokens?.registration?.redirectUri
-  // Logins stored by earlier versions have no issuer. Their tokens have one.
+  // Logins stored by earlier versions have no issuer, but their tokens have.
   const clientIssuer = login.clientIssuer ?? (credentials.clientSecret && tokens?.authorizationServer)
   const redirectUri = options.redirectUri ?? (login.grant === 'authorization_code' ? registered : undefined)
   return createAuthFetchOn(platform, {

@@ -7,7 +7,7 @@ import { MAX_MESSAGE } from '../proxy/link.ts'
 
 const tooLarge = () => new StartError(`the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one answer`)
 
-/** An event as a server writes it; one that only has an id keeps its empty data, so that the id counts. */
+/** Encodes an event. An event with only an id keeps its empty data, so that the id counts. */
 function encodeEvent({ event, data, id, retry }: StreamEvent): string {
   const lines = [
     ...(retry === undefined ? [] : [`retry: ${retry}`]),
@@ -48,8 +48,8 @@ function parseMessage(text: unknown): Readonly<Record<string, unknown>> | undefi
 const noAnswer = () => new StartError('the server ended its response without an answer')
 
 /**
- * Bytes are counted after decompression. `fail` gets the reason: the official client tries a stream that broke again, and
- * waits for an answer that cannot come. `answersElsewhere`: HTTP+SSE, where answers come by another stream.
+ * Bytes are counted after decompression. `fail` receives the reason, because the official client would retry the stream.
+ * `answersElsewhere`: HTTP+SSE, where responses arrive on another stream.
  */
 export function limitAnswers(
   base: typeof fetch,
@@ -75,7 +75,6 @@ export function limitAnswers(
       budget.left -= bytes
       if (budget.left < 0) throw tooLarge()
     }
-    // The official client resumes a stream with event ids.
     let isResumable = false
     function see({ id, data }: StreamEvent): void {
       isResumable ||= id !== undefined && id !== ''
@@ -138,7 +137,6 @@ interface Checks {
 }
 
 interface Repaired {
-  /** Undefined: the entry is unusable. */
   readonly entry: Members | undefined
   readonly faults: readonly string[]
 }
@@ -153,7 +151,7 @@ function repairEntry(entry: unknown, type: SpecType, { modern, findFaults }: Che
       repaired['inputSchema'] = { ...(isObject(inputSchema) && inputSchema), type: 'object' }
       faults.add('inputSchema')
     }
-    // Protocol versions before 2026-07-28 allow only schemas of objects.
+    // Protocol versions before 2026-07-28 allow object schemas only.
     if (!modern && outputSchema !== undefined && !isObjectSchema(outputSchema)) {
       delete repaired['outputSchema']
       faults.add('outputSchema')
@@ -196,7 +194,7 @@ function repairResult(result: Members, { findFaults, warn }: Checks): Members {
   return { ...valid, content: blocks as CallToolResult['content'] }
 }
 
-/** The task that a call became, as a member of its result: the official client refuses results of other types. */
+/** The key for a task in a call result: the official client refuses other result types. */
 const TASK = 'io.mcp-host/task'
 
 export function taskOf(result: Members): (Members & { readonly taskId: string }) | undefined {
@@ -218,7 +216,6 @@ function repair(message: Members, method: string, checks: Checks): Members {
     }
   }
   if (!list || !isObject(error) || error['code'] !== METHOD_NOT_FOUND) return message
-  // A server with resources need not know templates.
   if (list.type !== 'ResourceTemplate') warn(`the server declares ${list.key} and does not support ${method}`)
   const modernMembers = modern && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
   return { ...others, result: { [list.key]: [], ...modernMembers } }
@@ -229,7 +226,7 @@ interface RepairOptions {
   readonly say: (line: string) => void
 }
 
-/** Call it after `client.connect`: from then on the client receives repaired answers. Prints a warning for each repair. */
+/** Repairs the responses that the client receives after `client.connect`, with a warning for each repair. */
 export async function repairAnswers(transport: Transport, { client, say }: RepairOptions): Promise<void> {
   const { specTypeSchemas } = await import('@modelcontextprotocol/client')
   const modern = client.getProtocolEra() === 'modern'

@@ -1,4 +1,4 @@
-// `mcp-host call`: calls one tool of any MCP server, and prints what it gives.
+// `mcp-host call`: calls a tool of any MCP server and prints the result.
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -28,17 +28,16 @@ export interface SchemaCheck {
   readonly value: unknown
 }
 
-/** Milliseconds for the thread, and megabytes. */
+/** Limits of the validation thread: milliseconds, megabytes. */
 const CHECK_PATIENCE = 10_000
 const MEMORY = 512
 interface CheckOptions {
   readonly signal: AbortSignal
   readonly context: Pick<CommandContext, 'say'>
-  /** Milliseconds. */
   readonly patience?: number
 }
 
-/** Returns a message if the result does not match the schema. If the check fails or takes too long, a note is printed instead. */
+/** Returns a message if the result does not match the schema. A failed or slow check prints a note. */
 export async function checkResult(
   { structuredContent: value, isError }: CallToolResult,
   schema: Tool['outputSchema'],
@@ -70,11 +69,10 @@ export async function checkResult(
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Milliseconds between two polls, whatever the server says. */
+/** Milliseconds between two polls. Limits the value of the server. */
 const POLL_INTERVAL = { least: 200, most: 10_000, standard: 2_000 }
-/** Time limit for the `tasks/cancel` request after Ctrl-C or a time-out, in milliseconds. */
+/** Time limit for `tasks/cancel` after Ctrl-C or a timeout, milliseconds. */
 const PATIENCE = 2_000
-/** A result schema that accepts anything. */
 export const ANY_RESULT = {
   '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value }) },
 } as const
@@ -97,7 +95,7 @@ async function waitForTask(
     return isObject(answer) ? answer : {}
   }
 
-  /** Each request once: the task may still show one that was answered. */
+  /** A task can still list a request that was already answered. */
   const answered = new Set<string>()
   async function respond(requests: unknown): Promise<void> {
     const responses: Record<string, ElicitResult> = {}
@@ -160,7 +158,6 @@ function describeBlock(block: ContentBlock): string {
   }
 }
 
-/** Whether a text repeats the structured content, as servers do for older clients. */
 function repeats(text: string, structured: unknown): boolean {
   try {
     return isDeepStrictEqual(JSON.parse(text), structured)
@@ -185,16 +182,14 @@ const OPTIONS = {
   detach: { type: 'boolean', help: 'if the call becomes a task: print the task id, and do not wait for the result' },
 } as const
 
-/** The official client reports its own rounds of questions as progress; the person sees the questions themselves. */
+/** The official client reports its elicitation rounds as progress, which the user already sees as prompts. */
 const isRound = ({ message = '' }: Progress) => /^Fulfilling input required by '.*' \(round \d+\)$/.test(message)
 
-/** Where there is no such list, the server may still know the tool. */
 async function listTools(client: Client, signal: AbortSignal): Promise<readonly Tool[]> {
   if (!client.getServerCapabilities()?.tools) return []
   return (await client.listTools({}, { signal, timeout: NO_TIMEOUT })).tools
 }
 
-/** Codes for a tool that the server does not have: that of the specification, and of servers that know no such method. */
 const UNKNOWN_TOOL: readonly unknown[] = [-32_602, -32_601]
 
 function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown {
@@ -235,7 +230,7 @@ async function call(
               postpone()
               if (!isRound(progress)) line.show(progress)
             },
-            // Without the output schema: the official client would hide a result that does not match.
+            // Omits the output schema, because the official client would hide a result that does not match it.
             ...(tool && { toolDefinition: { ...tool, outputSchema: undefined } }),
           },
         )

@@ -1,4 +1,4 @@
-// A connection to any MCP server: of any revision, with a login or without, over Streamable HTTP or the older HTTP+SSE.
+// Connects to an MCP server of any protocol version, with or without a login, over Streamable HTTP or HTTP+SSE.
 import type { Client, ElicitRequest, ElicitResult, JsonSchemaValidator } from '@modelcontextprotocol/client'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
@@ -18,7 +18,7 @@ import type { RequestIds } from './reach.ts'
 import { createNarrator, hasPerson } from './terminal.ts'
 
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
-/** Milliseconds: the longest time of a timer. No request of the official client ends earlier than the command. */
+/** The maximum timer delay, milliseconds, so that only the command itself times out. */
 export const NO_TIMEOUT = 2 ** 31 - 1
 interface ConnectOptions {
   readonly signal: AbortSignal
@@ -55,7 +55,7 @@ function serverWords(message: string): string {
     const { error } = JSON.parse(message.slice(message.indexOf('{"'))) as { error?: { message?: unknown } }
     if (typeof error?.message === 'string') return serverText(error.message)
   } catch {
-    // Words of another kind.
+    // Not a JSON-RPC error.
   }
   return serverText(message)
 }
@@ -128,7 +128,7 @@ async function makeClient({ elicit }: ConnectOptions, { say }: CommandContext): 
   return client
 }
 
-/** Whether it may be a server of HTTP+SSE alone: it does not know the POST that it was sent. */
+/** Whether the server may support HTTP+SSE only, because it refuses POST. */
 const isRefusal = (status: number | undefined) =>
   status !== undefined && status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status)
 
@@ -157,7 +157,7 @@ async function open(
     return {
       client,
       async close() {
-        // A server without sessions refuses, and one that is gone does not answer.
+        // Fails for a server without sessions, or one that does not respond.
         await transport.terminateSession().catch(() => undefined)
         await client.close()
       },
@@ -178,7 +178,7 @@ async function open(
   }
 }
 
-/** Lets a person log in before the connection is made: its requests have less patience than a person needs. */
+/** Logs in before connecting, because connection requests time out sooner than a user logs in. */
 async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): Promise<void> {
   if (!hasPerson(accounts.context) || login.grant === 'client_credentials') return
   const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })

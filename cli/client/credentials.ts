@@ -1,5 +1,5 @@
-// The secrets of a client that somebody registered by hand: from a file, the environment or a prompt. Never from argv,
-// which every process of a machine can read, and never kept.
+// Secrets of pre-registered clients from a file, the environment or a prompt. Never from argv (visible to other processes), never
+// stored.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { AuthError } from '../../client/errors.ts'
@@ -72,7 +72,7 @@ const missing = (login: Login, cause?: unknown): ClientAuth => {
   }
 }
 
-/** Reads the credentials after the login: prompts nobody, and fails only when a secret is needed. */
+/** Reads the credentials after the login without a prompt. Fails only when a secret is required. */
 export function recallCredentials(context: CommandContext, login: Login): Credentials {
   const { privateKeyFile, secretFile, secret } = login
   try {
@@ -87,7 +87,6 @@ export function recallCredentials(context: CommandContext, login: Login): Creden
   return { clientAuthentication: missing(login) }
 }
 
-/** A private key: PKCS#8 as PEM, or a JWK. */
 export function readKeyFile(context: CommandContext, file: string): NonNullable<Credentials['privateKey']> {
   const text = readSecretFile(context, file, '--private-key-file')
   if (!text.startsWith('{')) return text

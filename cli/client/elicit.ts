@@ -1,5 +1,4 @@
-// What a server asks the person in the middle of a call (elicitation, form mode): one question a field. Where nobody can
-// be asked, the answer is "decline".
+// Elicitation during a call (form mode): prompts for each field, or declines without a terminal.
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { isObject } from '../../client/text.ts'
 import type { CommandContext } from '../context.ts'
@@ -39,7 +38,6 @@ function pick(text: string, choices: readonly Choice[]): string | undefined {
   return (choices.find(({ value }) => value === text) ?? byNumber)?.value
 }
 
-/** The value that a text stands for; undefined: none. */
 export function readField(text: string, schema: Schema): Value | undefined {
   const { type, items } = schema
   if (type === 'boolean')

@@ -38,7 +38,6 @@ const FLAGS: Readonly<Record<string, string>> = {
   grant: '--grant',
 }
 
-/** The flag for an option. */
 export const flagOf = (option: string): string => FLAGS[option] ?? `${option} of createAuthFetch`
 
 const OTHERS = [
@@ -55,7 +54,6 @@ const NAMES = new RegExp(
   'g',
 )
 
-/** A message of the client library with flags instead of options. */
 export const inFlags = (message: string): string =>
   PHRASES.reduce(
     (text, [pattern, words]) =>

@@ -1,4 +1,4 @@
-// `mcp-host list`: what any MCP server offers: tools, resources, prompts.
+// `mcp-host list`: lists tools, resources and prompts of any MCP server.
 import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client'
 import { isObject, printable } from '../../client/text.ts'
 import type { CommandContext } from '../context.ts'
@@ -57,7 +57,6 @@ function typeName(schema: unknown): string {
   return Array.isArray(type) ? type.join('|') : typeof type === 'string' ? type : 'any'
 }
 
-/** `add a:number b:number [c:string]` */
 function signature({ name, inputSchema }: Tool): string {
   const { properties = {}, required = [] } = inputSchema
   const words = Object.entries(properties).map(([argument, schema]) => {

@@ -1,4 +1,4 @@
-// Logs in to one server: gets the answer of the browser, and checks that an MCP server takes the token.
+// Logs in to a server: receives the browser's redirect, and checks that the MCP server accepts the token.
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import { readBody, tellUnreached } from '../../client/http.ts'
@@ -19,10 +19,9 @@ import { ask, createNarrator, step } from './terminal.ts'
 
 interface ReceiverOptions {
   readonly host?: string | undefined
-  /** 0: any free one. */
   readonly port?: number | undefined
   readonly path?: string | undefined
-  /** Of an earlier registration, which holds for this redirect URI alone: used again where it is free. */
+  /** Port of an earlier registration, which is valid only for its redirect URI. Reused if free. */
   readonly before?: string | undefined
   readonly browser: boolean
 }
@@ -100,7 +99,7 @@ export async function createReceiver(context: CommandContext, options: ReceiverO
         })
       const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
         if (options.browser || both.aborted) throw error
-        // Somebody else has the port; the address can be pasted all the same.
+        // The port is in use, but the user can still paste the URL.
         showUrl(url)
         return never
       })
@@ -115,11 +114,10 @@ export async function createReceiver(context: CommandContext, options: ReceiverO
   }
 }
 
-/** `refused`: it lets nobody through, with this token neither; `unsure`: it could not say now. */
+/** `refused`: not accessible with this token. `unsure`: could not be determined. */
 type Verdict = { readonly kind: 'mcp' } | { readonly kind: 'refused' | 'unsure' | 'other'; readonly status: number }
 
 const MAX_LOOK = 64 * 1_024
-/** Milliseconds. */
 const PATIENCE = 15_000
 
 const QUESTION = 1
@@ -132,7 +130,7 @@ const INITIALIZE = JSON.stringify({
   method: 'initialize',
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: CLIENT },
 })
-/** Of 2026-07-28: a server that speaks it must not count us among the clients that need an older one. */
+/** A request of 2026-07-28, so that a modern server does not count a legacy client. */
 const DISCOVER = JSON.stringify({
   jsonrpc: '2.0',
   id: QUESTION,
@@ -150,8 +148,8 @@ const ACCEPT = 'application/json, text/event-stream'
 const isStream = ({ headers }: Response) => headers.get('content-type')?.startsWith('text/event-stream') ?? false
 
 /**
- * Whether the answer is one to our question: a result, or an error with our id. Any path of a server may refuse in
- * JSON-RPC, without an id; of those only a session that is lost (404, -32001) says that there are sessions.
+ * Whether the response belongs to our request: a result, or an error with our id. Without an id, only a lost session (404,
+ * -32001) indicates an MCP server.
  */
 function readAnswer(status: number, text: string): 'answer' | 'error' | 'other' {
   try {
@@ -192,10 +190,6 @@ async function isModern(url: string, ask: typeof fetch, signal: AbortSignal): Pr
   return readAnswer(response.status, new TextDecoder().decode(bytes)) === 'answer'
 }
 
-/**
- * Asks as a client would, by `server/discover`; an older server by `initialize`, or by its stream. `ask` carries the token,
- * where there is one.
- */
 export async function verifyServer(url: string, ask: typeof fetch, signal: AbortSignal): Promise<Verdict> {
   const both = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)])
   if (await isModern(url, ask, both)) return { kind: 'mcp' }
@@ -218,7 +212,7 @@ export async function verifyServer(url: string, ask: typeof fetch, signal: Abort
   const streamed = await ask(url, { headers: { accept: 'text/event-stream' }, redirect: 'manual', signal: both })
   await streamed.body?.cancel()
   if (streamed.ok && isStream(streamed)) return { kind: 'mcp' }
-  // Something speaks JSON-RPC here and did not like the question: no reason to undo a login.
+  // A JSON-RPC error of another kind is no reason to undo the login.
   const isThere = answer === 'error' && status !== 404 && status !== 405
   return { kind: isThere ? 'unsure' : 'other', status }
 }
@@ -227,14 +221,13 @@ interface LogInOptions {
   readonly credentials: Credentials
   readonly browser: boolean
   readonly signal: AbortSignal
-  /** Milliseconds. */
   readonly timeout?: number | undefined
 }
 
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
-/** Whether the server turns away who has no token. Rejects with an AuthError where it cannot be reached. */
+/** Whether the server refuses requests without a token. Rejects with an AuthError if it cannot be reached. */
 export async function asksForLogin(url: string, ask: typeof fetch, signal: AbortSignal): Promise<boolean> {
   const requests: RequestInit[] = [{ method: 'POST', headers: HEADERS, body: PING }, { headers: HEADERS }]
   for (const request of requests) {
@@ -257,7 +250,7 @@ export async function asksForLogin(url: string, ask: typeof fetch, signal: Abort
   return false
 }
 
-/** Of whoever logged in here before as somebody else: the same URL and profile have one login. */
+/** Revokes the previous login, because a URL and profile have one login. */
 async function logOutPredecessor(accounts: Accounts, login: Login): Promise<void> {
   const before = await accounts.logins.find(login.url, login.profile)
   if (!before || (await keyOf(before)) === (await keyOf(login))) return
@@ -278,7 +271,7 @@ function wrongPlace({ url }: Login, status: number, then: string): StartError {
   return new StartError(`${found}; check the path${then}`)
 }
 
-/** Looks whether the server at this very path takes the new token. Where there is none, the login is undone. */
+/** Checks that the server accepts the new token at this path. If no MCP server responds, the login is undone. */
 async function checkServer(accounts: Accounts, login: Login, credentials: Credentials, signal: AbortSignal) {
   const authFetch = await openAuthFetch(accounts, login, { interactive: 'never' }, credentials)
   const verdict = await verifyServer(login.url, authFetch, signal).catch((error: unknown): Verdict => {
@@ -303,7 +296,6 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
   )
 }
 
-/** Undefined where the server lets anyone in. The login is remembered. */
 export async function logIn(
   accounts: Accounts,
   login: Login,
@@ -324,7 +316,7 @@ export async function logIn(
       {
         onEvent: createNarrator(accounts.context),
         interactive: 'any',
-        // A server that neither asks for a login nor publishes metadata needs none.
+        // A server without a challenge and without metadata requires no login.
         legacyFallback: asked,
         ...(timeout !== undefined && { loginTimeoutMs: timeout }),
         ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),

@@ -1,4 +1,4 @@
-// `mcp-host login`: gets a token for a protected server and keeps it, encrypted, for the other verbs.
+// `mcp-host login`: obtains a token for a protected server and stores it encrypted for other commands.
 
 import { resolve } from 'node:path'
 import { isLoopback, RESERVED_PARAMETERS } from '../../client/resolve-options.ts'
@@ -66,7 +66,6 @@ function readParameter(text: string): readonly [string, string] {
   throw usage(`--authorize-param may not set ${pair[0]}, which is the client's own${instead}`)
 }
 
-/** Splits at the first `=`, which issuers rarely contain. */
 function readTrusted(texts: readonly string[]): Record<string, string[]> {
   const trusted: Record<string, string[]> = {}
   for (const text of texts) {
@@ -194,7 +193,7 @@ function readPort(text: string | undefined): number | undefined {
   throw usage('--redirect-port is a port from 1 to 65535')
 }
 
-/** Sent and registered as it is: what a URL would spell in another way is refused. */
+/** The path is sent and registered literally, so a path that URL normalisation would change is refused. */
 function readPath(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const base = 'http://localhost'
@@ -208,7 +207,6 @@ function readIssuer(text: string | undefined): string | undefined {
   throw usage(`--client-issuer is ${JSON.stringify(text)}; give the issuer's whole URL, as in its metadata`)
 }
 
-/** Who the client is: what was said now, as a whole, else what was said before. */
 function identityOf({ cwd }: CommandContext, values: LoginValues, before: Login | undefined) {
   const { 'client-id': clientId, 'client-metadata': document, 'private-key-file': keyFile } = values
   const file = values['client-secret-file']
@@ -317,7 +315,7 @@ async function login(values: LoginValues, [given = '']: readonly string[], conte
   return tellRefused(scope, wanted, values, context)
 }
 
-/** Returns the exit code: not 0 if a requested scope was not granted. The login is stored in both cases. */
+/** Returns a non-zero exit code if a requested scope was not granted. The login is stored in both cases. */
 function tellRefused(
   granted: string | undefined,
   { scopes = [], addedScopes = [] }: Login,
@@ -334,7 +332,7 @@ function tellRefused(
 
 function notGranted(granted: string | undefined, asked: readonly string[]): string[] {
   const got = new Set(granted?.split(' '))
-  // A refresh token is what this one asks for; many servers do not name it among the scopes.
+  // Many servers do not list `offline_access` among the granted scopes.
   return [...new Set(asked)].filter(scope => scope !== 'offline_access' && !got.has(scope))
 }
 

@@ -1,4 +1,4 @@
-// The stored options of logins, one file for each. They contain no secrets.
+// The stored options of logins, one file each, without secrets.
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -19,10 +19,7 @@ import type { VerbOptionTable } from '../verb.ts'
 export const homeOf = (env: NodeJS.ProcessEnv): string =>
   env[process.platform === 'win32' ? 'USERPROFILE' : 'HOME'] || homedir()
 
-/**
- * The directory of token files: `tokens` in `MCP_HOST_HOME`, else in `mcp-host` of the person's configuration
- * (`XDG_CONFIG_HOME`, default `~/.config`).
- */
+/** The directory of token files: `tokens` in `MCP_HOST_HOME`, otherwise in `mcp-host` of the user's configuration directory. */
 export function tokenDirectory(env: NodeJS.ProcessEnv): string {
   const configuration = env['XDG_CONFIG_HOME'] || join(homeOf(env), '.config')
   return join(env['MCP_HOST_HOME'] || join(configuration, 'mcp-host'), 'tokens')
@@ -37,7 +34,6 @@ export const loginCommand = (url: string, profile: string | undefined): string =
 
 export type GrantName = 'authorization_code' | 'device' | 'client_credentials'
 
-/** Options of `createAuthFetch` for servers with peculiarities. */
 export type ServerWays = Pick<
   ClientOAuthOptions,
   | 'resourceIndicator'
@@ -52,33 +48,28 @@ export type ServerWays = Pick<
 
 export interface Login {
   readonly v: 1
-  /** As it was first given: token files are found by it. */
+  /** As first given, because token files are found by it. */
   readonly url: string
   readonly profile?: string | undefined
   readonly grant: GrantName
   readonly clientId?: string | undefined
-  /** The issuer that the client is registered at: no other one gets its secret. */
+  /** The issuer where the client is registered. No other issuer receives its secret. */
   readonly clientIssuer?: string | undefined
   readonly clientMetadataDocumentUri?: string | undefined
   readonly scopes?: readonly string[] | undefined
   readonly addedScopes?: readonly string[] | undefined
-  /** Files of headers; a header of the command line is not kept, because it may be a secret. */
   readonly headerFiles?: readonly string[] | undefined
-  /** Without user and password. */
   readonly proxy?: string | undefined
   readonly ways?: ServerWays | undefined
-  /** As asked for; a port that was found by itself is kept with the registration. */
   readonly redirectHost?: string | undefined
   readonly redirectPort?: number | undefined
   readonly redirectPath?: string | undefined
-  /** True: the client has a secret, which is kept nowhere. */
   readonly secret?: boolean | undefined
   readonly secretFile?: string | undefined
   readonly privateKeyFile?: string | undefined
 }
 
 export interface Logins {
-  /** Another spelling of the same URL finds it too. */
   find(url: string, profile: string | undefined): Promise<Login | undefined>
   keep(login: Login): Promise<void>
   forget(login: Pick<Login, 'url' | 'profile'>): Promise<void>
@@ -87,11 +78,13 @@ export interface Logins {
 
 const EXTENSION = '.login.json'
 
-/** Only this machine is asked without encryption where nobody said how. */
 const LOOPBACK = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?=[:/]|$)/i
 const HOST = /^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|[\w-]+:\d{1,5})(?=\/|$)/
 
-/** The address of an MCP server; without a scheme, http on this machine and https elsewhere. Throws a StartError (exit code 2). */
+/**
+ * Normalises the URL of an MCP server. Default scheme: http on loopback addresses, otherwise https. Throws a StartError (exit
+ * code 2).
+ */
 export function checkServerUrl(given: string): string {
   const scheme = LOOPBACK.test(given) ? 'http://' : HOST.test(given) ? 'https://' : ''
   const url = `${scheme}${given}`
@@ -109,7 +102,7 @@ function parse(text: string, path: string): Login {
     const login = JSON.parse(text) as Login
     if (login.v === 1 && typeof login.url === 'string') return login
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new StartError(`${path} is no login of this version; delete it and log in again`)
 }

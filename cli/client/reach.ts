@@ -1,4 +1,4 @@
-// How a server is reached: proxy, additional headers, and the request ids of its answers.
+// How a server is reached: proxy, additional headers, and request ids of responses.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createProxyFetch } from '../../client/node/index.ts'
@@ -34,7 +34,7 @@ export interface Reach {
   readonly base?: typeof fetch
 }
 
-/** Never quotes the header: its value may be a secret. */
+/** Error messages never quote the header, whose value can be a secret. */
 function readHeader(line: string, option: string, { secrets }: CommandContext): readonly [string, string] {
   const [, name, value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(line.trim()) ?? []
   if (name === undefined) throw usage(`${option} is no header; write it as 'Name: value', or @file`)
@@ -82,7 +82,7 @@ export function headersOf(context: CommandContext, reach: Reach, login: Pick<Log
   )
 }
 
-/** Forms go to an authorization server, which may be at the same origin: none of our headers are for it. */
+/** Form requests go to an authorization server, possibly at the same origin, and must not get these headers. */
 const isForm = (headers: Headers) => headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')
 
 function throughProxy(proxy: string): typeof fetch {
@@ -90,7 +90,7 @@ function throughProxy(proxy: string): typeof fetch {
   return createProxyFetch({ proxy })
 }
 
-/** A `fetch` that reaches the login's server, and everything that it names. Redirects stay within the origin. */
+/** Creates a `fetch` for the login's server and its metadata. Redirects stay within the origin. */
 export function createReachingFetch(
   context: CommandContext,
   reach: Reach,
@@ -113,7 +113,6 @@ export function createReachingFetch(
 const MOST = 128
 
 export interface RequestIds {
-  /** Hears what is answered to JSON-RPC requests; notifications and answers of ours have ids, too, that nobody asks for. */
   watch(base: typeof fetch): typeof fetch
   tell(): void
 }
@@ -133,7 +132,6 @@ export function createRequestIds({ say }: CommandContext): RequestIds {
   return {
     watch: base => async (input, init) => {
       const asks = isRequest(init?.body)
-      // That of an earlier one is not this one's.
       if (asks) last = undefined
       const response = await base(input, init)
       if (asks) last = response.headers.get('x-request-id') ?? undefined

@@ -1,4 +1,4 @@
-// Questions, progress and events for a person at the terminal, on stderr; and Ctrl-C.
+// Prompts, progress and events on stderr, and Ctrl-C handling.
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { AuthEvent } from '../../client/events.ts'
@@ -14,10 +14,7 @@ const MAX_QUESTION = 1_000
 
 const silence = () => new Writable({ write: (_chunk, _encoding, done) => done() })
 
-/**
- * Asks a question and reads one line; undefined at the end of the input. `hidden`: what is typed is not shown. Rejects
- * with the signal's reason.
- */
+/** Prompts for one line; undefined at the end of input. `hidden` disables echo. Rejects with the signal's reason. */
 export function ask(
   { stdin, stderr }: Terminal,
   question: string,
@@ -26,10 +23,10 @@ export function ask(
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const terminal = stdin.isTTY === true
-    // Parts of a question may come from a server.
+    // Parts of a question can come from a server.
     const shown = printable(question, MAX_QUESTION)
     const lines = createInterface({ input: stdin, output: hidden ? silence() : stderr, terminal })
-    // Only now is the terminal silent: what is typed at the question is not shown.
+    // Written after echo is off, so that no typed character is shown.
     if (hidden) stderr.write(shown)
     else {
       lines.setPrompt(shown)
@@ -42,7 +39,7 @@ export function ask(
       line = text
       lines.close()
     })
-    // In raw mode the terminal sends no signal by itself.
+    // In raw mode the terminal sends no signal.
     lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
     lines.once('close', () => {
       signal?.removeEventListener('abort', abort)
@@ -56,8 +53,8 @@ export function ask(
 const INTERRUPTED = 130
 
 /**
- * Runs `work` with a signal that Ctrl-C or SIGTERM aborts. Once `work` has ended on it, so does the command, with the exit
- * code of an interruption: the promise then stays pending.
+ * Runs `work` with a signal that Ctrl-C or SIGTERM aborts. After an abort the command exits with the interruption exit code, and
+ * the promise stays pending.
  */
 export async function interruptible<T>(
   { process: events, stderr, exit }: CommandContext,

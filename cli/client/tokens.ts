@@ -1,4 +1,4 @@
-// `mcp-host status`, `mcp-host logout` and `mcp-host token`: the stored logins of this machine.
+// `mcp-host status`, `logout` and `token`: the stored logins of this machine.
 import type { CachedLogin } from '../../client/node/index.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
@@ -14,16 +14,15 @@ import { SERVER_OPTIONS } from './with-server.ts'
 interface LoginStatus {
   readonly server: string
   readonly profile: string | null
-  /** Null: of another program. */
   readonly grant: GrantName | null
   readonly loggedIn: boolean
   readonly issuer: string | null
   readonly clientId: string | null
   readonly scopes: readonly string[]
-  /** ISO 8601; null: it does not expire, or there is no token. */
+  /** ISO 8601. Null: no expiry, or no token. */
   readonly expiresAt: string | null
   readonly expired: boolean
-  /** Nobody is needed for the next token. */
+  /** The next token requires no user. */
   readonly refreshable: boolean
   readonly tokenType: string | null
   readonly error?: string
@@ -36,18 +35,17 @@ function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: 
       return { serverUrl, profile: typeof profile === 'string' ? profile : undefined }
     }
   } catch {
-    // Another program's label.
+    // A label of another program.
   }
   return { serverUrl: label ?? file, profile: undefined }
 }
 
-/** `login`: what the tokens were got with; undefined: by another program. */
 function describe(cached: CachedLogin, login: Login | undefined, now: number): LoginStatus {
   const { serverUrl, profile } = readLabel(cached)
   const { obtainedAt, expiresIn, hasAccessToken, hasRefreshToken, error } = cached
   const end = obtainedAt === undefined || expiresIn === undefined ? undefined : obtainedAt + expiresIn * 1000
   const expired = hasAccessToken && end !== undefined && end <= now
-  // A program's own grant is simply asked again.
+  // A client credentials grant can be repeated without a user.
   const refreshable = hasRefreshToken || (hasAccessToken && login?.grant === 'client_credentials')
   return {
     server: serverUrl,
@@ -179,7 +177,7 @@ export const logoutVerb = defineVerb({
   run: logout,
 })
 
-/** Nobody can use it who has not the key, which stays where the login is kept. */
+/** A bound token is useless without the key, which stays with the login. */
 const BOUND =
   'this token is bound to a key of this login (DPoP): as a bearer token it is refused; use `mcp-host call`, `list` or `proxy`'
 
@@ -196,7 +194,6 @@ async function token(
   const current = await interruptible(context, async signal => {
     const found = await session.token({ signal })
     if (found !== undefined || login.grant !== 'client_credentials') return found
-    // The program's own token: nobody has to be asked.
     await session.login({ signal })
     return session.token({ signal })
   })

@@ -1,5 +1,4 @@
-// The arguments of a call from the command line: one JSON object, from there, a file or stdin; or `name=value` for each,
-// read by the tool's input schema.
+// Parses call arguments: a JSON object (inline, file or stdin), or `name=value` pairs according to the tool's input schema.
 
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -61,7 +60,7 @@ const typeOf = (value: unknown): string =>
 const fits = (value: unknown, types: readonly string[]): boolean =>
   types.length === 0 || types.includes(typeOf(value)) || (typeof value === 'number' && types.includes('number'))
 
-/** A text is one where the schema wants one; else JSON; else, where anything goes, the text itself. */
+/** A string if the schema requires one, otherwise JSON. Without a schema, invalid JSON is a string. */
 function readValue(name: string, text: string, schema: unknown): unknown {
   const types = typesOf(schema)
   if (types.length === 1 && types[0] === 'string') return text
@@ -69,7 +68,7 @@ function readValue(name: string, text: string, schema: unknown): unknown {
   try {
     value = JSON.parse(text)
   } catch {
-    // A text without quotes.
+    // Not JSON: keeps the text.
   }
   if (fits(value, types)) {
     if (value !== text) refuseInexact(text, name)
@@ -91,7 +90,6 @@ function readPair(pair: string, { properties }: InputSchema): [name: string, val
   return [name, readValue(name, text, properties?.[name])]
 }
 
-/** Rejects with a StartError (exit code 2) for what cannot be read. The server checks the rest. */
 export async function readToolArguments(
   given: readonly string[],
   schema: InputSchema | undefined,

@@ -1,4 +1,4 @@
-// What `call` and `list` do alike: connect to the server of a URL, do something, close, and say what went wrong.
+// Connects to a server, runs a task, closes and reports errors, for `call` and `list`.
 import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { withTimeout } from '../../core/http/clock.ts'
 import { StartError } from '../../core/http/errors.ts'
@@ -32,7 +32,6 @@ export interface ServerWork {
   readonly postpone: () => void
 }
 
-/** The time limit of a command. It is paused while the user is prompted. */
 function createDeadline(timeout: number, expire: (reason: StartError) => void) {
   let timer: NodeJS.Timeout | undefined
   const stop = () => clearTimeout(timer)
@@ -47,7 +46,6 @@ function createDeadline(timeout: number, expire: (reason: StartError) => void) {
   return { stop, restart }
 }
 
-/** Closing is awaited for so long, milliseconds: the result is there already. */
 const FAREWELL = 2_000
 
 const withoutHanging = (closing: Promise<void>): Promise<void> =>
@@ -69,7 +67,6 @@ export async function withServer<T>(
   const reach = readReach(context, values)
   const accounts = openAccounts(context, reach)
   const login = await accounts.recall(url, values.profile)
-  // Whoever shows something of their own needs no login.
   const own = headersOf(context, reach, login).has('authorization')
   const ids = createRequestIds(context)
   return interruptible(context, async interrupted => {

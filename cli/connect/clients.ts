@@ -1,5 +1,4 @@
-// The clients that `mcp-host connect` knows, a row each: where their configuration is, what it looks like, and what they
-// can do themselves.
+// The table of clients for `mcp-host connect`: configuration file, format and capabilities.
 import { join, posix, win32 } from 'node:path'
 
 export type Reached = { readonly url: string } | { readonly command: string; readonly args: readonly string[] }
@@ -13,9 +12,8 @@ export interface Machine {
 
 export interface ClientRow {
   readonly title: string
-  /** Takes a URL, and logs in there by itself. False: `mcp-host proxy` stands between. */
+  /** True: connects to URLs and logs in itself. False: requires `mcp-host proxy`. */
   readonly remote: boolean
-  /** Absent: it has no file of servers. */
   readonly config?: {
     file(machine: Machine): string
     readonly key: 'mcpServers' | 'servers'

@@ -1,4 +1,4 @@
-// The server that a client is to be connected with: at a URL that was given, or the one that the config here makes.
+// The server for `mcp-host connect`: a given URL, or a route of the local config.
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Host } from '../../core/create-host.ts'
@@ -34,7 +34,7 @@ export function endpointAt(given: string): Endpoint {
   if (parsed.username !== '' || parsed.password !== '') {
     throw usage('the URL has a user or password in it, which would be kept in the file as it is; leave it out')
   }
-  // In the spelling that has no quotes and spaces.
+  // The normalised URL contains no quotes and spaces.
   return { url: parsed.href, name: nameOfHost(parsed) }
 }
 
@@ -47,7 +47,7 @@ function reachable(url: string): string {
 }
 
 function endpointOf(host: Host, asked: string | undefined): { url: string; route: string } {
-  // The first look-up fixes the address, which is in every URL.
+  // The first look-up fixes the path, which is part of every URL.
   const looked = host.inspect(asked ?? '/')
   const shown = showcase(host.routes)
   const known = host.routes.map(({ path }) => path).join(', ')
@@ -72,8 +72,8 @@ export const endpointHere = (
 type Starter = Pick<NodeJS.Process, 'platform' | 'execPath'> & Pick<CommandContext, 'script'>
 
 /**
- * npx as a program that starts without a shell. On Windows it is a script of cmd.exe, which would read the `&` and `|` of a
- * URL as its own: there the script's own program is started.
+ * Starts npx without a shell. On Windows, npx is a cmd.exe script that would interpret `&` and `|` of a URL, so the underlying
+ * program is used.
  */
 function npx(words: readonly string[], { platform, execPath }: Starter): Reached {
   const args = ['-y', 'mcp-host', ...words]
@@ -83,10 +83,9 @@ function npx(words: readonly string[], { platform, execPath }: Starter): Reached
   throw usage(`npx is not beside ${execPath}: run this with the node of nodejs.org, or one that has npm with it`)
 }
 
-/** By `mcp-host proxy`, which logs in for clients that cannot. */
 export const throughProxy = ({ url }: Endpoint, starter: Starter): Reached => npx(['proxy', url], starter)
 
-/** By `mcp-host stdio`: this very installation, because a client starts it in another folder. */
+/** Runs `mcp-host stdio` of this installation, because clients start it in another folder. */
 export function throughStdio({ local }: Endpoint, starter: Starter): Reached {
   if (!local) throw usage('--stdio starts the server of a config on this machine: leave the URL out')
   const { execPath } = starter

@@ -1,4 +1,4 @@
-// Edits the configuration file of another program: one entry, whole or not at all, with a copy of the old file.
+// Edits one entry of a client's configuration file atomically, with a backup.
 
 import { constants } from 'node:fs'
 import { copyFile, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -12,16 +12,15 @@ import { usage } from '../context.ts'
 
 const MAX_BACKUPS = 100
 
-/** Parses JSON with comments and trailing commas. Throws a SyntaxError. */
 function parseCommented(text: string): unknown {
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
   if (errors[0]) throw new SyntaxError(`it is not JSON: ${printParseErrorCode(errors[0].error)}`)
-  // JSON.parse makes an own property of a key `__proto__`.
+  // JSON.parse turns a `__proto__` key into an own property.
   return root && JSON.parse(JSON.stringify(getNodeValue(root)))
 }
 
-/** Sets `[section][name]` and keeps the rest. Undefined if it has this value already. Throws an Error if the text cannot be changed. */
+/** Sets `[section][name]` and keeps the rest. Undefined if unchanged. Throws an Error if the text cannot be edited. */
 export function setEntry(
   given: string,
   [section, name]: readonly [string, string],
@@ -45,7 +44,7 @@ export function setEntry(
   const source = isEmpty ? '{}' : text
   const after = applyEdits(source, modify(source, [section, name], value, { formattingOptions }))
   const wanted = { ...before, [section]: { ...servers, [name]: value } }
-  // Fails for duplicate keys, of which readers take the last.
+  // Fails for duplicate keys, of which readers use the last.
   if (!isDeepStrictEqual(parseCommented(after), wanted)) throw new Error('it has duplicate keys')
   return { text: `${mark}${after}${isEmpty ? '\n' : ''}`, replaces }
 }
@@ -61,7 +60,6 @@ export async function readConfig(file: string): Promise<string | undefined> {
   }
 }
 
-/** Resolves all symbolic links in the path of a file. The file does not have to exist. */
 export async function resolveFile(file: string): Promise<string> {
   try {
     return await realpath(file)
@@ -71,7 +69,7 @@ export async function resolveFile(file: string): Promise<string> {
   }
 }
 
-/** Throws a StartError (exit code 2) if a link of a project, which others may have made, leads out of its folder. */
+/** Throws a StartError (exit code 2) if a symbolic link of the project leads out of its folder. */
 export async function assertInside(folder: string, file: string): Promise<void> {
   const real = await resolveFile(file)
   const way = relative(await realpath(folder), real)
@@ -105,13 +103,12 @@ async function replaceFile(file: string, text: string, mode: number): Promise<vo
   }
 }
 
-/** Returns where the old file is, if there was one. `before` is what was read: somebody may have written since. */
 export async function writeConfig(file: string, before: string | undefined, text: string): Promise<string | undefined> {
   if ((await readConfig(file)) !== before) throw new StartError(`${file} was changed meanwhile; run this again`)
   try {
     if (before === undefined) {
       await mkdir(dirname(file), { recursive: true })
-      // Others' entries, with keys in them, may come into it.
+      // Mode 0600, because other entries can contain secrets.
       await replaceFile(file, text, 0o600)
       return undefined
     }

@@ -1,4 +1,4 @@
-// The serving process of `mcp-host dev`, which reloads edits, and its messages to the process at the terminal.
+// The serving process of `mcp-host dev`: reloads edits and reports to the terminal process.
 import { createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { printable } from '../../client/text.ts'
@@ -16,7 +16,6 @@ import type { CONFIG_OPTION, ENV_FILE_OPTION, LOG_OPTIONS, VerbValues } from '..
 
 type DevTold =
   | { readonly mcpHostDev: 'files'; readonly files: readonly string[] }
-  /** It listens; `page` is the address to look at first. */
   | { readonly mcpHostDev: 'serving'; readonly page: string }
 
 export interface DevOrder {
@@ -31,10 +30,9 @@ export const isDevTold = (message: unknown): message is DevTold =>
 
 const isDevOrder = (message: unknown): message is DevOrder => ['reload', 'stop'].includes(String(nameOf(message)))
 
-/** In the environment of the one that serves: `keys` where a person can press some, else `yes`. */
+/** Environment variable of the serving process: `keys` if the user can press keys, otherwise `yes`. */
 export const DEV_SERVER = 'MCP_HOST_DEV_SERVER'
 
-/** Without `--env-file`: `.env` beside the config, where there is one. */
 export type DevOptions = VerbValues<typeof CONFIG_OPTION & typeof ENV_FILE_OPTION & typeof LOG_OPTIONS>
 
 type Observer = NonNullable<CreateHostOptions['observe']>
@@ -69,7 +67,6 @@ function callLine(record: CallRecord, now = new Date()): string {
   return `${time}  ${who}  ${what}  ${took} ms  ${OUTCOMES[outcome]}${why}`
 }
 
-/** Prints one line per call. Calls beyond the limit are counted. */
 function createCallLines(print: (line: string) => void): Observer {
   let lines = 0
   let left = 0
@@ -87,7 +84,6 @@ function createCallLines(print: (line: string) => void): Observer {
   }
 }
 
-/** Interval between checks for a free port, milliseconds. */
 const PORT_CHECK_INTERVAL = 2_000
 
 interface Address {
@@ -95,7 +91,6 @@ interface Address {
   readonly port: number
 }
 
-/** The address that is in use by another process; undefined for any other error. */
 function usedAddress(error: unknown): Address | undefined {
   const cause = (isError(error) ? error.cause : undefined) as (NodeJS.ErrnoException & Partial<Address>) | undefined
   const { code, address, port } = cause ?? {}
@@ -136,13 +131,13 @@ function show(reloaded: Reloaded, hasKeys: boolean): void {
 }
 
 async function stop(host: Host | undefined) {
-  // Before it serves there is nothing to drain; and a start that hangs must end too.
+  // Nothing to drain before serving, and a hanging start must also end.
   if (!host) process.exit(0)
   const { cancelled } = await host.close({ grace: 2_000, handOver: false })
   if (cancelled > 0) say(`${cancelled} running ${cancelled === 1 ? 'request was' : 'requests were'} cancelled`)
 }
 
-/** Like `serve`, but waits for a port that is in use. `heard`: called when the files of the config are known. */
+/** Like `serve`, but waits for a port that is in use. `heard`: called when the config files are known. */
 async function serveOnceFree(
   config: string | undefined,
   log: CliLog,
@@ -162,10 +157,7 @@ async function serveOnceFree(
   }
 }
 
-/**
- * Serves until the parent sends `stop`. `hasKeys`: the parent reads keys. Rejects with a StartError for a config that cannot
- * be served.
- */
+/** Serves until the parent sends `stop`. `hasKeys`: the parent reads keys. Rejects with a StartError for an invalid config. */
 export async function serveForDevelopment(
   options: DevOptions,
   context: CommandContext,
@@ -189,7 +181,7 @@ export async function serveForDevelopment(
     process.once('disconnect', resolve)
     process.on('SIGTERM', resolve)
   })
-  // A terminal sends these to both processes; the other decides what they mean.
+  // The terminal sends these to both processes; the parent handles them.
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
   void stopped.then(() => !host && process.exit(0))
 

@@ -1,5 +1,4 @@
-// The process of `mcp-host dev` at the terminal: it watches the project, and has one other process serve it (server.ts), which
-// takes edits while it runs. A crash there, or a restart, takes neither the terminal nor the watcher with it.
+// The terminal process of `mcp-host dev`: watches the project and runs the server (server.ts) as a separate process.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -14,7 +13,10 @@ import { watchProject } from './watch.ts'
 const CTRL_C = '\x03'
 const CTRL_D = '\x04'
 
-/** Calls `pressed` with each key; Ctrl-C and Ctrl-D are `q`. Returns a function that restores the terminal. Without a terminal it does nothing. */
+/**
+ * Calls `pressed` for each key; Ctrl-C and Ctrl-D are `q`. Returns a function that restores the terminal. No-op without a
+ * terminal.
+ */
 function readKeys(pressed: (key: string) => void): () => void {
   const { stdin } = process
   if (stdin.isTTY !== true) return () => undefined
@@ -35,7 +37,6 @@ function configFolder(config: string | undefined, cwd: string): string {
   for (let folder = cwd; ; folder = dirname(folder)) {
     const names = readdirSync(folder)
     if (names.some(name => name.startsWith('mcp.config.'))) return folder
-    // The search for the config also ends at the nearest package.json.
     if (names.includes('package.json') || dirname(folder) === folder) return cwd
   }
 }
@@ -47,7 +48,6 @@ function hasConfig(config: string | undefined, cwd: string): boolean {
 
 const say = (line: string) => console.log(line)
 const KEYS = 'keys: r restarts, o opens the browser, q quits'
-/** How long a server may take to drain, milliseconds. */
 const PATIENCE = 5_000
 
 const hasKeys = () => process.stdin.isTTY === true
@@ -65,7 +65,7 @@ interface ServerEvents {
   died(why: string): void
 }
 
-/** Starts the server: this program again, with the same arguments. `keep`: where plugins keep what is for development. */
+/** Starts this program again with the same arguments. `keep`: the development data folder of plugins. */
 function startServer(keep: string, { files, serving, died }: ServerEvents): Server {
   const [program = '', ...argv] = process.argv.slice(1)
   const child: ChildProcess = spawn(process.execPath, [...process.execArgv, program, ...argv], {
@@ -118,14 +118,13 @@ async function open(page: string | undefined) {
 export async function watchAndServe(options: DevOptions, context: CommandContext): Promise<void> {
   const { cwd } = context
   const { config, 'env-file': envFiles } = options
-  // Nobody reads a log here: the one that serves tells.
+  // A closed reader must not end the process.
   process.stdout.on('error', () => undefined)
   const folder = configFolder(config, cwd)
   const always = (envFiles ?? [join(folder, '.env')]).map(file => resolve(cwd, file))
   let known: readonly string[] = []
   let server: Server | undefined
   let restarting: Promise<void> | undefined
-  /** Something changed while a restart was on its way. */
   let isBehind = false
   const types = createTypeCheck(folder, () => known, say)
   const isAtTerminal = hasKeys()
@@ -143,7 +142,6 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       },
       died(why) {
         server = undefined
-        // Nobody is there who is about to write one.
         if (isWithout && !isAtTerminal) process.exit(2)
         say(`the server ended (${why}); it starts again after the next change${isAtTerminal ? ', or with r' : ''}`)
       },
@@ -186,7 +184,6 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
     let quits = 0
     const quit = () => {
       leave()
-      // Whoever asks a second time waits for nobody.
       if (quits++ === 0) return
       server?.kill()
       process.exit(1)
@@ -199,19 +196,18 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
     })
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, quit)
     process.once('exit', giveBack)
-    // Once the keys are read: a Node that ends puts its terminal back to how it was as it began, for all who have it.
+    // Starts after keys are read, because an exiting Node process restores the terminal state that it found.
     start()
   })
   say('stopping; once more ends at once')
   types.end()
   await restarting
-  // The watches end with the process: nobody waits for them.
   void watch.close().catch(() => undefined)
   await server?.stop()
   process.exit(0)
 }
 
-/** What would keep a new server from its environment. The old one is worth more than none. */
+/** Returns why a new server could not read its environment; the old server then stays active. */
 async function findEnvFault(options: DevOptions, context: CommandContext): Promise<string | undefined> {
   const { createEnvFiles } = await import('../config.ts')
   try {

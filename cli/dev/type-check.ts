@@ -1,4 +1,4 @@
-// Type errors of a project, beside its server: told, and never waited for. The compiler is the project's own.
+// Reports type errors of a project in the background, with the project's own compiler.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -6,7 +6,6 @@ import { dirname, join } from 'node:path'
 import { printable } from '../../client/text.ts'
 
 const MOST_ERRORS = 8
-/** `tools/say.ts(3,5): error TS2322: Type ...` */
 const ERROR = /^(.+)\((\d+),(\d+)\): error (TS\d+): (.*)$/
 
 export function shortTypeErrors(output: string): string[] {
@@ -34,7 +33,6 @@ function findCompiler(folder: string): string | undefined {
 }
 
 interface TypeCheck {
-  /** Checks again, instead of a check that still runs. */
   run(): void
   end(): void
 }

@@ -1,15 +1,13 @@
-// Watches a project for changes that its server should know of: its config and all that this imports, new files that a
-// toolset may take, and files of environment variables.
+// Watches the config, its imports, new files that a toolset may match, and environment files.
 import { dirname, extname, relative, sep } from 'node:path'
 import type { FSWatcher } from 'chokidar'
 
-/** A new file of these may belong to a toolset, or be what an import lacked. */
+/** A new file with these extensions can match a toolset or resolve a failed import. */
 const CODE = new Set(['.ts', '.mts', '.cts', '.tsx', '.js', '.mjs', '.cjs', '.jsx'])
-/** How long to wait for more changes, milliseconds: a save is often several. */
+/** Debounce time, milliseconds: one save often causes several events. */
 const QUIET = 80
 
 export interface Watch {
-  /** The files that matter by now, wherever they lie; of a folder, all that is in it. */
   know(files: readonly string[]): void
   close(): Promise<void>
 }
@@ -51,7 +49,7 @@ export async function watchProject({ folder, always, changed }: WatchSettings): 
       changed(files)
     }, QUIET)
   })
-  // What cannot be watched, as where a system has no more watches, is no reason to end.
+  // A failed watch, as at a system limit, is not fatal.
   watcher.on('error', () => undefined)
   await new Promise<void>(resolve => watcher.once('ready', resolve))
   return {

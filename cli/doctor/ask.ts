@@ -1,4 +1,4 @@
-// The HTTP requests and findings of the doctor: any Host header, no redirects, an answer within ten seconds.
+// HTTP requests and findings of the doctor: any Host header, no redirects, ten second timeout.
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
@@ -8,7 +8,6 @@ import { META, MODERN_REVISION } from '../../core/transport.ts'
 
 export interface Finding {
   readonly check: string
-  /** `wrong` makes the doctor exit 1; a `note` may be as its operator wants it. */
   readonly level: 'ok' | 'note' | 'wrong'
   readonly text: string
   readonly fix?: string
@@ -48,13 +47,12 @@ export interface Answer {
   readonly json: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The TLS server name for a URL. Node's default is the `Host` header. An IP address has no server name (RFC 6066, section 3). */
+/** The TLS server name for a URL, because Node uses the `Host` header. IP addresses have none (RFC 6066, section 3). */
 function serverName(url: string): string {
   const { hostname } = new URL(url)
   return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : ''
 }
 
-/** Resolves with the head of the answer. Rejects where there is none in time. */
 export async function open(
   url: string,
   { method = 'GET', headers = {}, body, signal }: Question = {},
@@ -77,19 +75,16 @@ function parseObject(text: string): Answer['json'] {
   }
 }
 
-/** The first piece of an answer's body; undefined where it ends, or nothing comes in time. */
 export async function firstPiece(response: IncomingMessage): Promise<string | undefined> {
   try {
     for await (const piece of response) return String(piece)
   } catch {
-    // Cut short, or out of patience: nothing came.
   } finally {
     response.destroy()
   }
   return undefined
 }
 
-/** Resolves with the whole answer; of an event stream, which may never end, with its head. */
 export async function ask(url: string, question: Question = {}): Promise<Answer> {
   const response = await open(url, question)
   const { statusCode = 0, headers } = response
@@ -147,7 +142,6 @@ const INITIALIZE = JSON.stringify({
   params: { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: 'mcp-host doctor', version: '1' } },
 })
 
-/** Undefined where the address answers to none of them. */
 export async function askForOlder(url: string, headers: Headers = {}): Promise<OlderServer | undefined> {
   const accept = { Accept: 'application/json, text/event-stream' }
   const answer = await ask(url, {

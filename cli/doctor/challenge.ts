@@ -1,11 +1,11 @@
-// What the server tells a client that has no token, or a bad one (RFC 6750 section 3, RFC 9728 section 5.1).
+// Reads the challenge for clients without a valid token (RFC 6750 section 3, RFC 9728 section 5.1).
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Patient } from './ask.ts'
 import { ask, bearer, type Finding, message, note, ok, wrong } from './ask.ts'
 
 const CHECK = 'challenge'
 
-/** The parameters of a Bearer or DPoP challenge by lower-case name; undefined where there is none. */
+/** Parameters of a Bearer or DPoP challenge by lower-case name; undefined without a challenge. */
 export function readChallenge(headers: IncomingHttpHeaders): ReadonlyMap<string, string> | undefined {
   const text = headers['www-authenticate'] ?? ''
   const start = /(?:^|,\s*)(?:bearer|dpop)(?:\s+|$)/i.exec(text)

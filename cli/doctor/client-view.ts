@@ -1,4 +1,4 @@
-// The steps of a client from the URL to a login, with the code of `createAuthFetch`.
+// Simulates a client's steps from the URL to a login, with the code of `createAuthFetch`.
 import { parseChallenges, readCue } from '../../client/challenge.ts'
 import type { ClientContext } from '../../client/context.ts'
 import { discoverResource, discoverServer, type ResourceInfo } from '../../client/discovery.ts'
@@ -12,7 +12,7 @@ import { type Finding, note, ok, wrong } from './ask.ts'
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
 
-/** The ways to be a client, in the order in which they are tried (MCP authorization, "Client Registration Approaches"). */
+/** Registration methods in order of preference (MCP authorization, "Client Registration Approaches"). */
 function examineRegistration({
   issuer,
   registrationEndpoint,
@@ -206,7 +206,6 @@ function describeScopes(info: ResourceInfo, challenged: readonly string[] | unde
   )
 }
 
-/** What a client meets on its way; nothing for a server that asks nobody to log in, or does not answer. */
 export async function examineAsClient(url: string): Promise<Finding[]> {
   const signal = AbortSignal.timeout(60_000)
   const { ctx, tried } = createWatched(url)

@@ -1,4 +1,4 @@
-// The doctor's checks of a running server, from outside.
+// The doctor's external checks of a running server.
 import { certificateFix } from '../../client/http.ts'
 import { isLoopback } from '../../core/auth.ts'
 import {
@@ -25,7 +25,7 @@ const ROUND_TRIPS = 20
 
 type Headers = Readonly<Record<string, string>>
 
-/** `subscriptions/listen` acknowledges at once and then stays open: what is held back until its end never comes. */
+/** `subscriptions/listen` acknowledges at once and stays open, so a buffering proxy never delivers the event. */
 async function firstEvent(url: string, headers: Headers, signal: AbortSignal): Promise<Finding> {
   const response = await open(url, { ...message('subscriptions/listen', { notifications: {} }, headers), signal })
   const { statusCode, headers: sent } = response
@@ -65,7 +65,7 @@ async function checkStream({ url, token, first }: Patient): Promise<Finding[]> {
 
 const FOREIGN = 'doctor.invalid'
 
-/** Behind a proxy a foreign name may never reach the host; then any refusal will do. */
+/** Behind a proxy, a foreign host name may never reach the host, so any refusal is accepted. */
 async function checkGuard({ url, first }: Patient): Promise<Finding[]> {
   const local = isLoopback(new URL(url).hostname)
   const [host, origin] = await Promise.all([
@@ -109,7 +109,7 @@ const lacking = (wanted: readonly string[], header: string | undefined) => {
   return wanted.filter(name => !has.has(name.toLowerCase()) && !(has.has('*') && name !== 'Authorization'))
 }
 
-/** Whether a page of `origin` can call. Where none was named it may well be that none should. */
+/** Whether a page of `origin` can call the server. Without a given origin, a refusal can be intended. */
 async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
   const origin = named ?? new URL(url).origin
   const preflight = await ask(url, {
@@ -235,7 +235,7 @@ const describeOlder = (url: string, { revision, transport }: OlderServer): Findi
 
 function fixUnreached(url: string, error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
-  // As a port with `http.tls` answers plain HTTP.
+  // A port with `http.tls` closes plain HTTP connections.
   const isCut = url.startsWith('http:') && code === 'ECONNRESET'
   if (isCut)
     return `the connection was closed without an answer; if the port speaks TLS, try ${url.replace(/^http:/, 'https:')}`

@@ -1,5 +1,4 @@
-// Whether a client finds its way from the address to a token: the metadata documents of the resource (RFC 9728) and of
-// its authorization servers (RFC 8414, OpenID Connect Discovery), and their keys.
+// Checks metadata documents of the resource (RFC 9728) and its authorization servers (RFC 8414, OpenID Connect), and their keys.
 import { isLoopback } from '../../core/auth.ts'
 import type { Patient } from './ask.ts'
 import { type Answer, ask, type Finding, failure, note, ok, wrong } from './ask.ts'
@@ -23,7 +22,7 @@ function wellKnown(name: string, of: string): string {
 const sameUrl = (a: string, b: string) =>
   URL.canParse(a) && URL.canParse(b) && new URL(a).href.replace(/\/$/, '') === new URL(b).href.replace(/\/$/, '')
 
-/** Whether `resource` is an address above `url`, as one audience for a whole host is. */
+/** Whether `resource` is a parent of `url`, such as one audience for a whole host. */
 function isAbove(resource: string, url: string): boolean {
   if (!URL.canParse(resource)) return false
   const [above, here] = [new URL(resource), new URL(url)]
@@ -77,13 +76,12 @@ async function checkKeys(metadata: Readonly<Record<string, unknown>>, issuer: st
   return ok(ISSUER, `${list.length} key${list.length === 1 ? '' : 's'} at ${uri}`)
 }
 
-/** How far clocks may be apart without a word, seconds; `auth-jwt` allows 60. */
+/** Tolerated clock skew, seconds; `auth-jwt` allows 60. */
 const SMALL_SKEW = 10
 const TOLERANCE = 60
 
 function checkClocks(server: Answer, issuer: Answer, name: string): Finding[] {
   const [here, there] = [Date.parse(server.headers.date ?? ''), Date.parse(issuer.headers.date ?? '')]
-  // Each answer was given at its own moment; what passed between them is less than what counts.
   const skew = Math.round(Math.abs(here - there) / 1_000)
   if (Number.isNaN(skew)) return [note('clock', `no Date header to compare the clocks of the server and ${name} by`)]
   if (skew > TOLERANCE)
@@ -127,7 +125,6 @@ interface IssuerDocument {
   readonly refusals: readonly Finding[]
 }
 
-/** Tries the locations in the order of clients, up to the first document that they use. */
 async function findIssuerDocument(issuer: string) {
   const { origin, pathname } = new URL(issuer)
   const urls = [
@@ -149,7 +146,6 @@ async function findIssuerDocument(issuer: string) {
   return { usable: undefined, refused, missing }
 }
 
-/** Notes on the locations before the usable document, at which other clients can stop. */
 function noteEarlier(
   refused: readonly IssuerDocument[],
   missing: readonly { readonly url: string; readonly why: string }[],
@@ -200,7 +196,6 @@ function checkServers(list: unknown): { findings: Finding[]; servers: string[] }
   return { findings, servers }
 }
 
-/** Checks the document at the standard location if the challenge names another URL. */
 async function checkStandardLocation(standard: string, resource: unknown): Promise<Finding[]> {
   const found = await readDocument(standard)
   const why =
@@ -234,7 +229,7 @@ function checkDocument({ json, headers }: FoundDocument, place: string, url: str
   return findings
 }
 
-/** Checks the documents from the challenge to the issuers' keys. An open server without a document gets no findings. */
+/** Checks all documents from the challenge to the issuers' keys. An open server without a document gets no findings. */
 export async function checkMetadata(patient: Patient): Promise<Finding[]> {
   const { url, first } = patient
   const told = readChallenge(first.headers)?.get('resource_metadata')

@@ -1,5 +1,4 @@
-// Asks at a terminal for what the flags of `init` left open: where, what it is called, TypeScript or YAML, protected or not, and
-// where sessions are kept.
+// Prompts for choices that the flags of `init` leave open.
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { cancel, confirm, intro, isCancel, select, text } from '@clack/prompts'
@@ -17,7 +16,7 @@ import {
 
 const INTERRUPTED = 130
 
-/** The answer; Ctrl-C ends the process, and nothing was written by then. */
+/** Ctrl-C ends the process before any file is written. */
 async function answerTo<T>(question: Promise<T>): Promise<Exclude<T, symbol>> {
   const answer = await question
   if (!isCancel(answer)) return answer as Exclude<T, symbol>

@@ -7,7 +7,7 @@ import type { NewFiles } from './write-new.ts'
 
 export type ConfigFormat = 'ts' | 'yaml'
 
-/** `file`: on this machine, for a restart and for workers. `redis`: for several machines. `memory`: until the process ends. */
+/** `file`: one machine, with restarts and workers. `redis`: several machines. `memory`: until the process ends. */
 export type Store = 'file' | 'redis' | 'memory'
 
 export interface Choices {
@@ -27,13 +27,13 @@ export const DEFAULT_PLUGIN_NAME = 'mcp-host-example'
 const MAX_LENGTH = 214
 const PACKAGE_NAME = /^(?:@[a-z0-9-][a-z0-9-._]*\/)?[a-z0-9][a-z0-9-._]*$/
 
-/** npm installs no package into one of the same name. */
+/** npm cannot install a package into a project of the same name. */
 const DEPENDENCIES: ReadonlySet<string> = new Set(['mcp-host', 'tsx', 'typescript', 'node_modules'])
 
 const isPackageName = (text: string): boolean =>
   text.length <= MAX_LENGTH && PACKAGE_NAME.test(text) && !DEPENDENCIES.has(text)
 
-/** The text where npm takes it as a name, else one that it takes: `My Server!` becomes `my-server`. */
+/** Converts text to a valid npm package name: `My Server!` becomes `my-server`. Falls back to `otherwise`. */
 export function toPackageName(text: string, otherwise: string): string {
   if (isPackageName(text)) return text
   const made = text
@@ -57,7 +57,7 @@ const RESERVED: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** `get_weather` and `get-weather` become `getWeather`; what is no name of a variable gets `kind` behind it or in front. */
+/** Converts `get_weather` and `get-weather` to `getWeather`. Adds `kind` if the result is not a valid identifier. */
 export function toIdentifier(name: string, kind: string): string {
   const [first = kind, ...rest] = name.split(/[^A-Za-z0-9]+/).filter(word => word !== '')
   const words = [`${first.charAt(0).toLowerCase()}${first.slice(1)}`, ...rest.map(capitalize)]
@@ -68,7 +68,7 @@ export function toIdentifier(name: string, kind: string): string {
 
 export const capitalize = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`
 
-/** SQLite, in which the file is, came with Node 22.13. */
+/** `node:sqlite` requires Node 22.13. */
 export const hasSqlite = (): boolean => isBuiltin('node:sqlite')
 
 export const defaultStore = (): Store => (hasSqlite() ? 'file' : 'memory')
@@ -85,13 +85,11 @@ export const nodeFor = (store: Store): string => (store === 'file' ? '>=22.13' :
 
 export const packagesFor = (store: Store): string[] => (store === 'redis' ? ['@redis/client'] : [])
 
-/** Lines of a config: a setting with its comment and the empty line after it, and a plugin. */
 interface Lines {
   readonly setting: string
   readonly plugin: string
 }
 
-/** As the templates have them. */
 const OF_FILE: Readonly<Record<ConfigFormat, Lines>> = {
   ts: {
     setting: `\
@@ -115,7 +113,7 @@ secrets: { file: ./state/secrets }
   },
 }
 
-/** Redis is for several machines, and a file that each made for itself would not be the same. */
+/** Redis serves several machines, which cannot share a generated secrets file. */
 const OF_REDIS: Readonly<Record<ConfigFormat, Lines>> = {
   ts: {
     setting: `\
@@ -145,7 +143,6 @@ redis: { url: 'redis://127.0.0.1:6379' }
 
 const NONE: Lines = { setting: '', plugin: '' }
 
-/** What takes the place of the templates' lines for a file. */
 function configFor(store: Store, format: ConfigFormat): Replacements {
   if (store === 'file') return []
   const [from, to] = [OF_FILE[format], store === 'redis' ? OF_REDIS[format] : NONE]
@@ -166,7 +163,6 @@ const OTHERS: Readonly<Record<Exclude<Store, 'file'>, Replacements>> = {
   redis: [
     [ENV_OF_FILE, ENV_OF_REDIS],
     ['sessions are kept in `state/`', 'sessions are kept in Redis, at the address in [CONFIG](CONFIG)'],
-    // Tests need no Redis.
     ['testHost(config)', "testHost(config, { plugins: { 'cluster-redis': false } })"],
   ],
   memory: [
@@ -177,10 +173,8 @@ const OTHERS: Readonly<Record<Exclude<Store, 'file'>, Replacements>> = {
 
 const REDIS_URL = '\n# Where sessions are kept. Default: redis://127.0.0.1:6379\n# REDIS_URL=\n'
 
-/** For every template: what stands there for the file, and what another store has there. */
 export function replacementsFor(store: Store, format: ConfigFormat): Replacements {
   if (store === 'file') return []
-  // A config in YAML reads no environment.
   const url = store === 'redis' && format === 'ts' ? REDIS_URL : ''
   return [...configFor(store, format), ...OTHERS[store], ['# MCP_HOST_SECRETS=\n', `# MCP_HOST_SECRETS=\n${url}`]]
 }
@@ -189,9 +183,7 @@ export interface PackageCommands {
   readonly name: 'npm' | 'pnpm' | 'yarn' | 'bun'
   readonly install: string
   readonly test: string
-  /** In front of the name of any other script. */
   readonly run: string
-  /** In front of a program of node_modules. */
   readonly execute: string
 }
 
@@ -213,7 +205,6 @@ export function packageCommandsOf(agent: string | undefined): PackageCommands {
 
 export type Replacements = ReadonlyArray<readonly [written: string, by: string]>
 
-/** The text of a template; `file` is its path in templates/. */
 export function readTemplate(file: string, replacements: Replacements): string {
   const text = readFileSync(join(ownPackage.folder, 'templates', file), 'utf8')
   return replacements.reduce((made, [written, by]) => made.replaceAll(written, () => by), text)
@@ -229,7 +220,7 @@ function versionOf(name: string): string {
 const versionsOf = (...names: string[]): Record<string, string> =>
   Object.fromEntries(names.map(name => [name, versionOf(name)]))
 
-/** npm takes it as it is; the test runner finds the files, and tsx lets it read TypeScript. */
+/** The shell does not expand the glob; the test runner does. tsx enables TypeScript. */
 const TEST_SCRIPT = 'node --import tsx --test test/*.test.ts'
 
 const OPTIONAL = ['@modelcontextprotocol/client', 'pino-pretty'] as const
@@ -248,7 +239,6 @@ const manifestOf = ({ name, isProtected, store }: Choices): object => ({
   ),
 })
 
-/** Strict, for Node, and nothing is written: tsx runs the sources as they are. */
 const COMPILER_OPTIONS = {
   target: 'es2023',
   lib: ['es2023', 'esnext.disposable'],
@@ -286,7 +276,6 @@ export function projectFiles(choices: Choices): NewFiles {
   ])
 }
 
-/** A config that cannot be imported is named. */
 const withConfigFile = (test: string, config: string): string =>
   test.replace("import config from '../mcp.config.ts'", `\nconst config = '${config}'`)
 
@@ -300,7 +289,7 @@ const pluginManifest = (name: string): object => ({
   exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' }, './package.json': './package.json' },
   files: ['dist'],
   scripts: { build: 'tsc -p tsconfig.build.json', check: 'tsc', test: TEST_SCRIPT, prepack: 'npm run build' },
-  // One copy for the host and all its plugins: the project that installs this one has it.
+  // A peer dependency, so that host and plugins share one copy.
   peerDependencies: { 'mcp-host': `^${ownPackage.version}` },
   devDependencies: {
     'mcp-host': `^${ownPackage.version}`,
@@ -319,7 +308,6 @@ const BUILD = {
   include: ['src'],
 }
 
-/** `audit` of `mcp-host-audit`, `@acme/mcp-host-audit` and `mcp-host-plugin-audit`. */
 const shortName = (name: string): string => withoutScope(name).replace(/^(?:mcp-host-)?(?:plugin-)?(?=.)/, '')
 
 export function pluginFiles({ name }: Choices): NewFiles {

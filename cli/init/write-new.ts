@@ -1,4 +1,4 @@
-// Writes files that are all new, or none: nothing is ever written over, and a failure or Ctrl-C midway leaves nothing behind.
+// Writes new files, all or none. Existing files are never overwritten, and a failure leaves nothing behind.
 
 import { lstatSync, mkdirSync, realpathSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
@@ -6,16 +6,13 @@ import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { usage } from '../context.ts'
 
-/** Text by path, relative to the folder and with `/`. */
 export type NewFiles = ReadonlyMap<string, string>
 
 const exists = (path: string) => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
-/** `a/b/c` with what is above it: `a`, `a/b`, `a/b/c`. */
 const wayTo = (path: string): string[] => path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))
 
-/** What is there already where one of these paths leads: the path itself, or a file where a folder is needed. */
 function inTheWay(folder: string, paths: Iterable<string>): string[] {
   const found = [...paths].flatMap(path => {
     const blocked = wayTo(path).find(
@@ -36,7 +33,7 @@ function endOf(path: string): string {
   }
 }
 
-/** A link in what somebody else made, such as a repository, may lead out of it. */
+/** A symbolic link, such as in a cloned repository, can lead out of the folder. */
 function assertWithin(folder: string, paths: Iterable<string>): void {
   const links = [...paths].flatMap(path => wayTo(path).filter(part => part !== path && isLink(join(folder, part))))
   const [link] = links
@@ -45,7 +42,6 @@ function assertWithin(folder: string, paths: Iterable<string>): void {
   throw usage(`nothing was written: ${way}; put a folder in its place, or run this in that one`)
 }
 
-/** Throws a StartError (exit code 2) that lists what is in the way; `fix` says what to do. */
 export function assertFree(folder: string, paths: Iterable<string>, fix: string): void {
   if (exists(folder) && !isFolder(folder)) {
     throw usage(`${printable(folder)} is a file, not a folder; name another one`)
@@ -59,8 +55,8 @@ export function assertFree(folder: string, paths: Iterable<string>, fix: string)
 }
 
 /**
- * Writes all files or none; does not follow links to folders. Throws a StartError. Synchronous, so that Ctrl-C takes effect
- * only afterwards.
+ * Writes all files or none, without following symbolic links to folders. Throws a StartError. Synchronous, so that Ctrl-C takes
+ * effect afterwards.
  */
 export function writeNew(folder: string, files: NewFiles): void {
   assertWithin(folder, files.keys())

@@ -1,16 +1,15 @@
-// Compares two versions of a JSON Schema keyword by keyword: whether the newer accepts less, more or both.
+// Compares two versions of a JSON Schema keyword by keyword: whether the newer one accepts less, more or both.
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
 
 /**
- * What the newer schema accepts: `less`, `more`, or of both (`other`); `unknown`: not judged. `words`: only text for models and
- * people differs. `same`: a property got a name.
+ * Effect on accepted values: `less`, `more` or both (`other`); `unknown`: not judged. `words`: only text differs. `same`: a
+ * property was declared.
  */
 export type Verdict = 'less' | 'more' | 'other' | 'unknown' | 'words' | 'same'
 
 interface SchemaChange {
-  /** Such as `.address.lines[]`; empty at the root. */
   readonly path: string
   readonly what: string
   readonly verdict: Verdict
@@ -18,7 +17,6 @@ interface SchemaChange {
   readonly after?: unknown
 }
 
-/** Maximum characters of a value in a line. */
 const MAX_SHOWN = 160
 
 export const isSame = (one: unknown, other: unknown): boolean => Object.is(one, other) || isDeepStrictEqual(one, other)
@@ -28,18 +26,15 @@ export const cut = (text: string, most = MAX_SHOWN): string =>
 
 const isLong = (value: unknown): boolean => (JSON.stringify(value) ?? '').length > MAX_SHOWN
 
-/** Both values, if a line cannot show them whole. */
 export const sidesOf = (before: unknown, after: unknown): { before?: unknown; after?: unknown } =>
   isLong(before) || isLong(after) ? { before, after } : {}
 
-/** A value in a line: JSON, cut. */
 export const shown = (value: unknown): string => cut(JSON.stringify(value) ?? 'none')
 
 export const keysOf = (one: object, other: object): string[] => [
   ...new Set([...Object.keys(one), ...Object.keys(other)]),
 ]
 
-/** The entries that only one of two lists has. */
 export function listDifference(was: readonly string[], now: readonly string[]): { gone: string[]; added: string[] } {
   const [known, left] = [new Set(was), new Set(now)]
   return { gone: was.filter(one => !left.has(one)), added: now.filter(one => !known.has(one)) }
@@ -57,7 +52,6 @@ const change = (path: string, what: string, verdict: Verdict, sides: object = {}
 const verdictOf = (less: boolean, more: boolean): Verdict =>
   less && more ? 'other' : less ? 'less' : more ? 'more' : 'same'
 
-/** The path of a property. */
 const step = (name: string) => (/^[A-Za-z_$][\w$-]*$/.test(name) ? `.${name}` : `[${shown(name)}]`)
 
 const became = (path: string, keyword: string, before: unknown, after: unknown, verdict: Verdict) =>
@@ -81,7 +75,6 @@ const notJudged =
     return [change(path, `${keyword} changed, which is not judged`, 'unknown', { before, after })]
   }
 
-/** Keywords that validate nothing. */
 const WORDS = ['title', 'description', 'examples', 'default', 'deprecated', '$comment', 'readOnly', 'writeOnly']
 
 const words =
@@ -100,7 +93,6 @@ function bound(keyword: string, sign: 1 | -1, absent: number | boolean): Compare
   }
 }
 
-/** A keyword that only restricts; two different values are not compared. */
 const restriction =
   (keyword: string): Compare =>
   ({ [keyword]: was }, { [keyword]: now }, path) => {
@@ -108,7 +100,6 @@ const restriction =
     return [became(path, keyword, was, now, was === undefined ? 'less' : now === undefined ? 'more' : 'unknown')]
   }
 
-/** Schemas of which some were only added, and none changed. */
 const grown =
   (keyword: string, verdict: Verdict): Compare =>
   (before, after, path) => {
@@ -135,7 +126,6 @@ const compareTypes: Compare = (before, after, path) => {
   return verdict === 'same' ? [] : [change(path, `type: ${text(before)} became ${text(after)}`, verdict)]
 }
 
-/** The permitted values as JSON; undefined: any. */
 function valuesOf({ const: value, enum: values }: JsonObject): string[] | undefined {
   if (value !== undefined) return [JSON.stringify(value)]
   return Array.isArray(values) ? values.map(one => JSON.stringify(one)) : undefined
@@ -154,7 +144,7 @@ const compareValues: Compare = (before, after, path) => {
   if (gone.length + added.length === 0) return [change(path, 'values: in another order', 'words')]
   const list = (label: string, values: string[]) => (values.length === 0 ? [] : [`${label} ${cut(values.join(', '))}`])
   const what = `values: ${[...list('no longer', gone), ...list('new', added)].join('; ')}`
-  // Values that may be text for models are repeated as a whole.
+  // Other values can be text for models and are shown completely.
   const isPlain = added.every(value => /^"?[\w.-]{0,64}"?$/.test(value))
   const sides = isPlain ? sidesOf(gone, added) : { before: gone, after: added }
   return [change(path, what, verdictOf(gone.length > 0, added.length > 0), sides)]
@@ -171,7 +161,7 @@ const compareRequired: Compare = (before, after, path) => {
 
 const isAny = (schema: unknown) => schema === true || (isObject(schema) && Object.keys(schema).length === 0)
 
-/** A property that only one schema names; `rest`: what the other one accepts there. */
+/** A property that only one schema declares. `rest`: what the other schema accepts for it. */
 function compareNamed(
   kind: 'added' | 'removed',
   name: string,
@@ -181,7 +171,6 @@ function compareNamed(
 ): SchemaChange[] {
   const after = kind === 'added' ? { after: { [name]: schema } } : {}
   if (rest === false) return [change(path, kind, kind === 'added' ? 'more' : 'less', after)]
-  // Clients send no property that they were not told of.
   if (isAny(rest) && kind === 'added') return [change(path, kind, 'same', after)]
   if (isAny(rest)) return [change(path, 'removed: a client that still sends it is not refused, and ignored', 'unknown')]
   return [
@@ -240,7 +229,6 @@ const RULES: Readonly<Record<string, Compare>> = {
   items: compareItems,
 }
 
-/** Keywords that another rule reads. */
 const READ_WITH: Readonly<Record<string, string>> = { const: 'enum', additionalProperties: 'properties' }
 
 function walk(before: unknown, after: unknown, path: string): SchemaChange[] {
@@ -256,7 +244,7 @@ function walk(before: unknown, after: unknown, path: string): SchemaChange[] {
   })
 }
 
-/** Whether the effect of one place of a schema depends on another place: references, patterns, what is unevaluated. */
+/** Whether parts of the schema depend on each other: references, patterns, unevaluated keywords. */
 function isEntangled(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.some(isEntangled)
   if (!isObject(schema)) return false
@@ -267,7 +255,6 @@ function isEntangled(schema: unknown): boolean {
   )
 }
 
-/** How the schemas differ; empty if no difference is known. */
 export function compareSchemas(before: JsonObject, after: JsonObject): SchemaChange[] {
   const found = walk(before, after, '')
   const isJudged =
@@ -276,7 +263,7 @@ export function compareSchemas(before: JsonObject, after: JsonObject): SchemaCha
   return [...found, change('', 'other parts of the schema depend on what changed, which is not judged', 'unknown')]
 }
 
-/** One text for names that look alike in most fonts. */
+/** A canonical form for names that look alike in most fonts. */
 const lookOf = (name: string): string =>
   name
     .normalize('NFKD')
@@ -286,7 +273,7 @@ const lookOf = (name: string): string =>
     .replaceAll('rn', 'm')
     .replaceAll('vv', 'w')
 
-/** A warning about a new name; empty for most. `others`: the names beside it. */
+/** Returns a warning for a suspicious new name. `others`: the names next to it. */
 export function createNameMarks(others: Iterable<string>): (name: string) => string {
   const byLook = new Map<string, string[]>()
   for (const other of others) {

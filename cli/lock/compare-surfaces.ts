@@ -1,4 +1,4 @@
-// Compares two surfaces: each difference, with its effect on clients and models. A field without a rule "may break".
+// Compares two surfaces and rates each difference for clients and models. A field without a rule "may break".
 import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
 import {
@@ -14,8 +14,8 @@ import {
 import { SURFACE_LISTS, type Surface, type SurfaceItem, type SurfaceList, type SurfaceRoute } from './surface.ts'
 
 /**
- * `breaking`: what worked for a client fails. `may-break`: not judged. `opens`: fewer callers are refused or asked. `read`: models
- * and people read other text. `harmless`: the rest.
+ * `breaking`: fails for clients. `may-break`: not judged. `opens`: fewer callers are refused or prompted. `read`: models and
+ * people read other text. `harmless`: the rest.
  */
 export const IMPACTS = ['breaking', 'may-break', 'opens', 'read', 'harmless'] as const
 export type Impact = (typeof IMPACTS)[number]
@@ -23,15 +23,12 @@ export type Impact = (typeof IMPACTS)[number]
 interface Difference {
   readonly impact: Impact
   readonly what: string
-  /** Values that `what` does not show as a whole. */
   readonly before?: unknown
   readonly after?: unknown
 }
 
 export interface Change extends Difference {
-  /** The addresses with this difference; empty: all. */
   readonly at: readonly string[]
-  /** Absent: the address itself. */
   readonly of?: { readonly kind: string; readonly name: string }
 }
 
@@ -39,14 +36,13 @@ const differs = (impact: Impact, what: string, sides: object = {}): Difference =
 
 const NO_WORDS = /^[\w$#/.:+-]{0,64}$/
 
-/** Whether a value has text that a model could take for instructions, and that `before` does not have. */
+/** Whether a value contains new text that a model could take for instructions. */
 function hasNewWords(after: unknown, before: string): boolean {
   if (typeof after === 'string') return !NO_WORDS.test(after) && !before.includes(JSON.stringify(after))
   if (typeof after !== 'object' || after === null) return false
   return Object.entries(after).some(([name, value]) => hasNewWords(name, before) || hasNewWords(value, before))
 }
 
-/** With the impact `read` if something harmless brings text. */
 const withWords = (difference: Difference): Difference =>
   difference.impact === 'harmless' && hasNewWords(difference.after, JSON.stringify(difference.before) ?? '')
     ? { ...difference, impact: 'read' }
@@ -54,7 +50,6 @@ const withWords = (difference: Difference): Difference =>
 
 type Compare = (before: unknown, after: unknown, name: string) => Difference[]
 
-/** Fields that models and people read. */
 const compareWords: Compare = (before, after, name) => [differs('read', `${name} changed`, { before, after })]
 
 const compareUnknown: Compare = (before, after, name) =>
@@ -66,7 +61,7 @@ const compareIcons: Compare = (before, after, name) => [
   differs(Array.isArray(after) && after.length > 0 ? 'read' : 'harmless', `${name} changed`, { before, after }),
 ]
 
-/** Whether an old requirement is one of the alternatives of a new one, such as `(scope "a" or scope "b")`. */
+/** Whether an old requirement is an alternative of a new one, such as `(scope "a" or scope "b")`. */
 const isAmong = (old: string, need: string) =>
   need.startsWith('(') && ` ${need.slice(1, -1)} `.replaceAll(' or ', '  or  ').includes(` ${old} `)
 
@@ -77,7 +72,7 @@ function compareNeeds(was: readonly string[], now: readonly string[]): Differenc
     needs.length === 0 ? [] : [`${label} ${needs.join(' and ')}`]
   const what = `access: ${[...list('needs', added), ...list('no longer needs', gone)].join('; ')}`
   if (added.every(need => gone.some(old => isAmong(old, need)))) return [differs('opens', what)]
-  // New alternatives may admit more or fewer callers than the old ones.
+  // New alternatives can admit more or fewer callers.
   return [differs(added.every(need => need.startsWith('(')) && gone.length > 0 ? 'may-break' : 'breaking', what)]
 }
 
@@ -103,7 +98,7 @@ const compareSchema =
     return found.map(({ path, what, verdict, ...sides }) => differs(impacts[verdict], `${role}${path}: ${what}`, sides))
   }
 
-/** The hints of a tool: the default, and the value with which clients ask their users less. */
+/** Tool hints: the default, and the value with which clients prompt users less. */
 const HINTS: Readonly<Record<string, readonly [standard: boolean, trusted: boolean]>> = {
   readOnlyHint: [false, true],
   destructiveHint: [true, false],
@@ -113,7 +108,6 @@ const HINTS: Readonly<Record<string, readonly [standard: boolean, trusted: boole
 
 const record = (value: unknown): JsonObject => (isObject(value) ? (value as JsonObject) : {})
 
-/** Compares two objects by key. `rule`: undefined for a key whose value is not compared. */
 function compareEach(was: object, now: object, rule: (key: string) => Compare, nameOf = (key: string) => key) {
   return keysOf(was, now).flatMap(key => {
     const [before, after]: unknown[] = [was, now].map(one =>
@@ -184,7 +178,6 @@ const compareMeta: Compare = (before, after) =>
     key => `_meta[${shown(key)}]`,
   )
 
-/** The arguments of a prompt, by name. */
 const compareArguments: Compare = (before, after) => {
   const read = (list: unknown) => {
     const named = (Array.isArray(list) ? list : []).filter(isObject).map(one => [`${one['name']}`, one] as const)
@@ -235,7 +228,6 @@ const FIELDS: Readonly<Record<string, Compare>> = {
 const CHANGED = differs('may-break', 'changed, which is not judged')
 
 const ruleOf = (list: SurfaceList) => (name: string) =>
-  // A resource is identified by its URI.
   name === 'name' && list.startsWith('resource')
     ? compareWords
     : ((Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined) ?? compareUnknown)
@@ -270,7 +262,6 @@ function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem
   return (found.length > 0 ? found : [CHANGED]).map(withWords)
 }
 
-/** One of two differences, if a flag changed. */
 const compareFlag = (was: boolean, now: boolean, [on, off]: readonly [Difference, Difference]): Difference[] =>
   was === now ? [] : [now ? on : off]
 
@@ -281,7 +272,6 @@ const KINDS: Readonly<Record<SurfaceList, string>> = {
   prompts: 'prompt',
 }
 
-/** Names, of which clients may use each. */
 function compareNames(label: string, was: readonly string[], now: readonly string[]): Difference[] {
   const { gone, added } = listDifference(was, now)
   return [
@@ -290,7 +280,6 @@ function compareNames(label: string, was: readonly string[], now: readonly strin
   ]
 }
 
-/** Capabilities or extensions. */
 const compareDeclared: Compare = (before, after, label) => {
   if (before === undefined) return [differs('harmless', `${label} is new`, { after })]
   if (after === undefined) return [differs('breaking', `${label} is gone`)]
@@ -324,7 +313,6 @@ const compareFacts = (before: SurfaceRoute, after: SurfaceRoute): Difference[] =
   ).map(withWords),
 ]
 
-/** Changes of the items of one address. `known`: hashes of items that count as old. */
 function compareLists(
   at: string,
   before: Partial<SurfaceRoute>,
@@ -348,7 +336,6 @@ function compareLists(
   })
 }
 
-/** An address that is new: only items that no other address had are listed. */
 function newRoute(at: string, route: SurfaceRoute, known: ReadonlySet<string>): Change[] {
   const needs = route.needs.length === 0 ? '' : `, and needs ${route.needs.join(' and ')}`
   const { capabilities: after } = route
@@ -379,7 +366,6 @@ function compareRunTime({ atRunTime: was }: Surface, { atRunTime: now }: Surface
   ]
 }
 
-/** Joins changes that differ only in their address; the worst first. */
 function gather(changes: readonly Change[]): Change[] {
   const found = new Map<string, Change & { readonly at: string[] }>()
   for (const { at, ...change } of changes) {

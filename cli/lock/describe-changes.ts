@@ -1,4 +1,4 @@
-// The differences of two surfaces as text. Names and descriptions are printed with control characters escaped.
+// Formats the differences of two surfaces as text, with control characters escaped.
 import { printable } from '../../client/text.ts'
 import { cut, shown } from './compare-schemas.ts'
 import { type Change, IMPACTS, type Impact } from './compare-surfaces.ts'
@@ -11,18 +11,14 @@ const TITLES: Readonly<Record<Impact, readonly [title: string, counted: string]>
   harmless: ['Harmless', 'harmless'],
 }
 
-/** Maximum addresses in a line. */
 const MAX_ADDRESSES = 3
-/** Characters around a difference. */
 const AROUND = 40
-/** Maximum characters of a value. */
 const MAX_VALUE = 4_000
 
-/** Also escapes spaces other than the ordinary one, which look like it. */
+/** Also escapes spaces that look like the ordinary space. */
 const visible = (text: string): string =>
   printable(text).replace(/[^\S ]/gu, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** The place and the difference, on one line. */
 export function changeLine({ at, of, what }: Change): string {
   const more = at.length > MAX_ADDRESSES ? ` and ${at.length - MAX_ADDRESSES} more` : ''
   const where = at.length === 0 ? [] : [`${at.slice(0, MAX_ADDRESSES).join(', ')}${more}`]
@@ -30,7 +26,6 @@ export function changeLine({ at, of, what }: Change): string {
   return visible(place === '' ? what : `${place}: ${what}`)
 }
 
-/** How many characters two texts share at the start and at the end. */
 function sharedEnds(was: string, now: string): [start: number, end: number] {
   const least = Math.min(was.length, now.length)
   let start = 0
@@ -40,7 +35,6 @@ function sharedEnds(was: string, now: string): [start: number, end: number] {
   return [start, end]
 }
 
-/** Both values, from where they begin to differ to where they end to, with a little around it. */
 function excerpts(before: unknown, after: unknown): string[] {
   const textOf = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
   const [was, now] = [textOf(before), textOf(after)]
@@ -59,7 +53,6 @@ function excerpts(before: unknown, after: unknown): string[] {
 function linesOf(change: Change): string[] {
   const { before, after } = change
   const sides = 'before' in change || 'after' in change ? excerpts(before, after) : []
-  // Something new was nothing before.
   return [`  ${changeLine(change)}`, ...('before' in change ? sides : sides.slice(1))]
 }
 
@@ -68,7 +61,6 @@ export const countsOf = (changes: readonly Change[]): Readonly<Record<Impact, nu
     IMPACTS.map(impact => [impact, changes.filter(change => change.impact === impact).length]),
   ) as Record<Impact, number>
 
-/** Such as `2 breaking, 1 harmless`. */
 export function countsText(changes: readonly Change[]): string {
   const counts = countsOf(changes)
   return IMPACTS.filter(impact => counts[impact] > 0)
@@ -76,7 +68,6 @@ export function countsText(changes: readonly Change[]): string {
     .join(', ')
 }
 
-/** All differences, the worst first. */
 export function changesText(changes: readonly Change[]): string {
   return IMPACTS.flatMap(impact => {
     const own = changes.filter(change => change.impact === impact)

@@ -1,4 +1,4 @@
-// `mcp.lock.json`: written beside the config, and read with every hash in it computed anew.
+// `mcp.lock.json`: written next to the config, and read with all hashes verified.
 import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } fr
 export type LockContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
 export const LOCK_NAME = 'mcp.lock.json'
-/** Bytes; what is longer is no lock. */
+/** Bytes. */
 const MOST_BYTES = 64 * 2 ** 20
 /** Levels of JSON. A definition's schema has at most 64. */
 const MOST_LEVELS = 200
@@ -55,7 +55,6 @@ function isWhole({ hash, ...rest }: { readonly hash: string }): boolean {
   return hash === hashOf(canonicalJson(rest))
 }
 
-/** The first part whose hash is not that of what it stands for: an item before its address, an address before all. */
 function findChanged(surface: Surface): string | undefined {
   for (const [at, route] of Object.entries(surface.routes)) {
     for (const list of SURFACE_LISTS) {
@@ -76,7 +75,7 @@ function parse(text: string, name: string): unknown {
   }
 }
 
-/** Parses a lock. Throws a StartError for an invalid lock, and for one that was edited by hand. */
+/** Parses a lock. Throws a StartError for an invalid or manually edited lock. */
 export function readLock(text: string, name: string): Surface {
   const value = parse(text, name)
   if (!isObject(value) || typeof value['format'] !== 'number') {
@@ -97,7 +96,7 @@ export function readLock(text: string, name: string): Surface {
   return value
 }
 
-/** The text of a file, or of stdin; no more is read than a lock may have. A device or a pipe might never end. */
+/** Reads a file or stdin up to the size limit, because a device or a pipe might never end. */
 async function readBounded(file: string, name: string, { stdin, cwd }: LockContext): Promise<string> {
   const path = resolve(cwd, file)
   if (file !== '-' && !(await stat(path)).isFile()) throw usage(`${name} is no file; - reads the lock from stdin`)

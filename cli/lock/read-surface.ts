@@ -1,4 +1,4 @@
-// Reads the surface of a host from the views that requests are answered with.
+// Reads the surface of a host from the views that serve requests.
 import { createHash } from 'node:crypto'
 import type { Host } from '../../core/create-host.ts'
 import type { AuthorizeRule } from '../../core/kernel/route.ts'
@@ -21,7 +21,6 @@ import {
 const SIGNED_IN = 'a signed-in caller'
 const list = (value: string | readonly string[] | undefined) => (value === undefined ? [] : [value].flat())
 
-/** What a rule asks where no plugin says it in other words. */
 function ruleAsWritten(rule: AuthorizeRule): string[] {
   if (rule === true) return [SIGNED_IN]
   if (typeof rule === 'string') return [SIGNED_IN, `policy "${rule}"`]
@@ -34,7 +33,7 @@ const accessAsWritten = (access: string | undefined): string[] =>
 
 const sorted = (words: readonly string[]) => [...new Set(words)].sort()
 
-/** As it goes over the wire, without what its key says already; a picture that is in it as data is a hash. */
+/** The wire format without the key's own name. Embedded pictures are replaced by hashes. */
 function shownAs(wire: object): JsonObject {
   const shown: JsonObject = JSON.parse(JSON.stringify(wire))
   const { icons } = shown
@@ -49,7 +48,6 @@ function withoutData(icon: unknown): unknown {
 
 const taskOf = ({ task }: ToolDefinition): string | undefined => (typeof task === 'object' ? task.use : task)
 
-/** Reads what one address serves. */
 function readAddress({ services, provides }: Host['served'], route: CompiledRoute, view: View): SurfaceRoute {
   const access = services.slot('access', route)
   const { path, authorize, revisions, stateless, listen } = route
@@ -57,7 +55,7 @@ function readAddress({ services, provides }: Host['served'], route: CompiledRout
   function itemOf(item: CatalogItem): SurfaceItem {
     const own = access.needs?.({ item }, route) ?? accessAsWritten(item.definition.access)
     const denial = view.denialOf(item)
-    // What goes along with tools is for those who may call one of them.
+    // Items of tools, such as app pages, require access to one of the tools.
     const needs = own.length === 0 && denial ? [SIGNED_IN, 'one of the tools that it belongs to'] : own
     const task = item.kind === 'tools' ? taskOf(item.definition) : undefined
     const digests = item.kind === 'tools' ? view.digestsOf(item) : {}
@@ -85,7 +83,6 @@ function readAddress({ services, provides }: Host['served'], route: CompiledRout
   return withHash({ ...facts, ...lists })
 }
 
-/** The addresses of a route that serve something of their own, each with its toolsets. */
 function addressesOf({ path, choice, toolsets }: CompiledRoute): Array<readonly [string, readonly string[]]> {
   const { parameter, categories, combinations } = choice
   if (parameter === undefined) return [[path, toolsets]]
@@ -100,10 +97,9 @@ function addressesOf({ path, choice, toolsets }: CompiledRoute): Array<readonly 
   ]
 }
 
-/** A release changes nothing for a model: its number is left out, other words are not. */
+/** A plain version number is omitted, because a release changes nothing for a model. */
 const PLAIN_VERSION = /^[\w.+-]{1,64}$/
 
-/** What the routes of a host serve, whoever calls. What was added while it runs is there, too. */
 export function readSurface(source: Host['served']): Surface {
   const { now } = source.services.offered
   const { version, ...rest } = now.server

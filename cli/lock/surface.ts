@@ -10,27 +10,22 @@ export type SurfaceList = (typeof SURFACE_LISTS)[number]
 
 export interface SurfaceItem {
   readonly hash: string
-  /** Requirements in words. */
   readonly needs: readonly string[]
-  /** Set if callers without access see it in lists. */
+  /** Set if lists show it to callers without access. */
   readonly visibility?: 'listed'
-  /** Set if a plugin leaves the tool out of lists, as `search` does. */
+  /** Set if a plugin hides the tool from lists, like `search`. */
   readonly unlisted?: true
-  /** Hashes of parts that lists do not show, such as the page of an app. */
+  /** Hashes of content outside of lists, such as the page of an app. */
   readonly digests?: Readonly<Record<string, string>>
   readonly task?: string
-  /** As in lists. */
   readonly shown: JsonObject
 }
 
-/** A path, or paths of a route with the same surface. */
 export interface SurfaceRoute extends Readonly<Record<SurfaceList, Readonly<Record<string, SurfaceItem>>>> {
   readonly hash: string
-  /** As in the config. */
   readonly route: string
   readonly needs: readonly string[]
   readonly revisions: readonly string[]
-  /** Names of transports. */
   readonly transports: readonly string[]
   readonly stateless: boolean
   readonly listen: boolean
@@ -39,19 +34,15 @@ export interface SurfaceRoute extends Readonly<Record<SurfaceList, Readonly<Reco
 
 export interface Surface {
   readonly format: typeof SURFACE_FORMAT
-  /** Of all that follows. */
   readonly hash: string
-  /** `serverInfo`, without a plain version. */
   readonly server: JsonObject
-  /** Settings that decide at run time: `configureSession`. */
+  /** Settings with effects at run time only: `configureSession`. */
   readonly atRunTime: readonly string[]
-  /** By path, with every value of a parameter. Toolsets of `configureSession` only are at `/path with name`. */
+  /** By path, with every parameter value. Toolsets used only by `configureSession` have the key `/path with name`. */
   readonly routes: Readonly<Record<string, SurfaceRoute>>
 }
 
-/** Keywords with data, in which order can matter. */
 const DATA = new Set(['enum', 'const', 'default', 'examples'])
-/** Keywords whose lists are sets. */
 const SETS = new Set(['required', 'type'])
 
 const compareText = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0)

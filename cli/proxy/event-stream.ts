@@ -1,15 +1,14 @@
-// Reads Server-Sent Events (HTML, "Interpreting an event stream"), each of a bounded size.
+// Reads Server-Sent Events (HTML, "Interpreting an event stream") with a size limit.
 
 export interface StreamEvent {
   readonly event: string
-  /** Empty where the event has none: it may still carry an id. */
+  /** Empty for an event without data, which can still have an id. */
   readonly data: string
   readonly id: string | undefined
-  /** Milliseconds. */
   readonly retry: number | undefined
 }
 
-/** Milliseconds that a server can have its client wait: an hour. */
+/** Maximum reconnection time that a server can set, milliseconds. */
 const MAX_RETRY = 3_600_000
 
 export class EventTooLarge extends Error {
@@ -39,7 +38,7 @@ function take(draft: Draft, line: string): void {
   else if (field === 'retry' && /^\d{1,9}$/.test(value)) draft.retry = Math.min(Number(value), MAX_RETRY)
 }
 
-/** Lines of a stream; each chunk is looked at once, however long its line is. Rejects past `most` characters of one. */
+/** Lines of a stream in linear time. Rejects for a line of more than `most` characters. */
 async function* readTextLines(body: ReadableStream<Uint8Array>, most: number): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let begun: string[] = []
@@ -48,7 +47,7 @@ async function* readTextLines(body: ReadableStream<Uint8Array>, most: number): A
   for await (const chunk of body) {
     const text = decoder.decode(chunk, { stream: true })
     if (text === '') continue
-    // The newline of a line end whose carriage return came before.
+    // Skips the second half of a CRLF that was split between chunks.
     const lines = text.slice(endedWithReturn && text.startsWith('\n') ? 1 : 0).split(/\r\n|\n|\r/)
     endedWithReturn = text.endsWith('\r')
     const last = lines.pop() ?? ''
@@ -64,7 +63,6 @@ async function* readTextLines(body: ReadableStream<Uint8Array>, most: number): A
   }
 }
 
-/** Each event as it is complete. Rejects where the connection breaks, and where an event is larger than `most`. */
 export async function* readEvents(body: ReadableStream<Uint8Array>, most: number): AsyncGenerator<StreamEvent> {
   let draft = blank()
   for await (const line of readTextLines(body, most)) {

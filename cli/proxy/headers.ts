@@ -1,10 +1,9 @@
-// The headers of a message: those of every POST, and what a request that names its own revision repeats of its body
-// (2026-07-28 basic/transports/streamable-http, "Request Metadata").
+// Request headers, including those that repeat body fields (2026-07-28 basic/transports/streamable-http, "Request Metadata").
 import { isObject } from '../../core/mcp/is-object.ts'
 import { collectHeaderParams, type HeaderParam } from '../../core/mcp/schema/header-params.ts'
 import type { Exchange, Fields, Request } from './messages.ts'
 
-/** The parameter that `Mcp-Name` repeats, by method; those of tasks are of an extension. */
+/** The parameter that `Mcp-Name` repeats, by method, including methods of the tasks extension. */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -14,7 +13,6 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ])
 
-/** As a header can carry it ("Value Encoding"). */
 function encodeHeaderValue(text: string): string {
   const plain = /^[\t -~]*$/.test(text) && text === text.trim() && !/^=\?base64\?.*\?=$/.test(text)
   return plain ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
@@ -23,7 +21,7 @@ function encodeHeaderValue(text: string): string {
 const MAX_TOOLS = 5_000
 
 export interface ToolHeaders {
-  /** Learns of the tools in a result of `tools/list`; those that no HTTP client may use are left out of what it gives. */
+  /** Records the tools of a `tools/list` result, and returns those that HTTP clients can use. */
   learn(tools: readonly unknown[]): readonly unknown[]
   of(request: Request): Readonly<Record<string, string>>
 }
@@ -34,7 +32,7 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
   return value
 }
 
-/** `Mcp-Param-*`: what an input schema wants in headers is known from lists that passed by. */
+/** Creates `Mcp-Param-*` headers from input schemas of relayed tool lists. */
 export function createToolHeaders(note: (what: string) => void): ToolHeaders {
   const known = new Map<string, readonly HeaderParam[]>()
 

@@ -8,21 +8,20 @@ import { shellWord } from '../text.ts'
 import { JSON_TYPE, SSE_TYPE } from './headers.ts'
 import { type Exchange, Failure, type Fields, readMessages } from './messages.ts'
 
-/** Milliseconds, but for the bounds. */
+/** Durations in milliseconds. */
 export interface Timing {
-  /** For a server that is not there: a message waits so long, then it is answered with an error. */
+  /** How long a message waits for an unreachable server before its error response. */
   readonly patience: number
-  /** Between two tries: the first pause, and the longest. */
   readonly pause: number
   readonly longestPause: number
-  /** For a stream that broke, to be had again. */
+  /** Time limit for resuming a broken stream. */
   readonly resumption: number
 }
 
 export const TIMING: Timing = { patience: 15_000, pause: 250, longestPause: 30_000, resumption: 120_000 }
 
 export interface Remote {
-  /** Resolves when all of it is answered. Rejects with what the client is to be told of what is not. */
+  /** Resolves when all requests have responses. Rejects with the error for the remaining ones. */
   carry(exchange: Exchange): Promise<void>
   leave(signal: AbortSignal): Promise<void>
 }
@@ -31,16 +30,14 @@ export interface Link {
   readonly url: string
   readonly fetch: typeof fetch
   readonly timing: Timing
-  /** Text of the server for the client: what it answers is not open any more. Resolves when the next may come. */
+  /** Passes a server message to the client and marks its request as done. Resolves when the next message can be passed. */
   hear(text: string): Promise<void>
   note(what: string): void
   readonly signal: AbortSignal
 }
 
-/** Characters of one message of the server. */
 export const MAX_MESSAGE = 64 * 1024 * 1024
 
-/** Rejects with the reason of the first signal that aborts. */
 export function sleep(milliseconds: number, ...signals: AbortSignal[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const any = AbortSignal.any(signals)
@@ -60,10 +57,10 @@ export function sleep(milliseconds: number, ...signals: AbortSignal[]): Promise<
   })
 }
 
-/** A stream that lived so long was no failure, milliseconds. */
+/** A stream that was open this long resets the retry delay, milliseconds. */
 const SETTLED = 5_000
 
-/** Pauses that grow, each a little different: many relays come back to one server. */
+/** Exponential back-off with jitter, because many relays reconnect to the same server. */
 export function createBackOff({ pause, longestPause }: Timing) {
   let next = pause
   return {
@@ -81,7 +78,7 @@ export function createBackOff({ pause, longestPause }: Timing) {
   }
 }
 
-/** Of the request's own connection: nothing of it arrived. */
+/** Errors of a request that was never sent. */
 const NOT_SENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -108,7 +105,7 @@ export function unreachable(url: string, thrown: unknown): Failure {
   return new Failure('unreachable', `${url} ${what}; ${fix}; the next request tries again`, { retryable: true })
 }
 
-/** The connection broke after the request was sent: nobody knows how far the server came. */
+/** The connection broke after the request was sent, so the outcome is unknown. */
 export const broken = (url: string): Failure =>
   new Failure(
     'connection lost',
@@ -120,7 +117,7 @@ const typeOf = ({ headers }: Response) => headers.get('content-type')?.split(';'
 
 export const isStream = (response: Response): boolean => response.ok && typeOf(response) === SSE_TYPE
 
-/** The text of a JSON answer; undefined where it is none. Rejects where it is too large, or breaks off. */
+/** The text of a JSON response; undefined for other types. Rejects if it is too large or incomplete. */
 export async function readJson(response: Response): Promise<string | undefined> {
   if (typeOf(response) !== JSON_TYPE) {
     await response.body?.cancel().catch(() => undefined)
@@ -136,17 +133,17 @@ export function errorIn(text: string | undefined): Fields | undefined {
   return isObject(message?.['error']) ? (message['error'] as Fields) : undefined
 }
 
-/** Codes by which a server of 2026-07-28 is known, whatever its HTTP status. */
+/** Error codes that identify a server of 2026-07-28, whatever the HTTP status. */
 const MODERN_CODES: readonly unknown[] = [-32_020, -32_021, -32_022, -32_601]
 
-/** True for a refusal after which an older server is looked for ("Backward Compatibility"). */
+/** True for a refusal after which a legacy transport is tried ("Backward Compatibility"). */
 export const mayBeOlder = (status: number, text: string | undefined): boolean =>
   status >= 400 &&
   status < 500 &&
   ![401, 403, 408, 429].includes(status) &&
   !MODERN_CODES.includes(errorIn(text)?.['code'])
 
-/** True where the server does not know the session; some servers say so with 400. Nothing of the message was carried out. */
+/** True if the server does not know the session; some servers use 400. The message was not processed. */
 export function isSessionLost(status: number, text: string | undefined): boolean {
   if (status === 404) return errorIn(text)?.['code'] !== -32_601
   return status === 400 && /session|not initialized/i.test(String(errorIn(text)?.['message'] ?? ''))
@@ -198,18 +195,17 @@ interface Sending {
   readonly method: 'POST' | 'GET' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** True where it may arrive twice. */
+  /** True if the message can safely be sent twice. */
   readonly harmless: boolean
   readonly signal: AbortSignal
   readonly patience?: number
 }
 
-/** Rejects with a Failure, an AuthError, or the signal's reason. */
 export type Send = (sending: Sending) => Promise<Response>
 
 const MAX_REDIRECTS = 5
 
-/** Within one origin alone: headers of the person's own are for nobody else. */
+/** Only within the same origin, so that the user's headers are not sent elsewhere. */
 function redirected(from: string, response: Response): string | undefined {
   const { status, headers } = response
   const location = headers.get('location')

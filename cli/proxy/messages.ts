@@ -1,5 +1,4 @@
-// JSON-RPC as a relay sees it: whose messages they are, and what must be known of them to carry them. Their text stays as
-// it came.
+// Parses JSON-RPC messages for the relay, which keeps their text unchanged.
 import { isObject } from '../../core/mcp/is-object.ts'
 import { META } from '../../core/mcp/protocol.ts'
 import { isHandshakeRevision } from '../../core/mcp/revisions.ts'
@@ -18,18 +17,15 @@ export type Call = Omit<Request, 'id'>
 export interface Outgoing {
   readonly text: string
   readonly calls: readonly Call[]
-  /** Those that are to be answered; several where it is a batch. */
   readonly requests: readonly Request[]
-  /** Undefined for a batch, and for an answer to the server. */
+  /** Undefined for a batch and for a response to the server. */
   readonly notification: Call | undefined
 }
 
-/** Why there is no answer of the server: an error of the relay's own. */
 export class Failure extends Error {
   readonly code: number
   readonly data: Fields
 
-  /** `reason` is for programs; the message says what was found and what to do. */
   constructor(reason: string, message: string, { code = -32_000, ...more }: Fields & { readonly code?: number } = {}) {
     super(message)
     this.code = code
@@ -57,12 +53,11 @@ function toCall(message: unknown): (Call & { readonly id: Id | undefined })[] {
   const { id, method } = message
   if (method === undefined) return []
   if (typeof method !== 'string') throw noMessage('a method is a string')
-  // What its server makes of another id, nobody here can know.
+  // The server's handling of other id types is unknown.
   if ('id' in message && !isId(id)) throw noMessage('the id of a request is a string or a number')
   return [{ id: isId(id) ? id : undefined, method, params: paramsOf(message) }]
 }
 
-/** Throws a Failure for what is no message. */
 export function readOutgoing(text: string): Outgoing {
   const parsed = parse(text)
   if (parsed === undefined) throw new Failure('no JSON', 'the line is not JSON', { code: -32_700 })
@@ -80,14 +75,14 @@ export function readMessages(text: string): readonly Fields[] {
 export const answeredId = ({ id, method, result, error }: Fields): Id | undefined =>
   isId(id) && method === undefined && (result !== undefined || error !== undefined) ? id : undefined
 
-/** The revision that a request names for itself, where that has no handshake; undefined: an older one. */
+/** The protocol version that a request contains; undefined for versions with a handshake. */
 export function ownVersion({ params }: Pick<Request, 'params'>): string | undefined {
   const meta = params['_meta']
   const version = isObject(meta) ? meta[META.protocolVersion] : undefined
   return typeof version === 'string' && !isHandshakeRevision(version) ? version : undefined
 }
 
-/** On one line, however the server wrote it: a line break in JSON is white space. */
+/** Removes line breaks, which are white space in JSON. */
 export const onOneLine = (text: string): string => text.replace(/[\r\n]+/g, ' ')
 
 export const errorLine = (id: Id | undefined, { code, message, data }: Failure): string =>
@@ -96,7 +91,6 @@ export const errorLine = (id: Id | undefined, { code, message, data }: Failure):
 export interface Exchange {
   readonly out: Outgoing
   readonly open: Map<Id, Request>
-  /** The revision that its requests name for themselves; undefined: one with a handshake. */
   readonly version: string | undefined
   readonly signal: AbortSignal
   drop(id: Id, reason: string): void
@@ -116,7 +110,7 @@ export function createExchange(out: Outgoing, version: string | undefined): Exch
   }
 }
 
-/** Methods that change nothing: sent again where nobody knows whether they arrived. */
+/** Idempotent methods, sent again after an unknown outcome. */
 const HARMLESS =
   /^(?:initialize|ping|server\/discover|completion\/complete|prompts\/(?:list|get)|tools\/list|resources\/(?:read|list|templates\/list|subscribe|unsubscribe)|logging\/setLevel)$/
 

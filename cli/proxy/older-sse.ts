@@ -1,5 +1,5 @@
-// A server over HTTP+SSE, the transport of 2024-11-05: one stream, on which all answers come, and an address for messages
-// that its first event names. The session is the stream: when it breaks, another is opened in its place.
+// HTTP+SSE (2024-11-05): one stream for all responses, whose first event contains the message URL. A broken stream ends the
+// session.
 
 import { readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
@@ -19,7 +19,7 @@ import {
 import type { Exchange } from './messages.ts'
 import { answeredId, Failure, readMessages } from './messages.ts'
 
-/** Of the relay's own `initialize`, in a session that it opens again. */
+/** The id of the relay's own `initialize` when it reopens a session. */
 const OWN_ID = 'mcp-host-proxy-initialize'
 
 interface Line {
@@ -27,7 +27,7 @@ interface Line {
   readonly ended: Promise<void>
 }
 
-/** Addresses of the server's own origin alone: what it says may not lead the person's login elsewhere. */
+/** Only URLs of the server's origin, so that the user's token is not sent elsewhere. */
 function endpointOf(url: string, data: string): string {
   const endpoint = URL.canParse(data, url) ? new URL(data, url) : undefined
   if (endpoint && endpoint.origin === new URL(url).origin) return endpoint.href
@@ -110,7 +110,7 @@ export function createOlderSse(link: Link): Remote {
     }
   }
 
-  /** Of a stream that is being opened, its failure is this message's. */
+  /** While a stream is being opened, its failure is the failure of this message. */
   async function current(): Promise<Line> {
     line ??= connect()
     try {
@@ -144,7 +144,6 @@ export function createOlderSse(link: Link): Remote {
         for (const waiting of exchanges) if (waiting.exchange === exchange) exchanges.delete(waiting)
       }
     },
-    // The session ends with its stream.
     leave: async () => undefined,
   }
 }

@@ -1,15 +1,13 @@
-// How bytes travel to the server: through the proxy of the environment, with cookies for whatever balances its load, and
-// without a clock on streams that say nothing for a while.
+// A `fetch` with proxy support, cookies for load balancers, and no timeout on idle streams.
 import type { Agent as AgentOf, Dispatcher } from 'undici'
 import { createProxyDispatcher, loadUndici, usesProxy } from '../../client/node/proxy-dispatcher.ts'
 import { assertInstalled } from '../../core/http/optional-packages.ts'
 
-/** How long connecting can take, milliseconds. */
 const CONNECT_TIMEOUT = 10_000
 const MAX_COOKIES = 50
 const MAX_COOKIE = 4_096
 
-/** Cookies of one origin, for as long as the process lives. Whatever else they say, they go nowhere else. */
+/** In-memory cookies of one origin. Cookie attributes are ignored. */
 function createCookies(origin: string) {
   const kept = new Map<string, string>()
   return {
@@ -30,7 +28,7 @@ function createCookies(origin: string) {
 
 type AgentClass = new (options: AgentOf.Options) => AgentOf
 
-/** That of Node's own `fetch`, by the name under which undici keeps it. Looked for before another copy could take its place. */
+/** The agent class of Node's own `fetch`, read before another undici copy can replace it. */
 const OwnAgent = (() => {
   new Headers()
   const kept: unknown = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'))
@@ -47,8 +45,8 @@ async function connect(proxy: string): Promise<{ fetch: typeof fetch; dispatcher
 }
 
 /**
- * A `fetch` for the server at `url` and the servers that it refers to. `proxy`: the URL of a proxy, `none`, or `env`, which reads
- * HTTPS_PROXY, HTTP_PROXY and NO_PROXY and excludes loopback addresses. Throws a StartError if a required package is missing.
+ * Creates a `fetch` for the server at `url` and servers that it refers to. `proxy`: a URL, `none`, or `env` (HTTPS_PROXY,
+ * HTTP_PROXY and NO_PROXY; loopback addresses excluded). Throws a StartError for a missing package.
  */
 export function createPatientFetch(url: string, proxy = 'env'): typeof fetch {
   if (usesProxy(proxy)) assertInstalled(['undici'], { what: 'going through an HTTP proxy' })

@@ -1,4 +1,4 @@
-// Relays lines between a client and a remote server until the input ends. Changes only lists of tools.
+// Relays lines between a client and a remote server until the input ends. Only tool lists are changed.
 import type { Readable, Writable } from 'node:stream'
 import { matchesGlob } from '../../core/mcp/glob.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
@@ -26,12 +26,11 @@ import { createRemote, type TransportName } from './streamable.ts'
 
 interface IgnoredTools {
   isIgnored(tool: unknown): boolean
-  /** What is to be sent in its place. Throws a Failure for a call of such a tool. */
   screen(out: Outgoing): Outgoing
 }
 
 export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
-  // Names of a server can be long: a glob takes linear time, and a regular expression does not.
+  // Globs take linear time, unlike regular expressions, and names of a server can be long.
   const isNamed = (name: unknown) => typeof name === 'string' && globs.some(glob => matchesGlob(glob, name))
 
   function check({ method, params: { name } }: Call) {
@@ -47,19 +46,18 @@ export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
     screen(out) {
       if (globs.length === 0 || out.calls.length === 0) return out
       out.calls.forEach(check)
-      // As it was read here: of a name that is given twice, its server may take the other one.
+      // Serialised again, because a server could resolve duplicate keys differently.
       return { ...out, text: restoreNumbers(JSON.stringify(parse(protectNumbers(out.text)))) }
     },
   }
 }
 
-/** Bytes of a line of the client. */
 const MAX_LINE = 16 * 1024 * 1024
-/** Requests that wait for an answer; and lines without any that the server has not taken. */
+/** Maximum pending requests, and maximum queued lines without a response. */
 const MAX_PENDING = 1_000
-/** The code for a revision that the server does not speak (2026-07-28 basic/versioning). */
+/** Error code for an unsupported protocol version (2026-07-28 basic/versioning). */
 const UNSUPPORTED_VERSION = -32_022
-/** How long what runs may take when the input has ended, and how long the end of the session, milliseconds. */
+/** Time limits after the end of input, for running requests and for closing the session, milliseconds. */
 const DRAIN = 10_000
 const FAREWELL = 2_000
 
@@ -79,7 +77,6 @@ export interface Relay {
   end(): void
 }
 
-/** Throws a Failure for a line that has no text. */
 function textOf(line: Line): string {
   if ('text' in line) return line.text
   if (line.fault === 'not UTF-8') throw new Failure('no JSON', 'the line is not UTF-8', { code: -32_700 })
@@ -96,10 +93,9 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   const output = createOutput(ends.output, { gone: () => end() })
   const link: Link = { url, fetch: settings.fetch, timing, note, signal: over.signal, hear }
   const remote = createRemote(link, tools, settings.transport)
-  /** Until `initialize` is answered, and its end was told, nothing else of a session is sent. */
+  /** Holds back other messages of a session until `initialize` is complete. */
   let gate: Promise<void> = Promise.resolve()
 
-  /** The tools of a list that the client may see; undefined: all. */
   function findShown(message: Fields, method: string | undefined, modern: boolean): ReadonlySet<unknown> | undefined {
     const { result } = message
     if (method !== 'tools/list' || !isObject(result) || !Array.isArray(result['tools'])) return undefined
@@ -108,7 +104,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     return result['tools'].every(tool => shown.has(tool)) ? undefined : shown
   }
 
-  /** One of several messages of a text, or one whose list has other tools; with the numbers that the server wrote. */
+  /** Rewrites one message of a batch, or a filtered tool list, and preserves the server's numbers. */
   function rewrite(text: string, index: number, message: Fields, shown: ReadonlySet<unknown> | undefined): string {
     const exact = readMessages(protectNumbers(text))[index] ?? message
     const [{ result }, { result: before }] = [exact, message]
@@ -167,12 +163,12 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     if (ids.size === 0 && untaken >= MAX_PENDING) throw tooMany('messages without an answer are on their way')
   }
 
-  /** False where it is told in another way than by a message: the response of a request of its own is closed. */
+  /** False if cancellation is signalled by closing the response instead of a message. */
   function cancel(id: unknown): boolean {
     const exchange = pending.get(id as Id)
     if (!exchange) return true
     pending.delete(id as Id)
-    // What is sent of it comes first.
+    // Pending messages are sent first.
     setImmediate(() => exchange.drop(id as Id, 'the client cancelled the request'))
     return exchange.version === undefined
   }
@@ -218,7 +214,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     while (pending.size > 0 && performance.now() < until && !hurry.signal.aborted) {
       await sleep(20, hurry.signal).catch(() => undefined)
     }
-    // What opens a session may hang, or wait for somebody who logs in.
+    // Opening a session can hang, or wait for a login.
     await Promise.race([gate, sleep(FAREWELL, hurry.signal).catch(() => undefined)])
     await remote.leave(AbortSignal.timeout(FAREWELL)).catch(thrown => note(`the session was not ended: ${thrown}`))
     over.abort(new Error('the relay has ended'))

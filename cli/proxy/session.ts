@@ -1,4 +1,4 @@
-// A session of a protocol version with `initialize`: its streams, and how it is opened again after the server lost it.
+// A session of a protocol version with `initialize`: its streams, and how it is reopened after a loss.
 import { isObject } from '../../core/mcp/is-object.ts'
 import { readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
@@ -20,17 +20,16 @@ const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-proxy-ping', method:
 const MAX_KEPT = 1_000
 
 interface KeptSession {
-  /** Of the server; undefined: it has none, or is not initialized. */
+  /** The server's session id; undefined before `initialize`, or for a server without sessions. */
   readonly id: string | undefined
   readonly epoch: number
   headers(): Record<string, string>
-  /** Resolves when it is open, where it is being opened again. Rejects where that failed. */
   ready(): Promise<void>
   opened(exchange: Exchange, response: Response, result: Fields): void
   remember(exchange: Exchange): void
-  /** Asks the server with a ping whether it does not know the session any more. Rejects where it cannot be asked. */
+  /** Sends a ping to find out whether the session is lost. Rejects if the server is unreachable. */
   isLost(): Promise<boolean>
-  /** Opens it again, once for all who found it lost. */
+  /** Reopens the session, once for all concurrent callers. */
   reopen(epoch: number): Promise<void>
 }
 
@@ -172,11 +171,11 @@ const start = (): Place => ({ id: undefined, retry: undefined, wasOpen: false })
 
 type BackOff = ReturnType<typeof createBackOff>
 
-/** The bytes of an event's id, each one character, as headers are made of them (HTML, "Last-Event-ID"). */
+/** An event id as a header value, one character per byte (HTML, "Last-Event-ID"). */
 const toHeader = (id: string): string | undefined =>
   /^[\t -~\u0080-\uffff]+$/.test(id) ? Buffer.from(id).toString('latin1') : undefined
 
-/** A stream that its server does not end after the answer is closed so much later, milliseconds. */
+/** Delay before a stream is closed that the server leaves open after its response, milliseconds. */
 const FAREWELL = 500
 const lostInCall = (url: string): Failure =>
   new Failure(
@@ -185,7 +184,7 @@ const lostInCall = (url: string): Failure =>
     { retryable: false },
   )
 
-/** Hands every message of a response on; gives where it came to. Rejects where the connection breaks. */
+/** Passes on every message of a response, and returns the resume position. Rejects on a broken connection. */
 async function hearAll(link: Link, response: Response, place: Place, heard: (text: string) => void): Promise<void> {
   if (!response.body) return
   for await (const { event, data, id, retry } of readEvents(response.body, MAX_MESSAGE)) {
@@ -198,15 +197,14 @@ async function hearAll(link: Link, response: Response, place: Place, heard: (tex
 }
 
 export interface SessionStreams {
-  /** The answer to a POST that is a stream, to its end. Rejects with a Failure where not all is answered. */
+  /** Reads a streamed response to its end. Rejects with a Failure if requests remain without a response. */
   follow(response: Response, exchange: Exchange, end: AbortController, heard?: (text: string) => void): Promise<void>
-  /** Hears what belongs to no request, for as long as the session is this one. */
   listen(): Promise<void>
 }
 
 export function createSessionStreams(link: Link, send: Send, session: KeptSession): SessionStreams {
   const { url, timing, signal: over, note } = link
-  /** Of one session and the next: a server that loses each is not asked for them ever again without a pause. */
+  /** Shared by successive sessions, so that a server that keeps losing sessions is retried with delays. */
   const standing = createBackOff(timing)
 
   const get = (place: Place, signal: AbortSignal) =>
@@ -220,7 +218,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
 
   const isLost = () => session.isLost().catch(error => void note(`the session: ${error}`))
 
-  /** Undefined: later. Throws a Failure where the stream is not to be had any more. */
+  /** Undefined: retry later. Throws a Failure if the stream cannot be resumed. */
   async function resume(place: Place, epoch: number, signal: AbortSignal): Promise<Response | undefined> {
     const { id } = session
     const response = await get(place, signal).catch(error => {
@@ -230,7 +228,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     })
     if (!response || isStream(response)) return response
     const text = await readJson(response)
-    // Servers without such streams may say 404, too.
+    // Servers without these streams can also respond with 404.
     const lost = hasLost(id, response.status, text) && (await isLost())
     if (lost === undefined) return undefined
     if (lost || session.epoch !== epoch) {
@@ -251,7 +249,6 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     }
   }
 
-  /** One connection of the standing stream. False: there is none to be had. */
   async function listenOnce(place: Place, epoch: number): Promise<boolean> {
     const { id } = session
     const response = await get(place, over).catch(error => {
@@ -265,7 +262,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
       return true
     }
     const text = await readJson(response).catch(() => undefined)
-    // Of a server that never had this stream, 404 says no more than that.
+    // If this stream never existed, 404 does not mean a lost session.
     const lost = place.wasOpen && hasLost(id, response.status, text) && (await isLost())
     if (lost === undefined) return true
     if (lost) {
@@ -288,7 +285,6 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
       const answered = (text: string) => {
         heard(text)
         backOff.reset()
-        // `hear` takes it off the list next.
         setImmediate(() => {
           if (exchange.open.size === 0) timer ??= setTimeout(() => end.abort(), FAREWELL)
         })

@@ -1,5 +1,4 @@
-// The login of a relay: no terminal is there, its stdin and stdout are the protocol's. A browser is opened, once for all
-// processes that want the same login; where there is none, the client is told what to type.
+// The login of a relay without a terminal: opens the browser once for all processes, or shows the client the login command.
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { createLoopbackRedirect } from '../../client/node/index.ts'
@@ -16,7 +15,6 @@ import type { CommandContext } from '../context.ts'
 interface SignInOptions {
   readonly credentials: Credentials
   readonly browser: boolean
-  /** Milliseconds. */
   readonly timeout: number | undefined
 }
 
@@ -28,7 +26,6 @@ const TOLD: readonly AuthEvent['type'][] = [
   'token-obtained',
 ]
 
-/** Tells where to log in, and opens the browser. Rejects with `interaction_required` where there is none. */
 const showLogin = (login: Login, context: CommandContext) => async (url: URL) => {
   context.say(`${login.url} asks for a login; if no browser opens, go to:`)
   context.stderr.write(`  ${printable(url.href, 8_000)}\n`)
@@ -50,7 +47,7 @@ function portOf(redirectUri: string | undefined, host: LoopbackHost): number | u
 
 const hasBrowser = ({ env }: CommandContext) => browserCommands(env, process.platform).length > 0
 
-/** Where the browser comes back to: at the port of the login, else at any free one, which is opened for each login. */
+/** The redirect URI: the login's port, otherwise any free port per login. */
 async function redirectOf(login: Login, context: CommandContext) {
   const host = (login.redirectHost ?? '127.0.0.1') as LoopbackHost
   const { redirectPath: path = '/callback' } = login
@@ -78,7 +75,6 @@ export async function signInFetch(
   const onEvent = (event: AuthEvent) => {
     if (!TOLD.includes(event.type)) return
     narrate(event)
-    // The other verbs find it then, under what was said here.
     if (event.type === 'token-obtained' && event.grant !== 'refresh_token')
       accounts.logins.keep(login).catch(() => undefined)
   }

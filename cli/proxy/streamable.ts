@@ -1,4 +1,4 @@
-// Streamable HTTP: a POST for each line of the client, with and without sessions; falls back to HTTP+SSE.
+// Streamable HTTP: one POST per client line, with and without sessions; falls back to HTTP+SSE.
 import { isObject } from '../../core/mcp/is-object.ts'
 import { readEvents } from './event-stream.ts'
 import { ownHeaders, POST_HEADERS, type ToolHeaders } from './headers.ts'
@@ -30,7 +30,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   resourcesListChanged: 'notifications/resources/list_changed',
 }
 
-/** What may have changed while nobody listened, as the subscription would have said it. */
+/** Change notifications that may have been missed, according to the subscription. */
 function missed(acknowledgement: Fields): string[] {
   const params = isObject(acknowledgement['params']) ? acknowledgement['params'] : {}
   const filters = isObject(params['notifications']) ? params['notifications'] : {}
@@ -56,7 +56,6 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
       signal: exchange.signal,
     })
 
-  /** Hands on all that comes; `again` where the client was told before that its subscription holds. */
   async function hearAll(response: Response, again: boolean): Promise<void> {
     if (!response.body) return
     for await (const { event, data } of readEvents(response.body, MAX_MESSAGE)) {
@@ -67,7 +66,7 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
     }
   }
 
-  /** The client has not seen the list of tools, or an older one: asks in its name what goes into headers. */
+  /** Requests the tool list on behalf of the client, to learn which arguments become headers. */
   async function learnTools({ out, version, signal }: Exchange): Promise<void> {
     const _meta = out.requests[0]?.params['_meta']
     let cursor: unknown
@@ -87,7 +86,6 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
     }
   }
 
-  /** True where it is to be sent again. */
   async function attempt(exchange: Exchange, tries: number): Promise<boolean> {
     const [request] = exchange.out.requests
     const response = await post(exchange)
@@ -123,7 +121,7 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
   }
 }
 
-/** The server does not know the POST: it may be an older one. `refused` is what it said. */
+/** The server refused the POST, so it may be a legacy server. `refused`: its response. */
 class MaybeOlder extends Error {
   readonly refused: unknown
   constructor(refused: unknown) {
@@ -141,7 +139,7 @@ function createStreamable(link: Link, tools: ToolHeaders): Remote {
   const streams = createSessionStreams(link, send, session)
   const own = createOwnExchanges(link, send, tools)
 
-  /** Hands the answer on, to its end. Undefined where it was; else the refusal, and its text. */
+  /** Passes on a response. Undefined if it succeeded, otherwise the refusal and its text. */
   async function take(response: Response, exchange: Exchange, end: AbortController, heard?: (text: string) => void) {
     if (isStream(response)) {
       await streams.follow(response, exchange, end, heard)
@@ -190,7 +188,6 @@ function createStreamable(link: Link, tools: ToolHeaders): Remote {
       if (!refused) break
       if (attempt > 0 || !hasLost(id, refused.status, refused.text)) throw explainRefusal(url, response, refused.text)
       await session.reopen(epoch)
-      // An answer to what the lost session asked: nobody waits for it.
       if (exchange.out.requests.length === 0 && !exchange.out.notification) return
     }
     if (exchange.out.notification?.method !== 'notifications/initialized') return

@@ -1,27 +1,25 @@
-// The parts of a report and its counters, which use constant memory: percentiles, distinct texts and the most frequent names.
+// Report types and counters with constant memory: percentiles, distinct texts and the most frequent names.
 
-/** Of a value that is told, against the one that it stands for. */
+/** Maximum relative error of a percentile. */
 const ERROR = 0.02
 
 const GROWTH = (1 + ERROR) / (1 - ERROR)
 const LOG_GROWTH = Math.log(GROWTH)
-/** Milliseconds: the logs round to 0.01; less is told as 0, and what is longer than eleven days as that. */
+/** Milliseconds, the rounding of the logs. Smaller values count as 0; the maximum is eleven days. */
 const LEAST = 0.01
 const MOST = 1e9
 const BUCKETS = Math.ceil(Math.log(MOST / LEAST) / LOG_GROWTH) + 2
 
 export interface Digest {
-  /** Milliseconds; `weight`: how many it stands for. */
   add(value: number, weight: number): void
-  /** The least value that `part` (0 to 1) of all are no greater than; undefined where there are none. */
+  /** The smallest value with at least `part` (0 to 1) of the weight at or below it; undefined without values. */
   quantile(part: number): number | undefined
 }
 
-/** Bucket 0 is for what is less than LEAST, bucket n for (LEAST x GROWTH^(n-2), LEAST x GROWTH^(n-1)]. */
+/** Bucket 0 is below LEAST; bucket n is (LEAST x GROWTH^(n-2), LEAST x GROWTH^(n-1)]. */
 const bucketOf = (value: number): number =>
   value < LEAST ? 0 : Math.max(1, Math.ceil(Math.log(Math.min(value, MOST) / LEAST) / LOG_GROWTH) + 1)
 
-/** The value whose distance to both ends of the bucket is the same part of them. */
 const valueIn = (bucket: number): number => (bucket === 0 ? 0 : (LEAST * 2 * GROWTH ** (bucket - 1)) / (GROWTH + 1))
 
 export function createDigest(): Digest {
@@ -39,7 +37,6 @@ export function createDigest(): Digest {
       let seen = 0
       const bucket = counts.findIndex(those => {
         seen += those
-        // Sums of weights are not exact.
         return those > 0 && seen >= rank * (1 - 1e-9)
       })
       return valueIn(bucket)
@@ -47,12 +44,12 @@ export function createDigest(): Digest {
   }
 }
 
-/** So many hashes are kept; exact up to here. */
+/** Maximum kept hashes; counts up to here are exact. */
 const EXACT = 2_048
 
 export interface Count {
   readonly count: number
-  /** False: about so many. */
+  /** False: an estimate. */
   readonly exact: boolean
 }
 
@@ -69,7 +66,7 @@ function mix(number: number): number {
   return (whole ^ (whole >>> 16)) >>> 0
 }
 
-/** 48 bits: FNV-1a twice, from two beginnings. A cryptographic hash takes ten times as long, for each line of a log. */
+/** 48 bits of two FNV-1a hashes. A cryptographic hash would take ten times as long per log line. */
 function hashOf(text: string): number {
   let [one, other] = [0x811c9dc5, 0x1b873593]
   for (let at = 0; at < text.length; at++) {
@@ -109,11 +106,8 @@ export function createDistinct(): Distinct {
 }
 
 interface Ranking<Entry> {
-  /** Counts `weight` more of it, and returns what is kept of it. */
   count(key: string, weight: number): Entry
-  /** Most frequent first. */
   list(): ReadonlyArray<Ranked<Entry>>
-  /** Counts of those that were forgotten: there were too many, and they were rare. */
   readonly forgotten: number
 }
 
@@ -123,7 +117,7 @@ export interface Ranked<Entry> {
   readonly entry: Entry
 }
 
-/** Keeps `most` at least, and twice as many at most. A name that was forgotten and comes again begins anew. */
+/** Keeps `most` to twice as many entries. A dropped name starts again at 0. */
 export function createRanking<Entry>(most: number, begin: () => Entry): Ranking<Entry> {
   let kept = new Map<string, { readonly key: string; count: number; readonly entry: Entry }>()
   let forgotten = 0
@@ -155,7 +149,7 @@ export function createRanking<Entry>(most: number, begin: () => Entry): Ranking<
   }
 }
 
-/** Of one tool. Times in milliseconds; undefined where nothing says how long it took. */
+/** One tool. Times in milliseconds; undefined if unknown. */
 export interface ToolRow {
   readonly tool: string
   readonly route: string | undefined
@@ -173,14 +167,13 @@ export interface CauseRow {
   readonly count: number
 }
 
-/** Times as ISO 8601; undefined where the source has no times. */
 export interface Use {
   readonly calls: number
   readonly first: string | undefined
   readonly last: string | undefined
 }
 
-/** `used`: somebody did. `unused`: nobody. `untold`: what was read does not say it. */
+/** `untold`: the source does not contain this information. */
 export type Verdict = 'used' | 'unused' | 'untold'
 
 export interface FeatureRow extends Use {
@@ -203,16 +196,13 @@ export interface Legacy {
 }
 
 export interface Report {
-  /** The access log was sampled: counts of what went well, and percentiles, are estimates, and who is rare may be missing. */
+  /** The access log was sampled: success counts and percentiles are estimates, and rare callers can be missing. */
   readonly estimated: boolean
   readonly from: string | undefined
   readonly until: string | undefined
   readonly calls: number
-  /** Calls that failed, were refused, or whose tool failed. */
   readonly errors: number
-  /** `errors` of `calls`, 0 to 1. */
   readonly errorRatio: number
-  /** HTTP requests that were refused before they became calls. */
   readonly requests: number
   readonly outcomes: Readonly<Record<string, number>>
   readonly busiest: readonly ToolRow[]
@@ -232,6 +222,5 @@ export interface LineCounts {
   readonly counted: number
   readonly outside: number
   readonly future: number
-  /** Torn, or of another program. */
   readonly skipped: number
 }

@@ -1,4 +1,4 @@
-// Which clients use which old features of the protocol, and what an operator can switch off.
+// Reports which clients use legacy protocol features, and what an operator can disable.
 import { MODERN_REVISION, REVISIONS, rulesOf } from '../../core/mcp/revisions.ts'
 import { isoTime } from '../text.ts'
 import type { ClientRow, FeatureRow, Legacy, Use, Verdict } from './counts.ts'
@@ -9,21 +9,20 @@ type Asked = Pick<LoggedRequest, 'method' | 'revision' | 'transport' | 'session'
 
 interface Feature {
   readonly name: string
-  /** True: used. Undefined: the line does not say whether. */
+  /** Undefined: the line does not contain this information. */
   isUsed(request: Asked): boolean | undefined
-  /** In a sentence after "nobody used" and "still use". */
+  /** Completes "nobody used" and "still use". */
   readonly words: string
-  /** What an operator may do once nobody uses it. */
   readonly allows?: string
 }
 
-/** By their dates, so that a revision that is newer than this program is none of the old ones. */
+/** By date, so that versions newer than this program do not count as old. */
 const isOldRevision = (revision: string | undefined): revision is string =>
   revision !== undefined && /^\d{4}-\d\d-\d\d$/.test(revision) && revision < MODERN_REVISION
 
 const BATCHING = new Set<string>(REVISIONS.filter(revision => rulesOf(revision).batches))
 
-/** What a handler asks of a client in a session is a request of the server, on a stream. */
+/** Elicitation and sampling in a session are server requests on a stream. */
 const asked =
   (method: string): Feature['isUsed'] =>
   ({ asked: methods, revision }) =>
@@ -59,7 +58,7 @@ const FEATURES: readonly Feature[] = [
   {
     name: 'batches',
     words: 'batches',
-    // A line is one message, and does not say in which body it came.
+    // A line is one message and does not show whether it was part of a batch.
     isUsed: ({ revision }) => (revision !== undefined && BATCHING.has(revision) ? undefined : false),
   },
   { name: 'sampling', words: 'sampling in a session', isUsed: asked('sampling/createMessage') },
@@ -68,7 +67,7 @@ const FEATURES: readonly Feature[] = [
   {
     name: 'logging/setLevel',
     words: 'logging/setLevel',
-    // An audit leaves it out, by default.
+    // Audits omit this by default.
     isUsed: request =>
       called('logging/setLevel')(request) || (request.audited && isOldRevision(request.revision) ? undefined : false),
   },
@@ -79,22 +78,20 @@ const FEATURES: readonly Feature[] = [
   },
 ]
 
-/** Dynamic client registration: clients register with the authorization server, which neither log is of. */
+/** Dynamic client registration: unknown, because it takes place at the authorization server. */
 const DCR = 'DCR'
 
-/** Milliseconds. Clients are not there each day: what was not used for less says little. */
+/** Milliseconds. A shorter period does not show that a feature is unused. */
 const LONG_ENOUGH = 7 * 24 * 3_600_000
 const MOST_NAMES = 3
 
 interface Span {
-  /** Milliseconds since the epoch; not finite where nothing was counted, or no times are known. */
   readonly from: number
   readonly until: number
-  /** Not every call was counted: nobody can tell that something was not used. */
+  /** Some calls were not counted, so absence of use is uncertain. */
   readonly sampled: boolean
 }
 
-/** `2026-11-22 18:20`, in UTC. */
 export const minuteOf = (at: string | number): string => new Date(at).toISOString().slice(0, 16).replace('T', ' ')
 
 function durationText(milliseconds: number): string {
@@ -121,7 +118,6 @@ function namesOf(feature: string, clients: readonly ClientRow[], span: Span): st
 function stillUsed({ name, words }: Feature, row: FeatureRow, clients: readonly ClientRow[], span: Span): string {
   const names = namesOf(name, clients, span)
   const last = row.last === undefined ? '' : `, last at ${minuteOf(row.last)}`
-  // Some figures are not told by client.
   if (names.length === 0)
     return `Somebody still uses ${words}${last}: ${span.sampled ? 'about ' : ''}${row.calls} calls.`
   const told = names.slice(0, MOST_NAMES).join(', ')

@@ -1,10 +1,10 @@
-// Reads the lines of access logs and audits, also compressed by gzip. Each field is checked, cut and made printable.
+// Reads lines of access logs and audits, plain or gzip. Each field is validated, cut and made printable.
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { printable } from '../../client/text.ts'
 import { isObject } from '../../core/index.ts'
 
-/** Bytes of a line that is read; ours have some hundred, those of an audit some thousand. */
+/** Bytes. Longest expected line: some thousand. */
 const MOST_LINE = 256 * 1024
 
 const LINE_BREAK = 0x0a
@@ -31,8 +31,8 @@ async function* unzipped(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
 }
 
 /**
- * Calls `take` with each line that has something in it, and with undefined for one that is longer than MOST_LINE. Rejects
- * where the source cannot be read on, such as a compressed one that was cut; what came before it was taken.
+ * Calls `take` for each non-empty line, and with undefined for a line longer than MOST_LINE. Rejects if the source becomes
+ * unreadable, such as a truncated gzip file.
  */
 export async function readLines(
   source: AsyncIterable<Buffer>,
@@ -70,11 +70,9 @@ const OUTCOMES = ['ok', 'input_required', 'tool_error', 'error', 'refused', 'can
 type LoggedOutcome = (typeof OUTCOMES)[number]
 
 export interface LoggedRequest {
-  /** Milliseconds since the epoch. */
   readonly at: number
   readonly outcome: LoggedOutcome
   readonly milliseconds: number | undefined
-  /** Undefined for an HTTP request that became no call. */
   readonly method: string | undefined
   readonly name: string | undefined
   readonly route: string | undefined
@@ -87,31 +85,31 @@ export interface LoggedRequest {
   readonly transport: string | undefined
   readonly session: string | undefined
   readonly asked: readonly string[]
-  /** How many requests the line stands for: more than one where an access log left others out (`sample`). */
+  /** How many requests the line represents: more than one with `sample`. */
   readonly weight: number
-  /** A line of an audit, which leaves out what only looks. */
   readonly audited: boolean
 }
 
 export interface Refusals {
-  /** Milliseconds since the epoch. */
   readonly at: number
   readonly refusals: number
 }
 
-/** `gap`: an audit says that it lost lines. `refusals`: it counts requests of nobody in particular. `own`: it says something of itself. Undefined: no line of ours. */
+/**
+ * `gap`: lost audit lines. `refusals`: counted anonymous requests. `own`: a status line. Undefined: a line of another program.
+ */
 export type LoggedLine = LoggedRequest | { readonly gap: number } | Refusals | 'own' | undefined
 
 const MOST_ASKED = 8
 
-/** A copy: a part of a text keeps all of it in memory. */
+/** Copies the text, because a slice would retain the whole line. */
 const cut = (text: string, most: number): string =>
   text.length <= most ? text : Buffer.from(text.slice(0, most)).toString()
 
 const textOf = (value: unknown, most: number): string | undefined =>
   typeof value === 'string' && value !== '' ? printable(cut(value, most)) : undefined
 
-/** Only as both logs write it: Date takes much else for a time. */
+/** The format of both logs; Date accepts much more. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
 const timeOf = (value: unknown): number =>
@@ -119,7 +117,7 @@ const timeOf = (value: unknown): number =>
 
 const LEAST_SAMPLE = 1e-6
 
-/** What fails or is slow is written whatever `sample` says, and stands for itself. */
+/** Failed and slow requests are logged regardless of `sample` and count once. */
 function weightOf({ outcome, slow, sample }: Readonly<Record<string, unknown>>): number {
   const isWell = outcome === 'ok' || outcome === 'input_required'
   if (!isWell || slow === true || typeof sample !== 'number') return 1

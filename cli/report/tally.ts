@@ -1,4 +1,4 @@
-// Counts the lines of logs, in a room that does not grow with them, and makes the report of them.
+// Counts log lines with constant memory and builds the report.
 import { isoTime } from '../text.ts'
 import type { CauseRow, Report, ToolRow } from './counts.ts'
 import { createDigest, createDistinct, createRanking, type Digest, type Ranked } from './counts.ts'
@@ -9,15 +9,12 @@ const MOST_TOOLS = 500
 const MOST_CAUSES = 500
 
 export interface Window {
-  /** Milliseconds since the epoch; the first is counted, the second is not. */
   readonly since: number
   readonly until: number
-  /** From here on it is the future. */
   readonly future: number
 }
 
 export interface Tally {
-  /** Undefined: a line that was too long to be read. */
   line(text: string | undefined): void
   report(most: number, notes: readonly string[]): Report
   readonly read: number
@@ -88,14 +85,13 @@ class LineTally implements Tally {
     this.#read++
     if (read === 'own') return
     if ('gap' in read) this.#lost += read.gap
-    // A line of the future is forged, or of a clock that is wrong: it would make all others old.
+    // A future time is forged or from a wrong clock, and would shift the report's period.
     else if (read.at >= this.#window.future) this.#lines.future++
     else if (read.at < this.#window.since || read.at >= this.#window.until) this.#lines.outside++
     else if ('refusals' in read) this.#refusals(read)
     else this.#request(read)
   }
 
-  /** Requests that an audit counts: nobody's, which became no call. */
   #refusals({ refusals }: Refusals) {
     this.#outcomes.set('refused', (this.#outcomes.get('refused') ?? 0) + refusals)
     this.#counted += refusals
@@ -109,7 +105,7 @@ class LineTally implements Tally {
     this.#from = Math.min(this.#from, at)
     this.#until = Math.max(this.#until, at)
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + weight)
-    // No part has a line break: the text of a line was made printable.
+    // Printable text contains no line breaks, so they can separate the parts.
     if (error !== undefined) this.#causes.count(`${by ?? ''}\n${error}\n${reason ?? ''}`, weight)
     if (user !== undefined) this.#users.add(user)
     if (client !== undefined) this.#clients.add(client)

@@ -1,4 +1,4 @@
-// The report for people: tables as wide as the terminal, most important first, and in the end what may be switched off.
+// Formats the report as tables for the terminal, most important first, followed by features that can be disabled.
 import { type Cell, tableLines } from '../text.ts'
 import type { ClientRow, Count, LineCounts, Report, ToolRow, Use } from './counts.ts'
 import { minuteOf } from './legacy.ts'

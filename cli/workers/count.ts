@@ -1,11 +1,10 @@
-// What `--workers` says: how many processes serve.
+// Parses `--workers`.
 import { availableParallelism } from 'node:os'
 import { StartError } from '../../core/index.ts'
 
-/** More than any machine has cores for: a slip of the finger, such as a port. */
+/** Exceeds the cores of any machine, so the value is a mistake, such as a port. */
 const MOST = 1024
 
-/** An integer from 1, or `auto`: one for each core that this process may use. Throws a StartError for anything else. */
 export function parseCount(text: string): number {
   if (text === 'auto') return availableParallelism()
   const count = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0

@@ -1,5 +1,4 @@
-// Questions to all workers: a worker asks the primary, which asks every worker and returns the answers. Counts that an answer
-// has in `lasting` outlive their worker: they stay part of the total when it ends or does not answer in time.
+// Requests to all workers through the primary. Counts in `lasting` stay in the total after a worker ends or does not respond.
 
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
@@ -7,9 +6,9 @@ import type { InEveryProcess } from '../../core/create-host.ts'
 import { isObject } from '../../core/index.ts'
 import { isFromPrimary, isFromWorker, type PrimaryMessage, type WorkerMessage } from './message.ts'
 
-/** How long each worker can take to answer, milliseconds. */
+/** Response timeout of each worker, milliseconds. */
 const ANSWER_TIME = 2_000
-/** How long the worker that asks waits, milliseconds. */
+/** Timeout of the requesting worker, milliseconds. */
 const ASKING_TIME = ANSWER_TIME + 1_000
 
 type Numbers = Readonly<Record<string, number>>
@@ -19,15 +18,12 @@ interface Lasting {
 }
 
 interface Kept {
-  /** The last counts of each worker, by its id. */
   readonly last: Map<number, Numbers>
-  /** The sums of the workers that ended. */
   readonly ended: Map<string, number>
 }
 
 const hasLasting = (given: unknown): given is Lasting => isObject(given) && isObject(given['lasting'])
 
-/** Keeps the counts of workers by the name of the question. */
 export function createLasting() {
   const names = new Map<string, Kept>()
   return {
@@ -43,7 +39,6 @@ export function createLasting() {
         last.delete(worker)
       }
     },
-    /** The counts of all workers but these. */
     without(name: string, answered: ReadonlySet<number>): Lasting[] {
       const { last = [], ended } = names.get(name) ?? {}
       const silent = [...last].filter(([worker]) => !answered.has(worker)).map(([, lasting]) => ({ lasting }))
@@ -64,7 +59,7 @@ const send = (worker: Worker, message: PrimaryMessage) => {
   if (worker.isConnected()) worker.send(message, () => {})
 }
 
-/** In the primary, once: passes questions on. */
+/** In the primary, once: relays requests to all workers. */
 export function passQuestions(): void {
   const questions = new Map<number, Question>()
   const lasting = createLasting()
@@ -107,7 +102,6 @@ export function passQuestions(): void {
   })
 }
 
-/** In a worker: answers questions, and asks them. */
 export function createInEveryProcess(tell: (message: WorkerMessage) => Promise<void>): InEveryProcess {
   const answers = new Map<string, () => unknown>()
   const asking = new Map<string, Promise<readonly unknown[]>>()
@@ -140,7 +134,7 @@ export function createInEveryProcess(tell: (message: WorkerMessage) => Promise<v
   }
 
   return (name, own) => {
-    // A reload builds a second host to check the config. The first one serves and answers.
+    // A reload builds a second host to check the config, but the first host keeps serving.
     if (!answers.has(name)) answers.set(name, own)
     return () => {
       const asked = asking.get(name) ?? ask(name, own).finally(() => asking.delete(name))

@@ -1,5 +1,4 @@
-// The hub in the primary, through which the workers of one host reach each other: it numbers broadcasts and keeps the last of
-// them, passes messages to single workers, and counts for all of them. neighbours.ts is the worker's side.
+// The hub in the primary that connects workers: broadcasts, direct messages and shared counters. Worker side: neighbours.ts.
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/create-host.ts'
 import { createMemoryCount, MOST_CALLERS } from '../../plugins/rate-limit/memory-counts.ts'
@@ -14,36 +13,32 @@ import {
 } from './message.ts'
 
 export interface HubBounds {
-  /** Broadcasts that are kept for late workers. Default 10,000. */
+  /** Broadcasts kept for late workers. Default 10,000. */
   readonly kept: number
-  /** Their characters. Default 16 million. */
+  /** Maximum characters of kept broadcasts. Default 16 million. */
   readonly keptSize: number
-  /** Characters under way to one worker. Default 32 million. */
+  /** Maximum characters in transit to one worker. Default 32 million. */
   readonly underWay: number
 }
 
 const BOUNDS: HubBounds = { kept: 10_000, keptSize: 16_000_000, underWay: 32_000_000 }
 
-/** The connection of one worker. */
 export interface Member {
   take(message: ToHub): void
-  /** The worker has ended. */
   gone(): void
 }
 
-/** Calls back once the message has left this process. */
 type Send = (message: FromHub, sent: () => void) => void
 
 export interface Hub {
   connect(send: Send): Member
 }
 
-/** Counts requests for all workers. */
 function createCounts(log?: Logger): (...one: ToCount) => Counted {
   const counters = new Map<string, { readonly count: ReturnType<typeof createMemoryCount>['count']; until: number }>()
 
   function create(name: string, window: number, now: number) {
-    // A reload can rename limits: counters whose windows are over are deleted.
+    // A reload can rename limits, so expired counters are deleted.
     for (const [old, { until }] of counters) if (until <= now) counters.delete(old)
     const means = 'new callers share counters and can be refused because of others; no caller exceeds the limit'
     const full = () =>
@@ -62,7 +57,7 @@ function createCounts(log?: Logger): (...one: ToCount) => Counted {
   }
 }
 
-/** Limited space of several shares: each can take as much as it leaves free, so that none takes all. */
+/** A limited space in which each share can use at most as much as it leaves free. */
 class Room {
   readonly #most: number
   readonly #of = new Map<string, number>()
@@ -80,7 +75,6 @@ class Room {
     return this.taken === 0 || (this.#of.get(share) ?? 0) + size <= this.#most - this.taken
   }
 
-  /** Also if it does not fit. */
   take(share: string, size: number): void {
     this.taken += size
     this.#of.set(share, (this.#of.get(share) ?? 0) + size)
@@ -96,7 +90,6 @@ class Room {
 
 const sizeOf = (texts: readonly string[]) => texts.reduce((sum, { length }) => sum + length, 0)
 
-/** The last broadcasts. */
 function createRecent({ kept, keptSize }: HubBounds, begin: number) {
   let texts: string[] = []
   let size = 0
@@ -121,7 +114,7 @@ function createRecent({ kept, keptSize }: HubBounds, begin: number) {
   }
 }
 
-/** The way to one worker. It is limited, because a worker that reads nothing must not fill the primary. */
+/** The queue to one worker, limited because a worker that does not read must not fill the primary's memory. */
 class Outlet {
   readonly #send: Send
   readonly #last: () => number
@@ -155,7 +148,7 @@ class Outlet {
   }
 }
 
-/** `begin`: the number before the first broadcast, never one of an earlier hub. */
+/** `begin`: the number before the first broadcast, never used by an earlier hub. */
 export function createHub(
   begin = Date.now() * 1_000,
   bounds: Partial<HubBounds> = {},
@@ -218,7 +211,6 @@ export function createHub(
   }
 }
 
-/** In the primary, once: connects every worker to a hub. */
 export function connectWorkers(log: Logger): void {
   const hub = createHub(undefined, {}, createCounts(log))
   const members = new Map<number, Member>()
@@ -236,7 +228,7 @@ export function connectWorkers(log: Logger): void {
     members.get(id)?.gone()
     members.delete(id)
   }
-  // A worker that hangs when its channel breaks counts as ended.
+  // A worker whose channel breaks counts as ended, even if it hangs.
   cluster.on('disconnect', gone)
   cluster.on('exit', gone)
 }

@@ -11,16 +11,13 @@ import {
   type WorkerMessage,
 } from './message.ts'
 
-/** How long the hub may take to answer, milliseconds. */
+/** Response timeout of the hub, milliseconds. */
 const ANSWER_TIME = 5_000
 /** Seconds. */
 const RETRY_AFTER = '2'
 
-/** The channel to the hub; it keeps the order. */
 export interface HubChannel {
-  /** False if the channel is closed. */
   send(message: ToHub): boolean
-  /** Called once. */
   receive(listener: (message: FromHub) => void): void
 }
 
@@ -43,15 +40,14 @@ class HubNeighbours implements Neighbours {
   #missed: ((number: number) => void) | undefined
   #last = 0
   #asked = 0
-  /** Broadcasts of one turn of the event loop are sent together. */
+  /** Broadcasts of one event loop turn are sent together. */
   #batch: { readonly texts: string[]; readonly left: Promise<unknown> } | undefined
-  /** So are counts. */
   #counts: { readonly counts: ToCount[]; readonly counted: Promise<unknown> } | undefined
 
   constructor(channel: HubChannel) {
     this.#channel = channel
     channel.receive(message => this.#take(message))
-    // At once: a stream that opens before the first subscription needs its place among the broadcasts.
+    // Immediately, because a stream that opens before the first subscription needs its position in the broadcasts.
     channel.send({ to: 'hear' })
   }
 
@@ -159,7 +155,6 @@ class HubNeighbours implements Neighbours {
 
 export const createNeighbours = (channel: HubChannel): Neighbours => new HubNeighbours(channel)
 
-/** The channel of a worker to the hub in its primary. */
 export const hubOfPrimary = (): HubChannel => ({
   send(message) {
     if (!process.connected || !process.send) return false

@@ -1,19 +1,19 @@
-// One of the N places for workers. A worker that dies is replaced after a delay; a reload starts the next worker before it
-// retires the current one.
+// One of N worker slots. A dead worker is replaced after a delay; a reload starts the next worker before it retires the current
+// one.
 import type { Logger } from '../../core/create-host.ts'
 import type { Serving } from './message.ts'
 import { endInTime, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
 
-/** How long a replaced worker can take to drain, milliseconds. */
+/** Time limit for a replaced worker to drain, milliseconds. */
 const RETIRE_TIME = 60_000
 
-/** The delay after the first death, milliseconds; it doubles with each further one. */
+/** Delay after the first death, milliseconds; doubled after each further one. */
 const FIRST_WAIT = 100
 export const LONGEST_WAIT = 30_000
 /** A worker that served this long is not part of a crash loop, milliseconds. */
 export const STABLE_TIME = 30_000
 
-/** Returns a function that gives the delay before the next start; `served`: how long the worker served, in milliseconds. */
+/** Returns a function that gives the delay before the next start. `served`: milliseconds that the worker served. */
 export function createBackOff(): (served: number) => number {
   let ends = 0
   return served => {
@@ -24,7 +24,7 @@ export function createBackOff(): (served: number) => number {
 
 /** Interval between checks of a worker's event loop, milliseconds. */
 const PULSE_INTERVAL = 2_000
-/** Missed checks until a line is logged, and until the worker is killed. Not by the clock: a machine can sleep. */
+/** Missed checks until a warning, and until the worker is killed. Counts checks instead of time, because a machine can sleep. */
 const LOGGED_AFTER = 10
 const KILLED_AFTER = 30
 
@@ -34,7 +34,6 @@ const SILENT = `a worker does not answer: something holds up its event loop, and
 const FIX =
   'the access log shows the last calls of this worker; with `isolate: true` a tool runs in another process and is ended at its limit'
 
-/** Kills the worker when it does not answer for a minute. */
 function watchPulse(worker: WorkerProcess, log: Logger): void {
   let missed = 0
   const timer = setInterval(() => {
@@ -57,26 +56,19 @@ function watchPulse(worker: WorkerProcess, log: Logger): void {
 interface SeatSettings {
   readonly start: () => WorkerProcess
   readonly log: Logger
-  /** Number of workers that serve, of all seats. */
   readonly serving: () => number
-  /** Called when another worker serves in place of one that died. */
   readonly refilled: () => void
 }
 
 export interface Seat {
-  /** The process that serves; undefined while none does. */
   readonly pid: number | undefined
-  /** What it serves. */
   readonly now: Serving | undefined
-  /** All processes of this seat that have not ended: serving, starting, draining. */
   readonly processes: ReadonlySet<WorkerProcess>
-  /** Takes a worker once it serves; if it cannot, another is started. */
+  /** Takes a worker once it serves; if its startup fails, starts another one. */
   fill(worker: WorkerProcess): Promise<Serving | undefined>
-  /** Starts a new worker and then drains the current one. Resolves when that has ended, or with the failure of the new one. */
+  /** Starts a new worker, then drains the current one. Resolves after that, or with the failure of the new worker. */
   replace(): Promise<{ serving: Serving } | { end: WorkerEnd }>
-  /** Kills a replacement that does not serve yet. */
   giveUp(): void
-  /** Starts no more workers. */
   close(): void
 }
 
@@ -110,7 +102,6 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings): Sea
     })
   }
 
-  /** `served`: milliseconds. */
   function startAgain({ pid }: WorkerProcess, { code, signal, problem }: WorkerEnd, what: string, served = 0) {
     if (closed) return
     const wait = nextWait(served)
@@ -132,7 +123,7 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings): Sea
   async function fill(worker: WorkerProcess): Promise<Serving | undefined> {
     track(worker)
     const now = await worker.ready
-    // A reload has seated another worker meanwhile, or all are stopping.
+    // A reload has already started another worker, or all are stopping.
     if (seated || closed) {
       void endInTime(worker, { mcpHost: 'retire' }, RETIRE_TIME, log)
       return undefined

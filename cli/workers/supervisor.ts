@@ -1,5 +1,5 @@
-// The primary process of `mcp-host start --workers N`: starts N workers on one port, replaces dead ones, reloads on SIGHUP and
-// stops on SIGTERM or SIGINT. It loads nothing of the config.
+// The primary process of `mcp-host start --workers N`: starts, replaces, reloads and stops workers. It loads nothing of the
+// config.
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/create-host.ts'
 import { StartError } from '../../core/index.ts'
@@ -14,7 +14,7 @@ import { type Serving, STOPPING_TIME } from './message.ts'
 import { createSeat, type Seat } from './seat.ts'
 import { endInTime, startWorker, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
 
-/** Starts one worker before all others, so that a faulty config is reported once. */
+/** Starts one worker before all others, so that an invalid config is reported once. */
 async function startFirst(): Promise<{ worker: WorkerProcess; serving: Serving }> {
   const worker = startWorker(true)
   const serving = await worker.ready
@@ -25,14 +25,13 @@ async function startFirst(): Promise<{ worker: WorkerProcess; serving: Serving }
   return process.exit(code ?? 1)
 }
 
-/** Drains every worker and adds up their reports. */
 async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
   const running = seats.flatMap(({ processes }) => [...processes])
   for (const seat of seats) seat.close()
   const order = { mcpHost: 'stop', ...(!handOver && { handOver }) } as const
   const ends = await Promise.all(
     running.map(async worker => {
-      // A worker that does not serve yet has nothing to drain, and its start can hang.
+      // A starting worker has nothing to drain, and its startup can hang.
       if (!worker.serving) worker.kill()
       const end = await (worker.serving ? endInTime(worker, order, STOPPING_TIME, log) : worker.ended)
       return { pid: worker.pid, served: worker.serving !== undefined, ...end }
@@ -45,12 +44,10 @@ async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
   return { finished: sum(({ report }) => report?.finished), cancelled: sum(({ report }) => report?.cancelled) }
 }
 
-/** Replaces the worker of every seat, one after the other. A config that cannot be served stops this at the first one. */
 function createReload(seats: readonly Seat[], log: Logger) {
   let state: 'waiting' | 'idle' | 'busy' | 'over' = 'waiting'
   let asked = false
 
-  /** Returns early if another reload is requested. */
   async function replaceAll() {
     log.info({ workers: seats.length }, 'reloading: new workers read the config')
     for (const [replaced, seat] of seats.entries()) {
@@ -80,13 +77,11 @@ function createReload(seats: readonly Seat[], log: Logger) {
   }
 
   return {
-    /** Reloads; during a reload, starts again with the config as it is then. */
     ask() {
       asked = true
       for (const seat of seats) seat.giveUp()
       void run()
     },
-    /** From now on reloads run; before, a request is kept. */
     allow() {
       state = 'idle'
       void run()
@@ -98,7 +93,7 @@ function createReload(seats: readonly Seat[], log: Logger) {
   }
 }
 
-/** Logs the files that workers read in different versions: a worker that replaces a dead one reads them as they are then. */
+/** Warns about workers with different file versions: a replacement for a dead worker reads the current files. */
 function warnOfDifferences(seats: readonly Seat[], log: Logger): void {
   const read = seats.flatMap(({ now }) => (now ? [now.digests] : []))
   const files = [...new Set(read.flatMap(digests => Object.keys(digests)))]
@@ -134,7 +129,7 @@ export async function supervise(count: number, options: StartOptions, context: C
   connectWorkers(log)
   const first = await startFirst()
   stage = 'serving'
-  // A reload replaces all workers, so their configs differ until it ends.
+  // Configs differ while a reload replaces the workers.
   const refilled = () => {
     if (!reload.isBusy()) warnOfDifferences(seats, log)
   }

@@ -1,4 +1,4 @@
-// A worker process as the primary sees it.
+// A worker process from the primary's perspective.
 
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
@@ -17,7 +17,6 @@ interface NewConnection {
 const isNewConnection = (message: unknown): message is NewConnection =>
   typeof message === 'object' && message !== null && 'seq' in message && 'act' in message && message.act === 'newconn'
 
-/** Closes the connections that a worker has not accepted when it exits. */
 function closeUnaccepted({ process: child }: Worker): void {
   const unaccepted = new Map<unknown, { close(): void }>()
   const send = child.send.bind(child) as (...args: unknown[]) => boolean
@@ -32,36 +31,27 @@ function closeUnaccepted({ process: child }: Worker): void {
   })
 }
 
-/** How a worker ended. */
 export interface WorkerEnd {
-  /** The exit code; null if a signal ended it. */
   readonly code: number | null
   readonly signal: string | null
-  /** Why it failed, if it reported that. */
   readonly problem?: string
-  /** The result of its drain, if it drained. */
   readonly report?: CloseReport
 }
 
 export interface WorkerProcess {
-  /** Undefined if no process could be created. */
   readonly pid: number | undefined
-  /** Undefined until it listens. */
   readonly serving: Serving | undefined
-  /** Resolves once it listens, or with undefined if it ended before. */
   readonly ready: Promise<Serving | undefined>
   readonly ended: Promise<WorkerEnd>
-  /** Resolves when it has received an order. */
   readonly heard: Promise<void>
-  /** Resolves with the reason after an uncaught error: the worker drains and exits. */
   readonly failing: Promise<string>
   order(order: Order): void
-  /** Whether it answered the previous check; sends the next one. Always true after an order. */
+  /** Whether it responded to the previous check; sends the next one. Always true after an order. */
   isAwake(): boolean
   kill(): void
 }
 
-/** How long to wait for the last messages of a worker that exited, milliseconds. */
+/** Time limit for the last messages of an exited worker, milliseconds. */
 const LAST_MESSAGES = 500
 
 function tryFork(first: boolean): Worker | Error {
@@ -90,7 +80,7 @@ const whenEnded = (worker: Worker, reported: Reported): Promise<WorkerEnd> =>
   new Promise<WorkerEnd>(resolve => {
     const closed = new Promise<void>(done => worker.once('disconnect', done))
     worker.once('exit', async (code, signal) => {
-      // A connection that the worker never accepted can delay the end of the channel.
+      // A connection that was never accepted can delay the end of the channel.
       if (signal === null) await Promise.race([closed, sleep(LAST_MESSAGES)])
       resolve({ code, signal, ...reported })
     })
@@ -100,7 +90,6 @@ const whenEnded = (worker: Worker, reported: Reported): Promise<WorkerEnd> =>
     })
   })
 
-/** A promise and the function that resolves it. */
 function createSignal<Value>() {
   let settle: (value: Value) => void = () => {}
   const promise = new Promise<Value>(resolve => {
@@ -109,7 +98,7 @@ function createSignal<Value>() {
   return { promise, settle }
 }
 
-/** Starts a worker: this program again, with the same arguments. */
+/** Starts this program again with the same arguments. */
 export function startWorker(first = false): WorkerProcess {
   const worker = tryFork(first)
   if (worker instanceof Error) return notMade(worker)
@@ -175,8 +164,8 @@ const isInTime = (awaited: Promise<unknown>, limit: number): Promise<boolean> =>
   )
 
 /**
- * Sends the order, if there is one, and resolves when the worker has ended. SIGKILL ends it after `limit` milliseconds, or
- * after `HEARING_TIME` if it does not confirm the order because its event loop is blocked.
+ * Sends the order, if any, and resolves when the worker has ended. SIGKILL follows after `limit` milliseconds, or after
+ * `HEARING_TIME` without confirmation (blocked event loop).
  */
 export async function endInTime(
   worker: WorkerProcess,

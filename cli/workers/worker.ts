@@ -1,4 +1,4 @@
-// A worker process: serves the config like a single process, on the port that it shares, and obeys the primary.
+// A worker process: serves the config on the shared port and executes orders of the primary.
 import cluster from 'node:cluster'
 import { digestProject } from '../../core/config/module-graph.ts'
 import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
@@ -30,7 +30,7 @@ interface Orders {
   readonly leave: Promise<void>
 }
 
-/** Orders come from the primary; SIGTERM to this process alone means `retire`. */
+/** Orders come from the primary. SIGTERM to this process alone means `retire`. */
 function listenForOrders(): Orders {
   const obey = new Map<string, (order: Order) => void>()
   const heard = <Heard>(order: Order['mcpHost']) =>
@@ -47,7 +47,7 @@ function listenForOrders(): Orders {
   return { stop: heard<StopOrder>('stop'), retire: heard<void>('retire'), leave: heard<void>('leave') }
 }
 
-/** Starts the watchdog thread. Returns a function that tells it that this thread knows that the primary is gone. */
+/** Starts the watchdog thread. The returned function reports that this thread has detected the primary's end. */
 function startWatchdog(): () => void {
   const noticed = new Int32Array(new SharedArrayBuffer(4))
   startThread('cli/workers/thread/main', {
@@ -69,7 +69,6 @@ const whenOrphaned = () =>
     })
   })
 
-/** Logs that the primary is gone, unless it ended this worker. */
 async function logOrphaned(orphaned: Promise<void>, { stop, leave }: Orders, log: ProcessLog): Promise<void> {
   const isOrdered = Promise.race([stop, leave]).then(() => true)
   if (!(await Promise.race([isOrdered, orphaned.then(() => false)]))) {
@@ -77,7 +76,7 @@ async function logOrphaned(orphaned: Promise<void>, { stop, leave }: Orders, log
   }
 }
 
-/** Resolves after an uncaught error. A worker that does not serve yet exits at once. */
+/** Resolves after an uncaught error. A starting worker exits at once. */
 const whenFailing = (log: ProcessLog, events: ProcessEvents, isServing: () => boolean): Promise<void> =>
   new Promise(resolve => {
     onCrash(log, events, error => {
@@ -100,14 +99,13 @@ async function startHost(
     surviveRejections(log, context.process)
     return served
   } catch (error) {
-    // The first worker reports like a single process; the primary logs the problems of later ones.
+    // The first worker reports like a single process; the primary logs problems of later workers.
     if (process.env[FIRST_WORKER] === 'yes') throw error
     await tell({ mcpHost: 'failed', problem: errorText(error) })
     return process.exit(error instanceof StartError ? error.exitCode : 1)
   }
 }
 
-/** Serves as one of `count` processes until an order or signal ends it. */
 export async function work(
   count: number,
   options: StartOptions,
@@ -133,7 +131,7 @@ export async function work(
   const { handOver } = await Promise.race([over, leaving])
   const report: CloseReport = await host.close({ ...(handOver !== undefined && { handOver }) })
   await tell({ mcpHost: 'drained', ...report })
-  // The primary first takes back connections that it passed before it knew that this worker accepts none.
+  // The primary first takes back connections that were passed before it detected that this worker accepts none.
   await Promise.race([leave, orphaned])
   await log.flush()
   process.exit()

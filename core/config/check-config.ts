@@ -118,7 +118,6 @@ const valueAt = (value: unknown, path: Path): unknown =>
 
 const isOptions = (value: unknown) => isObject(value) || value === false || value === undefined
 
-/** The path to replace and its new value. An empty path replaces nothing. */
 function replacementFor({ kind, path }: Fault, config: Draft): readonly [Path, unknown?] {
   const [key, name, inner, plugin] = path
   const isUnknownKey = kind === 'unknown option' && path.length === 1
@@ -146,7 +145,6 @@ export function withoutFaults(config: unknown, faults: readonly Fault[]): SoundP
     const [key, name, inner, plugin] = fault.path
     if (key === 'plugins') named.add(name)
     if (key === 'routes' && inner === 'plugins') named.add(plugin)
-    // An unknown key with a suggestion is probably a typo of that key.
     const isMeant = fault.kind !== 'unknown option' || fault.path.length > 1 || fault.suggestion !== undefined
     if (!READ_BY_HOST.has(key) && isMeant) isAnyUnsound = true
     const [at, by] = replacementFor(fault, left)

@@ -22,7 +22,6 @@ const OWN_KEYS: ReadonlySet<string> = new Set(['input', 'output', '_meta'])
 const NONE: ReadonlySet<string> = new Set()
 
 function withoutUndefined(value: unknown, opaque: ReadonlySet<string> = NONE, depth = 0): unknown {
-  // Known keys are not nested this deeply, and other values can be cyclic.
   if (depth > MAX_DEPTH || (!Array.isArray(value) && !isPlain(value))) return value
   const plain = (item: unknown) => withoutUndefined(item, NONE, depth + 1)
   if (Array.isArray(value)) return value.map(plain)
@@ -124,7 +123,6 @@ function lineIn(source: string, text: RegExp): { line?: number } {
   return offset === -1 ? {} : { line: positionAt(source, offset).line }
 }
 
-/** The problem of a module without definitions. */
 export function explainNone({ file, exported, at }: Module): Mistake {
   const path = formatPath(at)
   const source = readFileSync(file, 'utf8')

@@ -427,7 +427,6 @@ export function collectSections(plugins: Iterable<Declaring>): Sections {
   return sections
 }
 
-/** Throws a StartError if a section has the name of a reserved key. */
 export function checkSectionNames(sections: Sections, taken: readonly string[]): void {
   for (const [name, { plugin }] of sections) {
     if (!taken.includes(name)) continue

@@ -9,7 +9,7 @@ export interface PluginFinding {
   /** `wrong`: does not work. `note`: possibly intended. */
   readonly level: 'ok' | 'note' | 'wrong'
   readonly text: string
-  /** What to change, and where. */
+  /** The required change and its location. */
   readonly fix?: string
 }
 

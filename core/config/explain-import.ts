@@ -88,7 +88,6 @@ function syntaxFault(file: string, error: unknown): Place | undefined {
 
 const stackOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? '') : '')
 
-/** The first stack frame in the author's code. */
 function authorFrame(file: string, error: unknown): { file: string; line: number } | undefined {
   const ours = fileURLToPath(new URL('../../', import.meta.url))
   for (const [, place = '', line] of stackOf(error).matchAll(

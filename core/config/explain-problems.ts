@@ -62,7 +62,6 @@ function resolveAll(given: JsonSchema, root: object): JsonSchema {
   return properties.length === 0 ? schema : { ...schema, properties: Object.fromEntries(properties) }
 }
 
-/** The errors of the `anyOf` branch that was probably intended, otherwise the error itself. */
 function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObject[] {
   const branch = meantBranch(error, root)
   const meant = branch ? alternatives.filter(({ error: inner }) => isOf(branch, inner, error, root)) : []
@@ -71,7 +70,6 @@ function settle({ error, alternatives }: SchemaProblem, root: object): ErrorObje
 
 const keysOf = (schema: JsonSchema): object => (isSchema(schema['properties']) ? schema['properties'] : {})
 
-/** The object or array branch that knows most of the given keys. */
 function meantBranch({ data, schema }: ErrorObject, root: object): JsonSchema | undefined {
   if (typeof data !== 'object' || data === null) return undefined
   const kind = Array.isArray(data) ? 'array' : 'object'
@@ -252,7 +250,6 @@ const quote = (value: unknown): string => (typeof value === 'string' ? `'${value
 export const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
-/** Describes in a few words which values a schema accepts. */
 export function describeSchema(schema: JsonSchema): string {
   if (schema['callable'] === true) return 'a function, which only a .ts or .js config can hold'
   if ('const' in schema) return quote(schema['const'])
@@ -312,7 +309,6 @@ export function describeKind(value: unknown): string {
 /** Whether a key name on the path sounds like a secret, for keys without a schema. */
 export const soundsSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
 
-/** A value in a few words, shortened. Not for secrets. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(shorten(shownUrl(value)))
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeKind(value)

@@ -70,7 +70,6 @@ export interface PluginValue {
   readonly isOverride: boolean
 }
 
-/** Every plugin under `plugins` of a config and its routes. The config can be invalid. */
 export function pluginValues(config: unknown): PluginValue[] {
   if (!isObject(config)) return []
   const { plugins: general, routes } = config

@@ -56,7 +56,6 @@ async function registerTsx(found: string | undefined): Promise<void> {
   esm.register({ tsconfig: registerCommonJs(cjs.register, found) ?? false })
 }
 
-/** Returns the tsconfig in use; undefined if unreadable. */
 function registerCommonJs(register: () => unknown, tsconfig: string | undefined): string | undefined {
   // The CommonJS API reads only the variable. A JSON file without compilerOptions disables the tsconfig.
   const none = createRequire(import.meta.url).resolve('tsx/package.json')

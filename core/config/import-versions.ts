@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url'
 export const VERSION = 'mcp-host-version'
 
 export interface SeenImport {
-  /** Undefined: imported by Node.js. */
   readonly parent: string | undefined
   readonly file: string | undefined
 }
@@ -51,7 +50,6 @@ export function noteFailed({ parentURL }: ImportContext, { own, note }: Seen): v
   if (parent !== undefined && !isForeign(parent, own)) note({ parent, file: undefined })
 }
 
-/** Records an import and adds the file's version to its URL. */
 export function addVersion<Result extends Found>(
   found: Result,
   { parentURL, conditions = [] }: ImportContext,

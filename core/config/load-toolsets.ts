@@ -22,7 +22,6 @@ interface Loading {
 
 const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
 
-/** Resolves a package name or subpath like an import. */
 async function packageEntry(source: string, directory: string): Promise<string | undefined> {
   if (source.startsWith('.') || isAbsolute(source)) return undefined
   const { resolve: resolvePackage } = await import('import-meta-resolve')
@@ -111,7 +110,6 @@ async function loadToolset(toolset: unknown, whole: Path, loading: Loading): Pro
     const place = Array.isArray(source) ? [...at, index] : at
     if (kindOf(entry) !== undefined) definitions.push(entry)
     else if (isObject(entry) || entry === null) loading.problems.report(new StartError(NO_DEFINITION, { at: place }))
-    // Other types are reported with the config schema.
     if (typeof entry !== 'string') continue
     for (const file of await filesOf(entry, place, loading)) {
       definitions.push(...soundOf(file, await definitionsIn(file, place, loading), loading))

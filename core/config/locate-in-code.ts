@@ -20,7 +20,6 @@ export function positionAt(source: string, offset: number): Position {
 const require = createRequire(import.meta.url)
 
 export interface ParsedCode {
-  /** Undefined for a syntax error. */
   readonly file?: File
   readonly fault?: { readonly line: number | undefined }
 }
@@ -45,7 +44,6 @@ export function nodesIn(root: Node | undefined): Node[] {
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && 'type' in value && 'start' in value && typeof value.type === 'string'
 
-/** Locates keys in the exported object, or in the argument of an exported `defineConfig(…)`. */
 export function locateInCode(source: string): Locate {
   let found: { readonly root: Node | undefined } | undefined
   return path => {
@@ -73,7 +71,6 @@ function locateWithin(source: string, root: Node, path: readonly (string | numbe
   return positionAt(source, offset)
 }
 
-/** Unwraps parentheses, `as`, `satisfies` and calls of define functions. */
 function literalOf(node: Node): Node {
   switch (node.type) {
     case 'TSAsExpression':

@@ -69,7 +69,6 @@ function fileOf(key: string): string {
   return path === undefined ? (key.split('?')[0] ?? key) : decodeURIComponent(path)
 }
 
-/** Modules whose current text was already scanned for `require` calls. */
 const learned = new Set<string>()
 
 /** Scans CommonJS modules for `require`, which hooks do not see on every Node version. */
@@ -89,10 +88,8 @@ export function trackModules({ always = false }: { readonly always?: boolean } =
   seesAll = filesRead.size === 0
 }
 
-/** The URL of the module version to import. */
 export const moduleUrl = (file: string): string => versionedUrl(pathToFileURL(file).href, versions[file])
 
-/** Records the result of an import. */
 export async function imported(file: string, isWhole: boolean): Promise<void> {
   if (!hooks) return
   note(undefined, file, stampOf(file))
@@ -119,7 +116,6 @@ async function readGraph(
   }
 }
 
-/** The files and all their direct and indirect importers. */
 function withImporters(files: Iterable<string>): Set<string> {
   const all = new Set(files)
   for (const file of all) for (const importer of importers.get(file) ?? []) all.add(importer)
@@ -176,7 +172,6 @@ export async function digestProject(config: string): Promise<Record<string, stri
   )
 }
 
-/** Also matches in comments, which is harmless. */
 const RELATIVE = /\b(?:from|import|require)\s*\(?\s*['"`](\.{1,2}\/[^'"`\n]+)['"`]/g
 
 const ENDINGS = ['', '.ts', '.js', '.mts', '.mjs', '.cts', '.cjs', '.tsx', '.jsx', '.json', '/index.ts', '/index.js']
@@ -187,7 +182,6 @@ const isFile = (path: string) =>
     () => false,
   )
 
-/** In TypeScript, `./x.js` can mean `./x.ts`. */
 const typescriptOf = (path: string) => path.replace(/\.([cm]?)js(x?)$/, '.$1ts$2')
 const spellings = (path: string) => [...ENDINGS.map(ending => `${path}${ending}`), typescriptOf(path)]
 
@@ -198,7 +192,6 @@ async function findFile(path: string): Promise<string | undefined> {
 
 export interface ReadFile {
   readonly text: string
-  /** Absolute paths of relative imports. */
   readonly imports: readonly string[]
   /** Every relative path names an existing file, without `./x.js` for `./x.ts`. */
   readonly isExact: boolean

@@ -12,7 +12,6 @@ type Source = Pick<LoadedConfig, 'file' | 'locate'>
 
 export interface Places {
   note(definition: Definition, file: string): void
-  /** The location of a definition and its keys. */
   sourceOf(definition: Definition): Source | undefined
   placeOf(written: Written): Place & { path?: string }
 }
@@ -76,7 +75,6 @@ function findInline(config: unknown, definition: object): Path | undefined {
   return undefined
 }
 
-/** Options that a route omits are located in the general plugin options. */
 function lineOfGeneral({ locate }: Source, at: Path): number | undefined {
   return at[0] === 'routes' && at[2] === 'plugins' ? locate(at.slice(2))?.line : undefined
 }

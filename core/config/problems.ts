@@ -11,7 +11,6 @@ export interface Place {
 export interface Problem extends Place {
   readonly kind: 'unknown option' | 'missing' | 'wrong value' | 'wrong name'
   readonly file: string
-  /** Such as `routes['/admin'].toolsets[0]`. */
   readonly path: string
   /** Never a secret. */
   readonly found: string
@@ -22,7 +21,6 @@ export interface Problem extends Place {
 export interface Mistake extends Place {
   readonly path?: string
   readonly text: string
-  /** Related locations, such as the second of two conflicting options. */
   readonly also?: readonly Place[]
   readonly cause?: unknown
   /** 1 if the config is not the cause. */
@@ -104,7 +102,6 @@ export function createProblems(
   placeOf: (written: Written) => Place & { path?: string },
   log: Pick<Logger, 'warn'>,
 ): Problems {
-  // Two toolsets can name the same module.
   const found = new Map<string, Told>()
   let isOver = false
 

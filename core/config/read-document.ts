@@ -25,7 +25,6 @@ interface ReadDocument {
   readonly locate: Locate
 }
 
-/** Reads strict JSON without duplicate keys. Throws a DocumentFault. */
 export function readJson(source: string): ReadDocument {
   const { parseTree, printParseErrorCode } = loadJsonc()
   const text = source.replace(/^\uFEFF/, '')
@@ -80,10 +79,8 @@ function indexProperties({ children = [] }: JsonNode, lineAt: (offset: number) =
 
 const NO_COLON = 'a key has no colon behind it; write it as `key: value`, or as `key:` above what belongs to it'
 
-/** Replaces the library's messages for common mistakes. */
 const OWN_WORDS: Readonly<Record<string, string>> = { MULTILINE_IMPLICIT_KEY: NO_COLON, MISSING_CHAR: NO_COLON }
 
-/** Reads one YAML 1.2 document without unknown tags. Throws a DocumentFault. */
 export function readYaml(source: string): ReadDocument {
   const { document, locate, lines } = parse(source)
   const [fault] = [...document.errors, ...document.warnings]
@@ -94,7 +91,6 @@ export function readYaml(source: string): ReadDocument {
   try {
     return { config: document.toJS(), locate }
   } catch (error) {
-    // An undefined alias, or too many aliases.
     throw new DocumentFault(`not valid YAML: ${errorText(error)}`, undefined)
   }
 }

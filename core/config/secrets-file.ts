@@ -114,7 +114,6 @@ export async function checkMakeable(path: string): Promise<void> {
 async function putInPlace(path: string, temporary: string): Promise<boolean> {
   const folder = dirname(path)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Keeps secrets out of repositories.
   if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')
   const file = await open(temporary, 'wx', 0o600)
   try {

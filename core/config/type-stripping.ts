@@ -62,7 +62,6 @@ export async function linkStripped(file: string, tsconfig: string | undefined): 
   if (!canStrip || process.env['TSX_TSCONFIG_PATH'] !== undefined || !(await hasNoEffect(tsconfig))) return false
   if (!(await areNodeCompatible([file]))) return false
   const { isLinked, files } = await linkModule(file)
-  // Only linking finds the files of workspace packages.
   if (isLinked && (await areNodeCompatible(files))) return true
   const unusable: string[] = []
   for (const linkedFile of files) if (isLinked || !(await linkModule(linkedFile)).isLinked) unusable.push(linkedFile)

@@ -15,9 +15,7 @@ import {
 } from './import-versions.ts'
 
 export interface VersionHooks {
-  /** Returns the imports since the previous call. */
   drain(): SeenImport[]
-  /** Sets the versions of future imports. */
   setVersions(versions: Versions): void
 }
 

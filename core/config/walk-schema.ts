@@ -42,7 +42,6 @@ function fill(given: unknown, schema: JsonSchema, root: object): unknown {
   return isObject(value) ? fillObject(value, partsFor('object', schema, root), root) : value
 }
 
-/** The schemas for a value of this kind, including `allOf` and a single alternative. */
 function partsFor(kind: 'array' | 'object', schema: JsonSchema, root: object): JsonSchema[] {
   const { anyOf, oneOf, ...own } = schema
   const beside = branchesOf(own, root)
@@ -120,7 +119,6 @@ function trim(value: unknown, schemas: readonly JsonSchema[], root: object, isIn
   const inside = (item: unknown, inner: readonly JsonSchema[]) =>
     inner.length === 0 ? item : trim(item, inner, root, isSecret)
   if (Array.isArray(value)) {
-    // All items share one schema.
     const inner = below(0)
     const list = value.map(item => inside(item, inner))
     return list.some((item, index) => item !== value[index]) ? list : value

@@ -26,7 +26,10 @@ export const systemClock: Clock = {
   clear: timer => clearTimeout(timer as NodeJS.Timeout | undefined),
 }
 
-/** Resolves to the result of `awaited`, or to that of `late` after `limit` milliseconds. The timer keeps the process alive. */
+/**
+ * Resolves to the result of `awaited`, or to that of `late` after `limit` milliseconds. A result that arrived in time
+ * counts even if the event loop was blocked.
+ */
 export async function withTimeout<Value, Late>(
   awaited: Promise<Value>,
   limit: number,

@@ -82,7 +82,6 @@ export function createHttpServer(
 
 export const isSecure = (server: object): boolean => 'setSecureContext' in server
 
-/** Calls `listener` with each connection that can carry requests. With HTTPS these are the TLS connections. */
 function onConnection(server: Server, listener: (socket: Socket) => void): void {
   server.on(isSecure(server) ? 'secureConnection' : 'connection', listener)
 }
@@ -101,7 +100,6 @@ const isSmall = ({ headers }: IncomingMessage): boolean =>
  */
 export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
   if (isSmall(req)) return
-  // Before the listener of Node, which starts to read.
   res.prependOnceListener('finish', () => {
     if (req.complete || req.readableFlowing) return
     const { socket } = req
@@ -137,7 +135,6 @@ export function refusePipelined<Result>(
     if (count === 1) refused(socket)
   }
 
-  // Node assigns the connection to a response when it is the first of the queue.
   return (req, res) => (res.socket ? serve(req, res) : (refuse(req, res) as undefined))
 }
 
@@ -191,7 +188,6 @@ export function watchReaders(
     timer = undefined
   }
 
-  /** Adds the socket to `idle` if its reader received nothing since the previous check. */
   function isSlow(reader: Reader, now: number, idle: Socket[]): boolean {
     const { socket, mark } = reader
     const taken = takenBy(socket)

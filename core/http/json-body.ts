@@ -74,7 +74,6 @@ export function findForbidden(text: string): string | undefined {
         if (count > MAX_MEMBERS) return `it has an object of more than ${MAX_MEMBERS} members`
         members[open.length] = count
         key = readKey(text, index, end, escapes)
-        // JSON.parse reports it.
         if (key === MALFORMED) return undefined
         if (key === '__proto__' || (key === 'prototype' && open.at(-1))) return 'it has a key that no message may have'
       }
@@ -157,7 +156,6 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
   })
 }
 
-/** Minimum bytes of a chunk that is not copied. */
 const LARGE_CHUNK = 4_096
 
 export class Gathered {

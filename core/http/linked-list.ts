@@ -30,7 +30,6 @@ export class LinkedList<T extends Linked> {
     this.#size++
   }
 
-  /** False if the entry was not in the list. */
   delete(entry: T): boolean {
     if (!entry.linked) return false
     const { older, newer } = entry

@@ -54,7 +54,6 @@ export const rankOf = (pattern: Pattern): string =>
 
 const isFixed = ({ parameter }: PathPart) => parameter === undefined
 
-/** The pattern of the paths that both patterns match. */
 function meetingOf(one: Pattern, other: Pattern): Pattern | undefined {
   if (one.length !== other.length) return undefined
   const parts: PathPart[] = []
@@ -71,7 +70,6 @@ export function covers(one: Pattern, other: Pattern): boolean {
   return meeting !== undefined && shapeOf(meeting) === shapeOf(other)
 }
 
-/** Whether `pattern` matches a path at or below `place`. */
 export const reaches = (place: Pattern, pattern: Pattern): boolean =>
   pattern.length >= place.length && meetingOf(place, pattern.slice(0, place.length)) !== undefined
 

@@ -23,7 +23,6 @@ export function parseHost(header: string): { name: string; full: string } | unde
   return match?.[1] === undefined ? undefined : { name: match[1].toLowerCase(), full: header.toLowerCase() }
 }
 
-/** Escapes only what a canonical path must escape. */
 export const encodeSegment = (text: string): string =>
   encodeURIComponent(text).replace(/%(?:24|26|2B|2C|3B|3D|3A|40)/g, decodeURIComponent)
 

@@ -87,7 +87,6 @@ export function whenClosed(res: ServerResponse, task: () => void): void {
   else res.once('close', task)
 }
 
-/** Encodes a large message to bytes without copying its text. */
 function encodeEvent(message: string, id?: string): string | Buffer {
   const head = id === undefined ? 'event: message\ndata: ' : `event: message\nid: ${id}\ndata: `
   if (message.length <= LARGE_TEXT) return `${head}${message}\n\n`

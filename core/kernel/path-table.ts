@@ -45,7 +45,6 @@ const toRouterPath = (pattern: Pattern) =>
     )
     .join('')
 
-/** The shapes of all paths that a pattern matches, the complete one first. */
 export const shapesOf = (path: string): string[] =>
   formsOf(parsePattern(path, path)).map(({ pattern }) => shapeOf(pattern))
 
@@ -69,7 +68,6 @@ function compile<Target>(entries: Iterable<Entry<Target>>) {
   return (path: string): Matched<Target> | undefined => {
     const found = fixed.get(path)
     if (found || !router) return found
-    // Layers are sorted by rank.
     const [layer] = router.match(path, 'POST').path
     const target = targets.get(layer)
     return layer && target && { target, params: layer.params(path, layer.captures(path)) }

@@ -20,7 +20,6 @@ import {
   refuseAddress,
 } from './write-errors.ts'
 
-/** An endpoint, or a missing one, with its middleware. */
 export interface Place {
   readonly kind: EndpointKind
   readonly route?: Route | undefined
@@ -144,7 +143,6 @@ export async function createPipeline(
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS
     if (target) {
-      // `ctx.path` and `ctx.url` are then also canonical.
       ctx.req.url = target.path + target.search
       ctx.originalUrl = ctx.req.url
       ctx.request.originalUrl = ctx.req.url

@@ -4,7 +4,6 @@ import { type Path, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Plugin } from './define-plugin.ts'
 import type { Route } from './route.ts'
 
-/** A plugin with options, either for all routes without their own options or for one route. */
 export interface PluginInstance {
   readonly name: string
   readonly plugin: Plugin<object>

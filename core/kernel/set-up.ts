@@ -49,7 +49,6 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
   ready: new Map(),
 })
 
-/** The registrations that apply to a route. */
 export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Value[] =>
   notes.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
 
@@ -70,7 +69,6 @@ const START_PATIENCE = 60_000
 /** Time limit of each `closing` task, milliseconds. */
 export const CLOSE_PATIENCE = 5_000
 
-/** Rejects if `part` takes longer than `limit` milliseconds. */
 export async function inTime(part: () => void | Promise<void>, limit: number, clock = systemClock): Promise<void> {
   const running = part()
   if (running === undefined) return
@@ -167,7 +165,6 @@ export async function setUpPlugins<Host>(
   }
 }
 
-/** Runs the tasks of one phase in order. */
 export async function runTasks<Given>(
   tasks: readonly Note<(given: Given) => void | Promise<void>>[],
   given: Given,

@@ -16,7 +16,6 @@ export interface SlotTable<Slots extends object> {
   all<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): readonly Slots[Name][]
 }
 
-/** `faultOf` returns why a service does not fit a slot. */
 export function createSlots<Slots extends object>(
   defaults: Slots,
   faultOf: (slot: string, service: unknown) => string | undefined,

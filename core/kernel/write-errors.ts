@@ -13,7 +13,6 @@ import type { Logger } from './log.ts'
 
 const SHOWN_TARGET = 200
 
-/** The path for a log line, without query and credentials. */
 function shownPath({ state, req }: HostContext): string {
   if (state.path !== undefined) return state.path
   const [target = ''] = (req.url ?? '').split(/[?#]/, 1)
@@ -108,7 +107,6 @@ function isHttpError(thrown: unknown): thrown is HttpError {
 const textFor = ({ expose, message, status }: HttpError): string =>
   expose ? message : (STATUS_CODES[status] ?? String(status))
 
-/** True for errors of a connection that the client closed. */
 function isClientGone(thrown: unknown, { req, body }: { readonly req: IncomingMessage; readonly body?: unknown }) {
   if (!isError(thrown) || !('code' in thrown)) return false
   if (thrown.code === 'ERR_STREAM_PREMATURE_CLOSE') return true

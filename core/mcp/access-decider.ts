@@ -3,13 +3,12 @@ import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type { CatalogItem } from './catalog.ts'
 
-/** Why a caller is denied. */
+/** The reason for a denied call. */
 export interface Denial {
   /** One sentence for the log and for `explain`, without data of other users. */
   readonly reason: string
   /** All required scopes, including those of the caller; empty if scopes do not help. */
   readonly scopes: readonly string[]
-  /** Whether lists still contain the item. */
   readonly listed: boolean
 }
 
@@ -29,53 +28,46 @@ export interface DeniedCall {
 
 /** The slot `access`, which a policy plugin fills. */
 export interface AccessDecider {
-  /** The plugin that decides, for observers. */
   readonly by?: string
   audienceOf(user: User | undefined, route: Route): Audience
-  /** Checks `authorize` of a route. Undefined: allowed. Anonymous callers are always denied. */
+  /** Checks a route's `authorize`; undefined: allowed. Anonymous callers are always denied. */
   authorize(rule: AuthorizeRule, user: User | undefined, route: Route): Denial | undefined
-  /** All scopes that `authorize` of a route requires of an allowed caller. */
   scopesToEnter?(rule: AuthorizeRule, user: User, route: Route): readonly string[]
   /** Whether denied calls get a JSON-RPC error on this route instead of an HTTP challenge. */
   deniesInBody(route: Route): boolean
-  /** Called for every denied call. */
   denied?(call: DeniedCall, item: CatalogItem, denial: Denial): void
-  /** The requirements of a route's `authorize` or an item as text, for `mcp-host lock`: callers must meet all of them. */
+  /** Requirements as text, for `mcp-host lock`. Callers must meet all of them. */
   needs?(of: { readonly rule: AuthorizeRule } | { readonly item: CatalogItem }, route: Route): readonly string[]
-  /** Explains the decision, one line for each step, for `mcp-host explain`. */
+  /** One line per step, for `mcp-host explain`. */
   explain?(item: CatalogItem, user: User | undefined, route: Route): readonly string[]
 }
 
-/** The slot `protectedResource`: metadata of a route as a protected resource (RFC 9728). */
+/** The slot `protectedResource`: a route's metadata as a protected resource (RFC 9728). */
 export interface ProtectedResource {
-  /** The resource identifier of a URL: the audience of tokens. */
+  /** The resource identifier of a URL, used as token audience. */
   resourceOf(route: Route, params: Readonly<Record<string, string>>): string
-  /** The URL of the metadata document. */
   metadataUrlOf(route: Route, params: Readonly<Record<string, string>>): string | undefined
   /** `scopes_supported`, for policy lint. */
   scopesOf(route: Route): readonly string[] | undefined
-  /** The configured `authorization_servers` of a route, for warnings. */
   serversOf?(route: Route): readonly string[] | undefined
 }
 
-/** The slot `tokenBinding`: requirements for tokens that are bound to a key (DPoP, RFC 9449). */
+/** The slot `tokenBinding`: requirements for key-bound tokens (DPoP, RFC 9449). */
 export interface TokenBinding {
-  /** Accepted proof algorithms. Call it after the services are built. */
+  /** Accepted proof algorithms. Available once services are built. */
   algorithms(): readonly string[]
   /** Whether unbound tokens are rejected. */
   required(): boolean
-  /** Whether metadata documents announce it. */
   announced(): boolean
 }
 
 /** The minimum useful scopes at a URL; can be empty. */
 export type LeastScopes = (route: Route, params: Readonly<Record<string, string>>) => readonly string[]
 
-/** The services of access decisions, by route. */
+/** Access services by route. */
 export interface AccessServices {
   slot(name: 'access', route: Route): AccessDecider
   slot(name: 'protectedResource', route: Route): ProtectedResource
   slot(name: 'tokenBinding', route: Route): TokenBinding
-  /** For `scope` of a challenge where nothing else names one. */
   readonly leastScopes: LeastScopes
 }

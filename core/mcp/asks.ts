@@ -1,5 +1,4 @@
-// Questions that a handler asks its client: `elicit`, `sample`, `roots`. In 2026-07-28 they leave in the call's own
-// result (`input_required`) and the handler runs again with the recorded answers (basic/patterns/mrtr).
+// Requests of a handler to its client: elicitation, sampling and roots (2026-07-28 basic/patterns/mrtr).
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
@@ -20,7 +19,7 @@ const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sampl
 
 const INPUT_REQUIRED = { name: 'input_required' }
 
-/** Stops a handler whose questions are being sent; the handler will run again. */
+/** Stops a handler while its requests are sent. The handler runs again with the responses. */
 export class AwaitingInput extends Error {
   constructor() {
     super('waiting for the client to answer; the handler runs again with the answer')
@@ -28,7 +27,6 @@ export class AwaitingInput extends Error {
   }
 }
 
-/** Names each question of a run: by the key from the handler, or by kind and number. */
 export function createKeys(isTaken: (key: string) => boolean) {
   const ordinals: Record<string, number> = {}
   return (method: Question['method'], given: string | undefined): string => {
@@ -42,11 +40,10 @@ export function createKeys(isTaken: (key: string) => boolean) {
 }
 
 export interface Asks {
-  /** Resolves with the recorded answer, or rejects once the question is being sent. */
   ask(question: Question, key?: string): Promise<never>
 }
 
-/** A handler may ignore the promise of a question. Its rejection is then no unhandled rejection. */
+/** Handlers can ignore the promise. Its rejection then must not end the process. */
 export const withHandledRejections = (ask: Asks['ask']): Asks => ({
   ask(question, key) {
     const answer = ask(question, key)
@@ -55,10 +52,8 @@ export const withHandledRejections = (ask: Asks['ask']): Asks => ({
   },
 })
 
-/** Ends the run with this result. `result` is called only if the run has not ended. */
 export type Interrupt = (result: () => Promise<unknown>) => void
 
-/** For the record of an observed call. */
 function noteQuestion(call: Call, { method }: Question): void {
   const asked = notesOf(call)?.asked
   if (asked && !asked.includes(method)) asked.push(method)
@@ -70,7 +65,7 @@ interface Bindings {
   readonly interrupt: Interrupt
 }
 
-/** The request data that a sealed state is bound to: only a retry of this request by this caller can open it. */
+/** Binds a sealed state: only a retry of this request by this caller can open it. */
 function bindingOf(call: Call, item: CatalogItem): string {
   const { user, method, params, offer } = call
   const caller = user ? userKey(user) : 'anonymous'
@@ -78,7 +73,6 @@ function bindingOf(call: Call, item: CatalogItem): string {
   return JSON.stringify([caller, offer.route.path, offer.params, method, item.key, digest(subject), item.digest])
 }
 
-/** The questions of one run of a handler. Throws `invalidParams` for the `requestState` of another request. */
 export function createAsks(call: Call, item: CatalogItem, { keys, clock, interrupt }: Bindings): Asks {
   const { requestState, inputResponses } = call.params
   const binding = bindingOf(call, item)
@@ -87,7 +81,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
   const recorded: Record<string, RequestState[string]> = {}
   const keyFor = createKeys(key => Object.hasOwn(recorded, key))
   const open = new Map<string, { question: Question; reject: (reason: Error) => void }>()
-  // Without a state it is unknown which question a response answers, so responses count for the first round only.
+  // Without a state, responses cannot be matched to later rounds.
   let firstRound = requestState === undefined
   const lacking: ClientCapabilities = {}
   let failure: HostError | undefined
@@ -142,7 +136,7 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
     }
     return new Promise<never>((_, reject) => {
       open.set(key, { question, reject })
-      // Questions that start in the same turn of the event loop are sent together.
+      // Requests that start in the same turn of the event loop are sent together.
       setImmediate(leave)
     })
   }
@@ -150,20 +144,17 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
   return withHandledRejections(ask)
 }
 
-/** The parameters of a question that is sent as a separate request. */
 export const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
   elicitationIds && method === 'elicitation/create' && params.mode === 'url'
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-/** For sessions and tasks, which send questions while the handler runs. Throws a ToolError if the client cannot answer. */
 export function demandCapability(call: Call, question: Question) {
   noteQuestion(call, question)
   const missing = missingCapability(question, call.client.capabilities)
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
 }
 
-/** Throws a ToolError if the answer does not fit the question. */
 export async function askLive(
   askClient: AskClient,
   { rules }: Call,
@@ -176,7 +167,6 @@ export async function askLive(
   return answer as never
 }
 
-/** The questions of a session or task: each is a separate request, and the handler waits for the answer inside `run.waiting`. */
 export const createLiveAsks = (
   askClient: AskClient,
   call: Call,
@@ -195,7 +185,6 @@ export type Question =
   | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
   | { readonly method: 'roots/list'; readonly params: Record<string, never> }
 
-/** The capability that the client must declare for this question; undefined if it did. */
 export function missingCapability(
   { method, params }: Question,
   has: ClientCapabilities,
@@ -215,7 +204,6 @@ export function missingCapability(
   return { sampling: { ...(tools && { tools: {} }), ...(context && { context: {} }) } }
 }
 
-/** A client's answer without the optional members that are null. */
 export function readAnswer({ method }: Question, answer: unknown): unknown {
   if (!isObject(answer)) return answer
   const fields = withoutNulls(answer)
@@ -230,7 +218,7 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-/** Whether an answer is valid for the question and, for a form, for its schema. */
+/** Validates a response against its request and, for a form, its schema. */
 export async function isAnswer(question: Question, given: unknown): Promise<boolean> {
   const { method, params } = question
   const answer = readAnswer(question, given)
@@ -252,31 +240,24 @@ async function fitsForm(schema: JsonSchema, content: unknown): Promise<boolean> 
   return (await compileSchema(schema, 'input').validate(content)).ok
 }
 
-/** What all runs of a call used together. */
 export interface CallUsage {
   /** Milliseconds of CPU time. */
   cpuTime: number
 }
 
-/** The client's answers for a handler that runs again after each of them. */
 export interface Replay {
   readonly answers: Map<string, { readonly question: string; readonly outcome: Promise<never> }>
   questions: number
-  /** Bytes of the answers as JSON. */
   bytes: number
-  /** The last reported progress, which must also increase across runs. */
+  /** The last reported progress. It must increase across runs too. */
   progress: number
-  /** What the time limit leaves for further runs, milliseconds; undefined before the first run ends, or without a limit. */
+  /** Remaining time for further runs, milliseconds; undefined before the first run ends, or without a limit. */
   timeLeft: number | undefined
   readonly used: CallUsage
-  /** Runs the handler again. */
   readonly again: () => unknown
 }
 
-/**
- * The questions of an isolated handler: its run ends with its questions, as in 2026-07-28, and `replay.again` runs it with the
- * answers. No thread is occupied while the client answers.
- */
+/** Ends the run with its client requests; `replay.again` repeats it with the responses. No worker waits. */
 export function createReplayedAsks(askClient: AskClient, call: Call, replay: Replay, interrupt: Interrupt): Asks {
   const used = new Set<string>()
   const keyFor = createKeys(key => used.has(key))
@@ -318,7 +299,6 @@ export function createReplayedAsks(askClient: AskClient, call: Call, replay: Rep
         return outcome
       }
       open.push({ ask: askClientNow, reject })
-      // As in 2026-07-28, questions of the same turn are sent together.
       setImmediate(leave)
     })
   }

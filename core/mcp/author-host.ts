@@ -1,4 +1,4 @@
-// The members of the plugin host for MCP: definitions, methods, and hooks around each call.
+// MCP part of the plugin host: definitions, methods, and hooks around each call.
 
 import { type Report, StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
@@ -20,46 +20,37 @@ type Unlists = (name: string) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
 export interface AuthorHost {
-  /** The name and version of the config's `server`. */
   readonly server: { readonly name: string; readonly version: string }
   /** Middleware around every Call. The first plugin to be set up is outermost. */
   around(wrap: Wrap): void
-  /** Observes every Call after it ended, also if it was rejected. Errors are logged. */
+  /** Observes every Call after its end, also a rejected one. Errors are logged. */
   observe(observer: Observer): void
-  /** Answers a JSON-RPC method. Startup fails if the host or another plugin answers it, and for the name of a notification. */
+  /** Registers a JSON-RPC method. Startup fails for a name that is already registered or belongs to a notification. */
   method(name: string, answer: Answer): void
-  /**
-   * Adds an extension of the protocol, such as `com.example/tasks`, to the routes of the plugin: `capabilities.extensions[id]`,
-   * methods, result types, `Mcp-Name` rules and filters of `subscriptions/listen`. Throws a StartError if another plugin adds
-   * the id or one of its parts.
-   */
+  /** Adds a protocol extension, such as `com.example/tasks`. Throws a StartError for a duplicate id or part. */
   extension(id: string, extension: Extension): AddedExtension
-  /** Adds definitions to each route of the plugin. */
   contribute(definitions: readonly Definition[]): void
-  /** Replaces the params of a Call before access, limits, `around` and observers. Undefined: unchanged. A HostError is the response. */
+  /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
-  /** Leaves tools out of the lists of the plugin's routes, by name. They can still be called: use a policy to protect them. */
+  /** Hides tools from lists, by name. They can still be called: use a policy to protect them. */
   unlist(leavesOut: Unlists): void
-  /** Replaces a list that was passed to `contribute`, during `reconfigure`. Throws, without a change, if a definition is invalid. */
+  /** Replaces a contributed list in `reconfigure`. Throws, without a change, for an invalid definition. */
   exchange(contributed: readonly Definition[], others: readonly Definition[]): void
-  /** Names a file or folder that the plugin reads: `mcp-host dev` reloads after a change there. */
+  /** Registers a file or folder that the plugin reads. `mcp-host dev` reloads after a change. */
   reads(path: string): void
   /** Declares that lists can differ between callers, so no list is `public`. */
   variesByCaller(): void
-  /** Lines for `mcp-host explain`: the requirements of the plugin on a route (`item` undefined), or for an item. */
+  /** Lines for `mcp-host explain`: requirements on a route (`item` undefined) or for an item. */
   explain(say: Explain): void
-  /** The protocol versions that a transport serves on a route, for the start page. */
   revisions(list: (route: McpRoute) => readonly Revision[]): void
 }
 
 interface Contribution {
   readonly toolset: string
   readonly definitions: readonly Definition[]
-  /** Set once the host is built. */
   exchange?: Catalog['exchange']
 }
 
-/** The registrations of all plugins, in the order of set-up. */
 export interface AuthorNotes {
   readonly reads: AuthorHost['reads']
   readonly around: Note<Wrap>[]
@@ -128,12 +119,10 @@ export function createAuthorHost(
   }
 }
 
-/** The toolsets of definitions that plugins contribute to a route. */
 export const contributedTo = (notes: AuthorNotes, route: CompiledRoute): readonly string[] => [
   ...new Set(notesFor(notes.contributed, route).map(({ toolset }) => toolset)),
 ]
 
-/** Whether plugins leave a tool out of the lists of a route: one function for each route. */
 export function createUnlisting(notes: AuthorNotes): (route: CompiledRoute) => Unlists {
   const found = new Map<CompiledRoute, Unlists>()
   return route => {
@@ -148,7 +137,6 @@ export function createUnlisting(notes: AuthorNotes): (route: CompiledRoute) => U
   }
 }
 
-/** The protocol versions of all transports on a route, newest first; their names are dates. */
 export function createRevisions(
   notes: AuthorNotes,
   isSettled: () => boolean,
@@ -158,13 +146,12 @@ export function createRevisions(
     const known = found.get(route)
     if (known) return known
     const revisions = [...new Set(notesFor(notes.revisions, route).flatMap(list => list(route)))].sort().reverse()
-    // Every request reads them; before startup ends, more can follow.
+    // Cached only after startup: plugins can add protocol versions before.
     if (isSettled()) found.set(route, revisions)
     return revisions
   }
 }
 
-/** Adds the definitions and methods of plugins. Reports errors with the name of the plugin. */
 export async function addContributions(
   notes: AuthorNotes,
   catalog: Catalog,

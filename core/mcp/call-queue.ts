@@ -1,7 +1,4 @@
-// Limits the concurrent calls of one tool. Further calls wait in a queue that is fair between callers; a full queue refuses calls.
-// A call keeps its slot until its handler ends, even if the call was cancelled or timed out, because the handler uses the resources.
-// While the handler waits for its client, another call can use the slot. The number of such handlers is limited, because a
-// handler can ask its client and continue to work.
+// Limits concurrent calls per tool; further calls wait in a queue that is fair between callers.
 import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import type { Linked, LinkedList } from '../http/linked-list.ts'
@@ -16,18 +13,14 @@ import {
 import { FairLine, type InLine } from './fair-line.ts'
 import { ToolError } from './tool-error.ts'
 
-/** The slot of a call, or its position in the queue. */
 export class Turn implements InLine {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
-  /** Resolves when the call has a slot; rejects if the call is cancelled or times out before. */
   ready: Promise<void> | undefined
   /** Milliseconds in the queue. */
   waited = 0
-  /** Takes a free slot and resolves `ready`. */
   begin: (() => void) | undefined
-  /** Whether the handler is paused: it gave its slot back. */
   returns = false
   readonly owner: string
   readonly #queue: CallQueue
@@ -47,7 +40,6 @@ export class Turn implements InLine {
     if (this.#over) this.leave()
   }
 
-  /** The handler has ended. Frees the slot, if the call has one. */
   leave() {
     this.#over = true
     if (this.#held) {
@@ -59,7 +51,6 @@ export class Turn implements InLine {
     }
   }
 
-  /** Frees the slot until `retake`. */
   pause() {
     if (!this.#held) return
     this.#held = false
@@ -77,14 +68,13 @@ export class Turn implements InLine {
 
 export interface CallQueueFacts {
   readonly tool: string
-  /** Maximum concurrent calls. */
   readonly most: number
-  /** Milliseconds for a whole call, queue time included; undefined: no limit. */
+  /** Milliseconds for a whole call, including queue time; undefined: no limit. */
   readonly timeout: number | undefined
   readonly clock: Clock
 }
 
-/** `Retry-After`, seconds: a guess, because handlers have no known duration. */
+/** `Retry-After`, seconds. An estimate: handler duration is unknown. */
 const SOON = 1
 
 const calls = (count: number) => `${count} call${count === 1 ? '' : 's'}`
@@ -99,14 +89,12 @@ export class CallQueue implements Linked {
   readonly #line = new FairLine<Turn>()
   #running = 0
 
-  /** `busy`: the list of queues with running handlers or queued calls. `refused` is called for each refused call. */
   constructor(facts: CallQueueFacts, busy: LinkedList<CallQueue>, refused: () => void) {
     this.facts = facts
     this.#busy = busy
     this.#refused = refused
   }
 
-  /** Number of running handlers. */
   get running(): number {
     return this.#running
   }
@@ -114,7 +102,7 @@ export class CallQueue implements Linked {
     return this.#line.size
   }
 
-  /** Returns a slot or a queue position. Throws `tooManyRequests` if the queue, or the owner's share of it, is full. */
+  /** Throws `tooManyRequests` if the queue, or the owner's share of it, is full. */
   enter(call: Call): Turn {
     const turn = this.#turnOf(call)
     if (this.#isFree() && this.#mayBegin(turn)) this.#take(turn)
@@ -122,7 +110,6 @@ export class CallQueue implements Linked {
     return turn
   }
 
-  /** Like `enter`, for a call whose handler has run before: it is ahead of other calls of its owner and is never refused. */
   enterAgain(call: Call): Turn {
     const turn = this.#turnOf(call)
     turn.returns = true
@@ -148,20 +135,17 @@ export class CallQueue implements Linked {
     })
   }
 
-  /** The owner has one slot less. */
   free(owner: string) {
     this.#line.leave(owner)
     this.#running--
     this.#beginNext()
   }
 
-  /** A handler of the owner waits for its client. */
   pause(owner: string) {
     this.#line.pause(owner)
     this.free(owner)
   }
 
-  /** A paused handler of the owner has ended. */
   unpause(owner: string) {
     this.#line.unpause(owner)
     this.#beginNext()
@@ -175,7 +159,7 @@ export class CallQueue implements Linked {
     return this.#running < this.facts.most
   }
 
-  /** Too many paused handlers delay new calls, so that `concurrency` also limits handlers that work while they are paused. */
+  /** Paused handlers can continue to work. Too many of them delay new calls. */
   #mayBegin({ owner, returns }: Turn): boolean {
     const { most } = this.facts
     if (returns) return true
@@ -212,7 +196,6 @@ export class CallQueue implements Linked {
     const { owner } = turn
     const { most, clock } = this.facts
     const { signal, deferred } = call
-    // A deferred call was accepted earlier, under other limits, so it is not refused here.
     if (!deferred) this.#demandRoom(owner)
     const timeout = deferred ? undefined : this.facts.timeout
     if (signal.aborted) return Promise.reject(cancelled())
@@ -250,7 +233,6 @@ export class CallQueue implements Linked {
   #demandRoom(owner: string) {
     const own = this.#line.waitingOf(owner)
     if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
-    // Calls that return were accepted before, and do not use the room of new calls.
     const others = this.#line.size - this.#line.returning
     if (others >= MAX_WAITING_CALLS) throw this.#full(calls(others))
   }

@@ -1,5 +1,4 @@
-// Records of finished requests, for observers. They are safe to log: no tokens, no arguments, no whole session ids, and every text
-// is limited. Fields are computed when they are read.
+// Records of finished requests for observers, safe to log: no tokens, arguments or session ids; texts are limited.
 import type { IncomingHttpHeaders } from 'node:http'
 import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
@@ -12,63 +11,52 @@ import { findResource } from './methods/resources.ts'
 import { plainText } from './plain-text.ts'
 import { isRevision } from './revisions.ts'
 
-/**
- * `input_required`: the handler sent a request to the client and runs again with the response, in another call (2026-07-28
- * basic/patterns/mrtr). `tool_error`: a result with `isError`. `error`: a call that was refused or failed. `refused`: the host
- * refused a request before it was a call. `cancelled`: the client no longer waits for the answer.
- */
+/** `refused`: rejected before it became a call. `cancelled`: the client no longer waits. */
 export type Outcome = 'ok' | 'input_required' | 'tool_error' | 'error' | 'refused' | 'cancelled'
 
-/** Replaces a name that the server does not have: clients can send any number of them. */
+/** Replaces unknown names, which clients can send in any number. */
 export const OTHER = '_OTHER'
 
-/** A finished request. */
+/** A finished request, as observers receive it. */
 export interface CallRecord {
-  /** Undefined for a refused request, and for HTTP requests without a call: a notification, a stream, a page. */
+  /** Undefined for a refused request and for HTTP requests without a call, such as a notification, stream or page. */
   readonly call: Call | undefined
   readonly outcome: Outcome
-  /** The error that the client received, for `error` and `refused`. Its `cause` is the original error, for logs only. */
+  /** The error sent to the client, for `error` and `refused`. `cause` is the original error, for logs only. */
   readonly error: HostError | undefined
-  /** A plugin's name or `mcp-host`; undefined if nothing refused the request. */
   readonly refusedBy: string | undefined
   /** Start, milliseconds since the epoch. */
   readonly at: number
-  /** For a call: until its answer was there. Otherwise until the HTTP response was closed. */
+  /** Until the response is ready; without a call, until the HTTP response is closed. */
   readonly milliseconds: number
-  /** The route's path in the config, such as `/t/:category`; undefined outside of routes. */
+  /** The configured path, such as `/t/:category`; undefined outside of routes. */
   readonly route: string | undefined
-  /** The JSON-RPC method; `_OTHER` if the route does not have it, undefined if none was read. */
+  /** The JSON-RPC method; `_OTHER` if unknown to the route, undefined if none was read. */
   readonly method: string | undefined
-  /** The name in the definition (for a resource template, its URI template); `_OTHER` if there is no such definition. */
+  /** The definition's name or URI template; `_OTHER` if there is none. */
   readonly item: { readonly kind: ItemKind; readonly name: string } | undefined
   readonly revision: string | undefined
-  /** The transport plugin of the session; undefined without a session. */
   readonly transport: string | undefined
-  /** Methods of the requests that the handler sent to the client, such as `sampling/createMessage`. */
   readonly asked: readonly string[]
-  /** The client's address according to trusted proxies; `stdio` and the like for transports without addresses. */
+  /** The client's IP address according to trusted proxies; otherwise a transport name such as `stdio`. */
   readonly ip: string
-  /** For an HTTP request without a call; undefined for a refused message of several, and without HTTP. */
   readonly http: { readonly verb: string; readonly status: number } | undefined
   /** From the client: 64 printable characters of its name, 32 of its version. */
   readonly client: { readonly name: string; readonly version: string } | undefined
-  /** A pseudonym: the same text for the same user, on every node with the same secrets. */
+  /** A pseudonym, the same on every node with the same secrets. */
   readonly user: string | undefined
-  /** The OAuth client: 64 printable characters. */
+  /** 64 printable characters. */
   readonly oauthClient: string | undefined
-  /** A pseudonym of the session. */
   readonly session: string | undefined
-  /** `X-Request-Id` of the request, if it is valid; see `requestIdIn`. */
   readonly requestId: string | undefined
   /** 32 hexadecimal digits, from the span, else from `_meta.traceparent` or the header. */
   readonly traceId: string | undefined
-  /** Bytes of the request body by Content-Length, if all of it arrived; for a batch, of the whole body. */
+  /** Content-Length of a completely received body; for a batch, of the whole body. */
   readonly bytesIn: number | undefined
-  /** Bytes of the answer, without messages sent before it. */
+  /** Bytes of the response, without earlier messages. */
   readonly bytesOut: number | undefined
 }
 
-/** A Call as it begins: its record without the outcome. */
 export interface CallStart
   extends Omit<
     CallRecord,
@@ -77,19 +65,15 @@ export interface CallStart
   readonly call: Call
 }
 
-/** Facts of the host that records need. */
 export interface RecordSettings {
-  /** Whether a route has a method. */
   has(method: string, route: object): boolean
   readonly disguise: Disguise
-  /** Whether this host signed it. */
   isSessionId(text: string): boolean
 }
 
-/** Printable characters of a client's text, without those that control a terminal or end a line. */
 const shortText = (text: unknown, most: number): string => (typeof text === 'string' ? plainText(text, most) : '')
 
-/** W3C Trace Context, version 00: a trace and a span that are not zero. */
+/** W3C Trace Context, version 00. All-zero ids are invalid. */
 const TRACEPARENT = /^[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
 
 const traceIn = (value: unknown): string | undefined =>
@@ -99,17 +83,14 @@ interface Tracer {
   traceIdOf?(call: Call): string | undefined
 }
 
-/** The trace of a call: that of its span, else of its message, else of its HTTP request. */
 export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
   tracer.traceIdOf?.(call) ?? traceIn(call.meta['traceparent']) ?? traceIn(call.headers['traceparent'])
 
-/** A request, for its record. */
 interface RecordedRequest {
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
   readonly route: { readonly path: string } | undefined
   readonly ip: string
-  /** As the message has it; undefined if it could not be read. */
   readonly method: string | undefined
   readonly client: ClientFacts | undefined
   readonly revision: string | undefined
@@ -117,13 +98,11 @@ interface RecordedRequest {
   readonly sessionId: string | undefined
 }
 
-/** A request that was refused before it was a Call. */
 export interface RefusedRequest extends RecordedRequest {
   readonly error: HostError
   readonly route: { readonly path: string }
 }
 
-/** The definition that a call names, by the methods of the protocol that name one. */
 function itemOf({ method, params, view }: Call): CallRecord['item'] {
   const named = (kind: 'tools' | 'prompts', name: unknown) => ({
     kind,
@@ -155,17 +134,14 @@ function itemOf({ method, params, view }: Call): CallRecord['item'] {
 
 const NOTHING: readonly string[] = []
 
-/** The rest of a record; for a Call, which ends later, only its own fields. */
 interface Recorded
   extends Partial<Pick<CallRecord, 'outcome' | 'error' | 'at' | 'milliseconds' | 'http' | 'bytesOut'>> {
   readonly call?: Call
   readonly notes?: CallNotes
   readonly tracer?: Tracer
-  /** True if a part of the body did not arrive. */
   readonly isCut?: boolean
 }
 
-/** The record of a request. For a Call it is created when the Call begins. */
 export class RequestRecord implements CallRecord {
   readonly call: Call | undefined
   outcome: Outcome
@@ -203,7 +179,7 @@ export class RequestRecord implements CallRecord {
   }
   get revision() {
     const { revision } = this.#request
-    // An unknown one is the client's own text.
+    // An unknown protocol version is untrusted client text.
     return isRevision(revision) ? revision : undefined
   }
   get item() {
@@ -227,7 +203,7 @@ export class RequestRecord implements CallRecord {
   get session() {
     const { sessionId: id } = this.#request
     const { isSessionId, disguise } = this.#settings
-    // Outside of a Call it is what the client sent.
+    // Outside of a Call, the id is untrusted client text.
     return id === undefined || (this.http && !isSessionId(id)) ? undefined : disguise.session(id)
   }
   get requestId() {
@@ -249,7 +225,6 @@ export class RequestRecord implements CallRecord {
   }
 }
 
-/** The number in a Content-Length. */
 export function byteCount(length: unknown): number | undefined {
   const count = Number(length)
   return Number.isSafeInteger(count) ? count : undefined

@@ -1,4 +1,4 @@
-// One JSON-RPC request or notification, from the transport that received it to the handler that answers it.
+// One JSON-RPC request or notification, between its transport and its handler.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
@@ -10,164 +10,135 @@ import { type Revision, type RevisionRules, rulesOf } from './revisions.ts'
 import type { McpRoute } from './routes.ts'
 import type { View } from './view.ts'
 
-/** What a transport knows of a request when it asks what to offer. */
+/** Request data that determines the offer. */
 export interface RequestFacts {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly ip: string
-  /** True: an HTTP request that came through `admit`. Otherwise the route's `authorize` is asked whether the user may enter. */
+  /** True for HTTP requests that passed `admit`. Otherwise the route's `authorize` is checked. */
   readonly admitted?: true
-  /** The session's id, where there is one. */
   readonly sessionId?: string
-  /** The earlier choice of `configureSession` for this caller; if set, the function does not run again. */
   readonly choice?: ToolsetChoice | undefined
-  /** Aborts when the request, or the session it opens, is over. Asked for only by those who wait on it. */
+  /** Aborts when the request, or the session that it opens, ends. Created on demand. */
   readonly signal: () => AbortSignal
 }
 
-/** Checks a route's `authorize`. Throws `unauthorized` if there is no user, `forbidden` if the user cannot enter. */
+/** Checks a route's `authorize`. Throws `unauthorized` if there is no user, `forbidden` if access is denied. */
 export type AdmitCaller = (caller: Pick<RequestFacts, 'params' | 'user'> & { readonly route: Route }) => void
 
 /** The serializable toolset choice of `configureSession`. */
 export interface ToolsetChoice {
-  /** The toolsets of the route that remain; undefined: all, including later ones. */
+  /** Remaining toolsets of the route; undefined: all, including later ones. */
   readonly left?: readonly string[] | undefined
   readonly added: readonly string[]
 }
 
-/** What a caller is offered: for a session, or for one request where there are none. */
+/** The definitions offered to a caller: for a session, or for one request without sessions. */
 export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip'> {
-  /** The session's id, where there is one. */
   readonly sessionId: string | undefined
-  /** Always current: definitions may come and go while a session lasts. */
+  /** Always current: definitions can change during a session. */
   readonly view: View
-  /** The view for this user: a session's user can send different tokens. */
+  /** The view for this user, whose token can differ from the session's. */
   viewFor(user: User | undefined): View
-  /** The offer for its user with another token: runs `configureSession` again if that token grants something else. */
+  /** The offer for another token of its user. Runs `configureSession` again if the grant differs. */
   withToken(user: User | undefined): Offer | Promise<Offer>
-  /** The names of the toolsets in view. */
   toolsets(): readonly string[]
-  /** The choice of `configureSession`; undefined without one. */
   readonly choice: ToolsetChoice | undefined
-  /** True where the config has a `runSession`. */
   readonly spansRun: boolean
-  /** Runs `body` inside the config's `runSession`. */
   run(body: () => Promise<void>, restored?: boolean): Promise<void>
 }
 
-/** What a client says of itself, with `initialize` or with each request. */
+/** Client information from `initialize` or the request. */
 export interface ClientFacts {
   readonly info: Implementation | undefined
   readonly capabilities: ClientCapabilities
 }
 
-/** What a session's client may set, beside what it watches. */
+/** A session setting that the client can change. */
 export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch: string } | { readonly unwatch: string }
 
-/** A client's session, as the methods of its calls see it. */
+/** The session of a call. */
 export interface CallSession {
-  /** The name of the plugin that it was opened by. */
   readonly transport?: string
-  /** The least severe level that the client is sent. */
   logLevel: LogLevel
-  /** False where it, or all of its owner's, watch as many resources as they may. */
+  /** Returns false above the watch limits of the session or its owner. */
   watch(uri: string): boolean
   unwatch(uri: string): void
-  /** Keeps what was set for as long as the session lasts, wherever it is served; undefined where that is done. */
+  /** Stores a setting for all nodes; undefined if it is already stored. */
   keep(change: SessionSetting): Promise<void> | undefined
 }
 
-/** The way between a call and its client: a transport's, one for each call. */
+/** Connects one call to its client; provided by the transport. */
 export interface CallChannel {
-  /** Up: a message that belongs to the call, serialized. */
   send(message: string): void
-  /** Down: client gone, cancelled, session closed, shutting down. Made when first asked for. */
   signal(): AbortSignal
-  /** Whether the signal has aborted, or would have: asked of calls that are observed, so that none is made for it. */
   cancelled?(): boolean
-  /** Closes the connection, not the call, where the client can come back for the rest. */
   disconnect(retry?: number): void
-  /** Until what it gives is called, the answer becomes no stream by the time that it takes: a status of its own stays possible. */
   hold?(): () => void
 }
 
 /** Sends a request to the client and resolves with its result. */
 export interface AskClient {
-  /** `key`: the name that the handler gave to its question. */
   ask(method: string, params: object, signal: AbortSignal, key?: string): Promise<unknown>
 }
 
-/** What every Call tells of its message and its sender. */
 interface CallFacts {
   /** Undefined for a notification. */
   readonly id: RequestId | undefined
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
   readonly revision: Revision
-  /** What its sender is offered. */
   readonly offer: Offer
-  /** The session that it belongs to; undefined where requests are served one by one. */
   readonly session: CallSession | undefined
   readonly client: ClientFacts
-  /** Who sends it: the user who opened the session, who may come with another token. */
   readonly user: User | undefined
-  /** The headers of the HTTP request that brought it. */
   readonly headers: Readonly<IncomingHttpHeaders>
-  /** How questions reach the client: in the call's result, or as requests of their own; undefined where they cannot. */
+  /** How client requests are sent: in the result, or separately; undefined if unsupported. */
   readonly asks: 'input_required' | AskClient | undefined
-  /** True: an earlier request created this call, as for a task. Request limits do not apply again. */
+  /** True: created by an earlier request, such as a task. Request limits do not apply again. */
   readonly deferred?: boolean | undefined
 }
 
-/** What a transport gives to make a Call. */
+/** Arguments of `createCall`. */
 export interface CallRequest extends CallFacts {
-  /** The least severe level that the client wants to see; undefined: none. A session has its own. */
   readonly logLevel: LogLevel | undefined
   readonly channel: CallChannel
 }
 
-/** One JSON-RPC message on its way. Frozen, and its `params` and `user` with it, and the user's scopes, roles and claims. */
+/** One JSON-RPC message. Frozen, including `params`, `user`, scopes, roles and claims. */
 export interface Call extends CallFacts {
-  /** What is special about the revision. */
   readonly rules: RevisionRules
-  /** True for revisions whose requests carry their own metadata. */
   readonly modern: boolean
   readonly meta: Readonly<Meta>
   readonly progressToken: ProgressToken | undefined
-  /** What its sender is served, as it was when the call began. */
   readonly view: View
-  /** The least severe level that the client wants to see now; undefined: none. */
+  /** The least severe level to send; undefined: none. */
   readonly logLevel: LogLevel | undefined
-  /** Down: client gone, cancelled, session closed, shutting down. Made when first asked for. */
+  /** Aborts on disconnect, cancel, session end or shutdown. Created on demand. */
   readonly signal: AbortSignal
-  /** Whether `signal` has aborted, or would have. */
+  /** The state of `signal`, without creating it. */
   readonly cancelled: boolean
-  /** Up: a notification to the client that belongs to this call. */
   notify(method: string, params: Record<string, unknown>): void
-  /** Up, as `notify`: a message that is serialized already. */
   send(message: string): void
-  /** Closes the connection, not the call, where the client can come back for the rest. */
+  /** Closes the connection, not the call, if the client can reconnect. */
   disconnect(retry?: number): void
-  /** Until what it gives is called, the answer becomes no stream by the time that it takes, where it is one of HTTP. */
+  /** Delays the switch to an HTTP stream until the returned function is called, so a status can still be set. */
   hold(): () => void
 }
 
-/** The rest of the way, to the result; once. */
+/** Continues to the result. Call it once. */
 export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
-/** Facts of an observed call that are known after its handler ran. */
 export interface CallNotes {
-  /** Bytes of the response. */
   bytesOut: number | undefined
-  /** Methods of the requests that its handler sent to the client, without duplicates. */
   readonly asked: string[]
 }
 
-/** All fields are always present and in one order, so that all calls have one hidden class. */
+/** Fields are always present and in one order, so all calls share one hidden class. */
 class TransportCall implements Call {
   readonly id: RequestId | undefined
   readonly method: string
@@ -185,7 +156,6 @@ class TransportCall implements Call {
   readonly deferred: boolean
   readonly meta: Readonly<Meta>
   readonly #request: CallRequest
-  /** Undefined for a call that nobody observes. */
   #notes: CallNotes | undefined
 
   constructor(request: CallRequest) {
@@ -249,8 +219,6 @@ class TransportCall implements Call {
   }
 }
 
-/** Creates a Call. Throws if its view cannot be computed. */
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
 
-/** `withParams`: the same call with other params. `notesOf`, `keepNotes`: the notes of an observed call. */
 export const { notesOf, keepNotes, withParams } = TransportCall

@@ -30,9 +30,7 @@ import { parseDuration } from './units.ts'
 
 interface Item<D extends Definition> {
   readonly definition: D
-  /** Name, URI or URI template. */
   readonly key: string
-  /** As lists contain it. */
   readonly wire: Readonly<Record<string, unknown>>
   /** Digest of the definition and the source of its handler; the same on every node of a release. */
   readonly digest: string
@@ -43,22 +41,16 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly input: CompiledSchema
   readonly output: OutputSchema | undefined
   readonly headerParams: readonly HeaderParam[]
-  /** Milliseconds. Default: that of the host. */
   readonly timeout: number | undefined
-  /** Maximum number of concurrent calls. */
   readonly concurrency: number | undefined
-  /** Limits of the worker process of its handler. */
   readonly isolate: IsolateBounds | undefined
-  /** Its keys that extensions read. */
   readonly keys: readonly ToolKeyName[]
 }
-/** A compiled resource or resource template. */
+/** A compiled resource or template. */
 export interface ResourceItem extends Item<ResourceDefinition> {
   readonly kind: 'resources'
   readonly template: CompiledUriTemplate | undefined
-  /** The normal form of `uri`; of a template its `uriTemplate`. */
   readonly normalUri: string
-  /** Matches normal forms of URIs. */
   readonly normalTemplate: CompiledUriTemplate | undefined
 }
 /** A compiled prompt. */
@@ -67,7 +59,7 @@ export interface PromptItem extends Item<PromptDefinition> {
 }
 /** A compiled definition. */
 export type CatalogItem = ToolItem | ResourceItem | PromptItem
-/** The names of the protocol's lists. */
+/** The protocol's list names. */
 export type ItemKind = CatalogItem['kind']
 
 const defined = (fields: Record<string, unknown>) =>
@@ -79,7 +71,6 @@ const digestOf = (wire: object, definition: Definition) =>
     .digest('base64url')
     .slice(0, 22)
 
-/** Throws for an input schema that no arguments can match. */
 function checkRequired(input: JsonSchema): void {
   const unknown = unknownRequired(input).find(({ isClosed }) => isClosed)
   if (!unknown) return
@@ -147,12 +138,10 @@ function compilePrompt(definition: PromptDefinition): PromptItem {
   return { kind: 'prompts', definition, key: name, wire, digest: digestOf(wire, definition) }
 }
 
-/** Faults of the keys of a definition, one line each. */
 export type FaultsOf = (definition: Definition) => readonly string[]
 
 const compiled = new WeakMap<Definition, CatalogItem>()
 
-/** Compiles a definition, once for each object. Throws a StartError that names the definition. */
 export function compileDefinition(definition: Definition, where: string, faultsOf: FaultsOf): CatalogItem {
   const known = compiled.get(definition)
   if (known) return known
@@ -175,7 +164,6 @@ export function compileDefinition(definition: Definition, where: string, faultsO
     compiled.set(definition, item)
     return item
   } catch (cause) {
-    // The location of a schema's fault starts with its role.
     const [, role] = /^its (input|output)\b/.exec(errorText(cause)) ?? []
     const at = role ? [role, ...(cause instanceof SchemaFault ? cause.steps : [])] : []
     throw new StartError(`${label}: ${errorText(cause)}`, { cause, of: definition, at })

@@ -1,4 +1,4 @@
-// The catalog: the compiled definitions of each toolset, and their changes at startup, at run time and on reload.
+// The catalog: compiled definitions per toolset, and their changes at startup, at run time and on reload.
 import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
@@ -11,7 +11,7 @@ import type { CompiledRoute } from './routes.ts'
 
 export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
 
-/** The toolset of every route, the default of `host.tools.add`. Toolsets of plugins start with a slash too, which a config cannot use. */
+/** The toolset of every route. The leading slash, which configs cannot use, also marks toolsets of plugins. */
 export const EVERYWHERE = '/'
 const isHidden = (toolset: string) => toolset.startsWith('/')
 
@@ -21,59 +21,44 @@ export const describeToolset = (name: string): string =>
 const ADDED =
   'one was added while the host runs, and another is defined now: rename it, or remove the one that was added'
 
-/** Toolsets and single definitions that a route serves together. */
 export interface Combination {
   readonly route: CompiledRoute
   readonly toolsets: readonly string[]
-  /** Definitions that `configureSession` added. */
   readonly extra: readonly CatalogItem[]
 }
 
 export interface Catalog {
-  /** Number of changes. Views of an older generation are outdated. */
   readonly generation: () => number
   readonly has: (toolset: string) => boolean
   readonly names: () => string[]
   items(toolset: string): readonly CatalogItem[]
-  /** Compiles a definition without a toolset. Throws a StartError that names `where`. Logs its warnings once. */
+  /** Compiles a definition without a toolset and logs its warnings once. Throws a StartError that names `where`. */
   compile(definition: Definition, where: string): CatalogItem
-  /** Adds to an existing or new toolset before the host runs, without notifications. */
   add(toolset: string, definition: Definition): void
-  /**
-   * Returns a function that replaces the toolsets of the config; changes at run time are applied to the new toolsets. Throws a
-   * StartError, without a change, if a definition that was added cannot be served in one of `combinations`.
-   */
+  /** Returns a function that applies the new toolsets. Throws a StartError, without a change, for a conflict. */
   replace(toolsets: ReadonlyMap<string, readonly Definition[]>, combinations: readonly Combination[]): () => void
-  /** Replaces definitions of a toolset, without notifications. Throws a StartError, without a change, if one cannot be served. */
+  /** Replaces definitions without notifications. Throws a StartError, without a change, if one cannot be served. */
   exchange(toolset: string, before: readonly Definition[], after: readonly Definition[]): void
   readonly runtime: RuntimeHost
-  /** For a single call: `settled` waits for the changes of that call only. */
   openRuntime(): CallRuntime
 }
 
-/** `ctx.host` of one call. */
 export interface CallRuntime extends RuntimeHost {
-  /** `settled`, or undefined if there are no open changes. */
   pending(): Promise<void> | undefined
 }
 
 export interface CatalogSettings {
   readonly buses: readonly ChangeBus[]
   readonly log: Logger
-  /** Faults of the keys of a definition. */
   readonly faultsOf: FaultsOf
-  /** Why the limits of the config cannot apply to an item. */
   readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
-  /** Whether a plugin decides `access`; without one, definitions with `access` are rejected. */
   readonly decidesAccess: boolean
-  /** Whether a plugin reads a key of tools; without one, tools with the key are rejected. */
   readonly readsKey: (key: ToolKeyName) => boolean
-  /** Names plugins that do. */
   readonly suggest: SuggestPlugin
   readonly combinations: () => readonly Combination[]
-  /** Throws a StartError if a combination cannot be served. Called before each change at run time. */
+  /** Throws a StartError if a combination cannot be served. Called before each run-time change. */
   readonly check: (combination: Combination) => void
-  /** Receives faults of definitions, which are left out. Default: the first one is thrown. */
+  /** Receives faults of definitions, which are left out. Default: throws the first one. */
   readonly report?: Report
 }
 
@@ -95,7 +80,6 @@ export function createCatalog(
   let generation = 0
   const openPublisher = createPublishing(buses, log)
   let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
-  /** Items that were added to each toolset at run time; undefined: removed. */
   const atRuntime = new Map<string, Map<string, CatalogItem | undefined>>()
   const itemId = ({ kind, key }: Pick<CatalogItem, 'kind' | 'key'>) => `${kind} ${key}`
 
@@ -135,7 +119,6 @@ export function createCatalog(
     return items
   }
 
-  /** Definitions whose warnings were logged. */
   const told = new WeakSet<Definition>()
   function warnOnce(item: CatalogItem, where: string) {
     if (told.has(item.definition)) return
@@ -162,7 +145,6 @@ export function createCatalog(
     publish({ kind, toolset: toolset === EVERYWHERE ? undefined : toolset })
   }
 
-  /** Throws if the next toolsets cannot be served in one of these combinations. */
   function tryOut(next: typeof sets, combinations: readonly Combination[]) {
     const before = sets
     function faultOf(candidate: typeof sets, combination: Combination): unknown {
@@ -178,12 +160,11 @@ export function createCatalog(
     }
     for (const combination of combinations) {
       const fault = faultOf(next, combination)
-      // A choice of `configureSession` that a reload already broke is no fault of this change.
+      // A combination that a reload already broke must not block this change.
       if (fault !== undefined && faultOf(before, combination) === undefined) throw fault
     }
   }
 
-  /** Replaces the items of a toolset, if every combination with the toolset can be served. */
   function exchangeItems(toolset: string, items: Map<string, CatalogItem>) {
     const next = new Map(sets).set(toolset, items)
     tryOut(
@@ -241,7 +222,6 @@ export function createCatalog(
         }
         next.set(name, items)
       }
-      // Without these, the new config was checked when it was built.
       if (atRuntime.size > 0) {
         try {
           tryOut(next, combinations)
@@ -280,18 +260,14 @@ export function createCatalog(
   }
 }
 
-/** Publishes the changes of one call, or of the host. */
 interface Publisher {
-  /** Never throws: errors of a bus are logged. */
   readonly publish: (change: Change) => void
-  /** Resolves once all changes are acknowledged or failed; undefined if none is open. */
   readonly pending: () => Promise<void> | undefined
 }
 
-/** Minimum time between warnings about changes that were not acknowledged, milliseconds. */
+/** Minimum time between warnings about unacknowledged changes, milliseconds. */
 const LOG_INTERVAL = 10_000
 
-/** Publishes each change on all of these buses. */
 function createPublishing(buses: readonly ChangeBus[], log: Logger): () => Publisher {
   let late = 0
   let loggedAt = Number.NEGATIVE_INFINITY

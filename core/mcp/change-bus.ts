@@ -1,43 +1,37 @@
-// Carries what changed from whoever changed it to everybody who is to be told: the interface of the slot `changeBus`, and
-// its default in memory.
+// The slot `changeBus`, which publishes changes of lists and resources, and its in-memory default.
 
-/** Something that clients may be told about: a list changed, or one resource did. */
+/** A change of a list or resource. */
 export type Change =
   | { readonly kind: 'tools' | 'resources' | 'prompts'; readonly toolset: string | undefined }
   | { readonly kind: 'resource'; readonly uri: string }
-  /** The bus could not say which: everything may have changed. */
+  /** An unknown number of changes was lost. */
   | { readonly kind: 'missed' }
 
-/** Carries changes to everybody who listens, on this node or on all of them. */
+/** Delivers changes to listeners on this node or all nodes. */
 export interface ChangeBus {
-  /** True where other nodes hear the same. */
+  /** True if other nodes receive the same changes. */
   readonly shared?: boolean
   /**
-   * Changes are told in the order in which they are published. A bus that goes beyond this process gives a promise: it
-   * resolves once every node will be told, and rejects where that is not certain within the bus's own time-out, though the
-   * change may be told later. Calls that made the change are answered after it.
+   * Delivers changes in publish order. A shared bus returns a promise that resolves once delivery to every node is
+   * certain, and rejects after the bus's own timeout. Responses to the calling requests wait for it.
    */
   publish(change: Change): void | Promise<void>
-  /** Returns what ends the subscription. `place` is where on the bus the change is; every node has it there. */
+  /** Returns an unsubscribe function. `place`: the position of the change, the same on every node. */
   subscribe(listener: (change: Change, place?: string) => void): () => void
-  /** Present where what it carried can be read again. */
   readonly history?: ChangeHistory
 }
 
-/** What a bus has carried. */
+/** Past changes of a bus. */
 export interface ChangeHistory {
-  /** The place of the last change that this node's listeners were told. */
   readonly position: string
-  /** True where `one` comes after `other`. */
   isAfter(one: string, other: string): boolean
-  /** The changes after a place, up to now; undefined where some of them are gone. */
+  /** The changes after a position; undefined if some are gone. */
   since(place: string): Promise<ReadonlyArray<{ readonly change: Change; readonly place: string }> | undefined>
 }
 
-/** Changes that the default bus keeps. */
 const KEPT = 1_000
 
-/** The default bus: listeners in this process, called in the order they came. Its places are of this run alone. */
+/** The default bus, in this process. Positions are valid for this run only. */
 export function createMemoryChangeBus(): ChangeBus {
   const listeners = new Set<(change: Change, place?: string) => void>()
   const waiting: Change[] = []
@@ -58,7 +52,7 @@ export function createMemoryChangeBus(): ChangeBus {
   return {
     publish(change) {
       waiting.push(change)
-      // What a listener publishes comes after what it was told, for the others too.
+      // Changes that a listener publishes are queued, so all listeners receive the same order.
       if (telling) return
       telling = true
       try {

@@ -1,9 +1,8 @@
-// Checks at set-up what plugins add: methods and the parts of an extension, for authors without type checks.
+// Checks methods and extension parts that plugins add at set-up, for authors without type checks.
 import { TOOL_KEYS } from './define.ts'
 import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
 
-/** Throws if a method's result, or what `around` returned in its place, is not an object. */
 export function demandObject(method: string, result: unknown): asserts result is object {
   if (typeof result !== 'object' || result === null) {
     throw new TypeError(`the result of ${method} must be an object; ${found(result)}`)
@@ -15,7 +14,6 @@ const found = (value: unknown): string => {
   return value === undefined || value === null ? `found ${value}` : `found a ${typeof value}`
 }
 
-/** Why a method cannot have this name; undefined if it can. */
 export function methodNameFault(name: unknown): string | undefined {
   if (typeof name !== 'string' || name === '')
     return `the method ${JSON.stringify(name)} has no name: give one such as "jobs/get"`
@@ -54,7 +52,6 @@ function partsOf(name: string, value: unknown, parts: Readonly<Record<string, Fa
   return undefined
 }
 
-/** A part whose entries, by name, each have this check. */
 const each =
   (faultOf: FaultOf): FaultOf =>
   (part, value) =>
@@ -94,7 +91,6 @@ const PARTS: Readonly<Record<string, FaultOf>> = {
   ),
 }
 
-/** Why the parts of an extension are invalid; undefined if they are valid. */
 export const partsFault = (extension: unknown): string | undefined =>
   isObject(extension)
     ? partsOf('it', extension, PARTS)

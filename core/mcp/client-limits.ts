@@ -1,4 +1,4 @@
-// Limits on what one client can make the host keep, repeat or loop over: the fixed numbers of docs/operating.md, "Limits".
+// Fixed limits per client; see docs/operating.md, "Limits".
 
 import { HostError } from '../http/errors.ts'
 import { addressKey } from '../http/guard.ts'
@@ -7,7 +7,6 @@ import { type User, userKey } from '../kernel/user.ts'
 
 /** Characters from which a queued response is kept as bytes, outside the heap. */
 export const LARGE_ANSWER = LARGE_TEXT
-/** Entries of a batch. */
 export const MAX_BATCH = 50
 /** Bytes of a request id or progress token. */
 export const MAX_ID = 1_024
@@ -16,48 +15,46 @@ export const MAX_CLIENT_FACT = 8_192
 export const MAX_CLIENT_VALUES = 256
 /** Bytes of a URI. */
 export const MAX_URI = 8_192
-/** Resources that one session or one `subscriptions/listen` can watch. */
+/** Resources watched by one session or `subscriptions/listen`. */
 export const MAX_WATCHED = 1_000
 /** Bytes of the watched resources of one session: WATCH_COST and the URI for each. */
 export const MAX_WATCHED_BYTES = 384 * 1_024
 /** Bytes that a watched resource costs in addition to its URI. */
 export const WATCH_COST = 250
-/** The same for all sessions of one owner together, and for all its `subscriptions/listen`. */
+/** Total for all sessions of one owner, and for all its `subscriptions/listen` streams. */
 export const MAX_WATCHED_BYTES_PER_OWNER = 8 * 1_024 * 1_024
 /** Open `subscriptions/listen` streams of one caller. */
 export const MAX_LISTENS_PER_CALLER = 100
 /** Queued calls of one tool with a `concurrency`, and of one owner among them. */
 export const MAX_WAITING_CALLS = 256
 export const MAX_WAITING_CALLS_PER_OWNER = 32
-/** Handlers of one tool that wait for their clients, for each slot of its `concurrency`, and of one owner among them. */
+/** Paused handlers of one tool per slot of its `concurrency`, and per owner. */
 export const MAX_PAUSED_PER_SLOT = 100
 export const MAX_PAUSED_PER_SLOT_AND_OWNER = 10
-/** Questions of one call of an isolated tool, and bytes of the answers: both are kept for further runs of the handler. */
+/** Client requests of one isolated call, and bytes of their responses, kept for further runs. */
 export const MAX_REPLAYED_QUESTIONS = 100
 export const MAX_REPLAYED_BYTES = 4 * 1_024 * 1_024
-/** GETs that can wait for the same messages, so that a client that lost its connection can return. */
+/** Concurrent GETs for the same messages, so that a disconnected client can reconnect. */
 export const MAX_OPEN_GETS = 3
 /** Entries that `list` of one resource template can return, and its time, milliseconds. */
 export const MAX_LISTED = 10_000
 export const MAX_LIST_TIME = 10_000
-/** JSON bytes of one such entry, and of those on one page. */
+/** JSON bytes of one entry, and of the entries on one page. */
 export const MAX_LISTED_ENTRY = 64 * 1_024
 export const MAX_LISTED_PAGE = 1_024 * 1_024
-/** Characters of a client's text that an error or log line repeats. */
+/** Characters of client text that an error or log line repeats. */
 export const MAX_SHOWN = 1_000
 
-/** Whether a text has at most this many bytes of UTF-8. */
 export const fits = (text: string, bytes: number): boolean =>
   text.length <= bytes && (text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes)
 
-/** Whether a value is an id or a progress token: a short text or a safe integer. */
 export const isShortName = (value: unknown): value is string | number =>
   typeof value === 'string' ? fits(value, MAX_ID) : Number.isSafeInteger(value)
 
-/** A client's text, shortened for an error or log line. */
+/** Shortens client text for errors and log lines. */
 export const shown = (text: string): string => (text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`)
 
-/** Throws `invalidParams` for a URI that is too long to be kept or looked up. */
+/** Throws `invalidParams` for a URI that is too long. */
 export function checkUri(uri: string): void {
   if (!fits(uri, MAX_URI)) throw new HostError('invalidParams', { detail: `a URI has at most ${MAX_URI} bytes` })
 }
@@ -88,7 +85,7 @@ function boundOf(value: unknown, most: number): number | undefined {
   return units * MAX_UNIT + count * MAX_OVERHEAD
 }
 
-/** The reason why a fact that a client states about itself is too large, or undefined. */
+/** Explains why a client fact is too large; undefined if it is not. */
 export function sizeFault(name: string, fact: unknown): string | undefined {
   if (fact === undefined) return undefined
   const bound = boundOf(fact, MAX_CLIENT_VALUES)
@@ -96,15 +93,14 @@ export function sizeFault(name: string, fact: unknown): string | undefined {
   return `${name} is too large: at most ${MAX_CLIENT_FACT} bytes of JSON, with at most ${MAX_CLIENT_VALUES} values`
 }
 
-/** Throws `invalidParams` for an `initialize` with too large `clientInfo` or `capabilities`. */
 export function checkClientFacts({ clientInfo, capabilities }: Readonly<Record<string, unknown>>): void {
   const detail = sizeFault('clientInfo', clientInfo) ?? sizeFault('capabilities', capabilities)
   if (detail !== undefined) throw new HostError('invalidParams', { detail })
 }
 
-/** Bits of an IPv6 address that are counted as one caller. */
+/** IPv6 prefix length that counts as one caller. */
 const NETWORK = 64
 
-/** The owner that sessions, streams and queued calls are counted for: the user, or the network of an anonymous caller. */
+/** The owner for limits: the user, or the network of an anonymous caller. */
 export const holderOf = ({ user, ip }: { readonly user: User | undefined; readonly ip: string }): string =>
   user ? userKey(user) : `address ${addressKey(ip, NETWORK)}`

@@ -1,4 +1,4 @@
-// The combinations of toolsets that are served together, by URL or chosen by `configureSession`, and their one check.
+// Combinations of toolsets that are served together, by URL or `configureSession`, and their validation.
 import { LRUCache } from 'lru-cache'
 import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Catalog, CatalogItem, Combination } from './catalog.ts'
@@ -10,15 +10,11 @@ import { collect, withResourcesOfKeys } from './view.ts'
 export interface CombinationSettings {
   readonly config: OfferedConfig
   readonly catalog: Catalog
-  /** The toolsets that plugins contribute to this route. */
   readonly contributed: (route: CompiledRoute) => readonly string[]
-  /** The keys of tools that the extensions of this route read. */
   readonly keys: (route: CompiledRoute) => ShownKeys
-  /** Whether a plugin of this route decides `access`. */
   readonly decidesAccess: (route: CompiledRoute) => boolean
 }
 
-/** Throws a StartError for an item whose `access` no plugin of the route decides. */
 export function checkAccess(
   { decidesAccess }: Pick<CombinationSettings, 'decidesAccess'>,
   route: CompiledRoute,
@@ -31,7 +27,6 @@ export function checkAccess(
   throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
 }
 
-/** The combination of each URL of these routes. `names`: its toolsets of the config. */
 export const addressCombinations = (
   routes: readonly CompiledRoute[],
   contributed: CombinationSettings['contributed'],
@@ -40,10 +35,7 @@ export const addressCombinations = (
     route.knownCombinations().map(names => ({ route, names, toolsets: [...names, ...contributed(route)], extra: [] })),
   )
 
-/**
- * Reports why definitions cannot be served together: two of one name or URI, a key that no plugin of the route reads, `access`
- * that none decides. False if anything was reported.
- */
+/** Reports duplicate names or URIs, and keys or `access` without a plugin. Returns false on a fault. */
 export function checkCombination(
   settings: CombinationSettings,
   combination: Combination,
@@ -65,7 +57,6 @@ export function checkCombination(
   return checked ?? false
 }
 
-/** Each toolset that only `addToolset` reaches, on each route; `isServable`: whether the route can serve it. */
 function unrouted(routes: readonly CompiledRoute[], settings: CombinationSettings) {
   const { config, catalog, contributed } = settings
   if (!config.now.configureSession) return []
@@ -79,7 +70,6 @@ function unrouted(routes: readonly CompiledRoute[], settings: CombinationSetting
   }))
 }
 
-/** A toolset that only `addToolset` reaches, and a route that can serve it. */
 export interface UnroutedToolset {
   readonly name: string
   readonly route: CompiledRoute
@@ -90,7 +80,6 @@ export const findUnrouted = (routes: readonly CompiledRoute[], settings: Combina
     on.filter(({ isServable }) => isServable).map(({ combination: { route } }) => ({ name, route })),
   )
 
-/** Reports toolsets that no route can serve: `addToolset` would always fail. */
 export function checkUnrouted(routes: readonly CompiledRoute[], settings: CombinationSettings, report: Report): void {
   for (const { on } of unrouted(routes, settings)) {
     const [first] = on
@@ -98,15 +87,11 @@ export function checkUnrouted(routes: readonly CompiledRoute[], settings: Combin
   }
 }
 
-/** Combinations of `configureSession` that are kept, those that were used last. */
 const MAX_CHOSEN = 1_000
 
 export interface ChosenCombinations {
-  /** Those that callers were offered since the last reload. Definitions that are added at run time are checked with them. */
   list(): Combination[]
-  /** Throws a StartError for a combination that cannot be served, and keeps it otherwise. */
   check(combination: Combination): void
-  /** Keeps a combination that callers are offered. */
   note(combination: Combination): void
 }
 
@@ -118,7 +103,7 @@ export function createChosenCombinations(settings: CombinationSettings): ChosenC
   let { reloads } = config
 
   function entryOf(combination: Combination) {
-    // A reload can make a stored choice invalid.
+    // A reload can invalidate a stored choice.
     if (reloads !== config.reloads) known.clear()
     reloads = config.reloads
     const { route, toolsets, extra } = combination

@@ -1,4 +1,4 @@
-// The config functions `configureSession` and `runSession`, which change what each caller is offered.
+// The config functions `configureSession` and `runSession`, which customize the offer to each caller.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { Definition } from './define.ts'
@@ -16,53 +16,45 @@ export interface SessionRequest {
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined
   readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
-  /** The caller's address; behind a trusted proxy, the one it forwarded. */
+  /** The caller's IP address; behind a trusted proxy, the forwarded one. */
   readonly ip: string
 }
 
-/** What `configureSession` can change for this session or, without sessions, this request. */
+/** Settings that `configureSession` can change for a session or, without sessions, a request. */
 export interface SessionOptions {
   /** Undefined without sessions. */
   readonly id: string | undefined
-  /** Name and version as clients see them; assign to change. */
+  /** Name and version for clients; assign to change. */
   server: ServerSettings
-  /** Merged over what the host derives from the definitions. */
+  /** Merged over the capabilities derived from the definitions. */
   capabilities: ServerCapabilities
-  /** Names of the toolsets in view. */
   readonly toolsets: readonly string[]
-  /**
-   * Adds a configured toolset. Throws for an unknown name and for a toolset that cannot be served with the toolsets in view,
-   * such as one with a tool of the same name: remove the other one first.
-   */
+  /** Adds a configured toolset. Throws for an unknown name or a conflict, such as a duplicate tool name. */
   addToolset(name: string): void
   removeToolset(name: string): void
-  /**
-   * Adds definitions for this session. Pass the same objects each time: the view is cached by them. Throws for definitions
-   * that cannot be served with the toolsets in view.
-   */
+  /** Adds definitions. Pass the same objects each time: views are cached by them. Throws for conflicts. */
   add(...definitions: Definition[]): void
 }
 
-/** The config's `configureSession`: changes what one caller is offered. A throw refuses the session, or the request. */
+/** Customizes the offer to one caller. An error refuses the session or request. */
 export type ConfigureSession = (
   request: SessionRequest,
   session: SessionOptions,
   context: { readonly signal: AbortSignal },
 ) => void | Promise<void>
 
-/** The config's `runSession`: runs around a session, and must call `run`, which resolves when the session is over. */
+/** Runs around a session. It must call `run`, which resolves when the session ends. */
 export type RunSession = (
   request: SessionRequest,
   session: {
     readonly id: string | undefined
-    /** True if the session continues after the node that ran it failed. */
+    /** True if the session continues after its node failed. */
     readonly restored: boolean
   },
   run: () => Promise<void>,
   context: { readonly signal: AbortSignal },
 ) => void | Promise<void>
 
-/** The part of the config that callers are offered. A reload replaces `now`, and counts. */
 export interface OfferedConfig {
   now: {
     readonly server: ServerSettings

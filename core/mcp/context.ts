@@ -22,50 +22,37 @@ import type { ToolKeys } from './run-keys.ts'
 import { ToolError } from './tool-error.ts'
 import type { ToolLimits } from './tool-limits.ts'
 
-/** What every handler of a host shares. */
 export interface HandlerSettings {
-  /** For how long each item's handler may run, and how many of it at a time. */
   readonly limits: ToolLimits
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn' | 'error'>
-  /** Logs an error of a handler that no client may see. */
   readonly logFailure: (call: Call, error: unknown) => void
   /** Milliseconds. */
   readonly fetchTimeout: number
-  /** `ctx.host` of a call. */
   readonly openRuntime: () => CallRuntime
-  /** Runs the handlers of tools with `isolate` on a route. */
   readonly isolationOn: (route: Route) => Isolation
-  /** Is told of an item whose time, in milliseconds, is over; what it gives, once its handler is. */
+  /** Receives an item whose time limit, in milliseconds, has passed. Returns a function for the end of its handler. */
   readonly overdue: (item: CatalogItem, limit: number) => () => void
-  /** Headers that go along with `ctx.fetch` of a call. */
   readonly headersFor: (call: Call) => Readonly<Record<string, string>>
-  /** The service of a route. */
   readonly upstreamTokensOn: (route: Route) => UpstreamTokens
-  /** Seal `requestState`: the first signs, all open. */
+  /** Seal `requestState`: the first key signs, all verify. */
   readonly stateKeys: readonly Buffer[]
-  /** The keys of tools that the extensions of a route read. */
   readonly keysOn: (route: Route) => ToolKeys
-  /** Throws `unauthorized` or `forbidden` where the caller may not use the item. */
   readonly admit: (call: Call, item: CatalogItem) => void
 }
 
-/** Methods whose answer may be a question (basic/patterns/mrtr, "Supported Requests"). */
+/** Methods that support `input_required` (basic/patterns/mrtr, "Supported Requests"). */
 const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 
-/** The run of a handler, for its questions. */
 export interface Asking {
   readonly interrupt: Interrupt
-  /** Wraps each wait of the handler for its client. */
   waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer>
-  /** Set for a handler that runs again instead of waiting for its client. */
   readonly replay: Replay | undefined
 }
 
 const NO_TOKEN_IN_RUN =
   'There is no token of the identity provider in the run of a task: its caller may have no access any more. Ask for it in `task.before`.'
 
-/** `ctx` of one run of a handler. */
 export class HandlerContext implements CallContext {
   readonly #call: Call
   readonly #item: CatalogItem
@@ -131,17 +118,14 @@ export class HandlerContext implements CallContext {
     return this.#controller.signal
   }
 
-  /** Resolves when other nodes have received the changes that the handler made; undefined: there are none. */
   pending(): Promise<void> | undefined {
     return this.#host?.pending()
   }
 
-  /** The handler is done: what it kept of this says nothing any more. */
   finish() {
     this.#ended ??= new Error('the call is over')
   }
 
-  /** Stops the handler: nothing that it still says or asks is heard. */
   end(reason: unknown) {
     this.#ended ??= reason
     // A call can have many runs, each with a context.
@@ -149,7 +133,7 @@ export class HandlerContext implements CallContext {
     this.#controller?.abort(reason)
   }
 
-  // Getters that give functions, so that a handler may take `ctx` apart: `({ text }, { elicit, progress }) => ...`.
+  // Getters return functions, so handlers can destructure `ctx`.
   get progress() {
     return (progress: number, total?: number, message?: string) => this.#reportProgress({ progress, total, message })
   }
@@ -177,15 +161,15 @@ export class HandlerContext implements CallContext {
   get upstreamToken() {
     return async (request: UpstreamTokenRequest = {}) => {
       const { route, params } = this.#call.offer
-      // The caller may have lost access since the task was created, and a run does not check it again.
+      // The caller can have lost access since the task was created, and a run does not check access again.
       if (this.#call.deferred) throw new ToolError(NO_TOKEN_IN_RUN)
-      // Whether the login has ended is mostly known once the provider has answered, and it takes a status to tell a client.
+      // The provider often reports an ended login only in its response, and the client needs the HTTP status for it.
       const release = this.#call.hold()
       try {
         const tokens = this.#settings.upstreamTokensOn(route)
         return await tokens.tokenFor({ user: this.user, route, params }, request, this.signal)
       } finally {
-        // After what the handler does with a rejection, which is mostly to pass it on.
+        // Runs after the handler had a chance to rethrow.
         setImmediate(release)
       }
     }
@@ -202,7 +186,7 @@ export class HandlerContext implements CallContext {
   }) {
     if (!Number.isFinite(progress)) throw new TypeError(`progress must be a finite number, was ${progress}`)
     const { progressToken } = this.#call
-    // It must grow with each notification (basic/patterns/progress).
+    // Progress must increase (basic/patterns/progress).
     if (progressToken === undefined || this.#ended !== undefined || progress <= this.#progress) return
     this.#progress = progress
     const { replay } = this.#asking
@@ -266,22 +250,18 @@ export class HandlerContext implements CallContext {
   }
 }
 
-/** The Call that the handler of a plugin's own tool answers, by its `ctx`: for what `ctx` does not say, such as the view. */
+/** For plugin tools that need more of the Call than `ctx` shows, such as the view. */
 export const callOf = HandlerContext.callOf
 
-/** What earlier runs of the same call used; undefined if the handler cannot run again. */
 export const usageOf = HandlerContext.usageOf
 
 interface CallFetch {
-  /** Of the call. */
   readonly signal: () => AbortSignal
   /** Milliseconds. */
   readonly timeout: number
-  /** Headers that go along. */
   readonly headers: () => Readonly<Record<string, string>>
 }
 
-/** The headers of a request, where tracing adds to them. A context is carried on whole, or as the handler has it. */
 function carry(
   headersToAdd: Readonly<Record<string, string>>,
   input: Parameters<typeof fetch>[0],
@@ -295,7 +275,7 @@ function carry(
   return { headers }
 }
 
-/** `ctx.fetch` of one call. */
+/** Creates `ctx.fetch` for one call. */
 export const createCallFetch =
   ({ signal, timeout, headers }: CallFetch): typeof fetch =>
   (input, init) => {
@@ -304,7 +284,7 @@ export const createCallFetch =
     return fetch(input, { ...init, ...carry(headers(), input, init), signal: AbortSignal.any(signals) })
   }
 
-/** Who calls, and at which address: its client is told there to sign in again. */
+/** The caller and the URL for a new sign-in. */
 export interface UpstreamCaller {
   readonly user: User | undefined
   readonly route: Route
@@ -314,16 +294,13 @@ export interface UpstreamCaller {
 /** The slot `upstreamTokens`. */
 export interface UpstreamTokens {
   /**
-   * An access token of the provider for this user. Rejects with what `loginEnded` of `mcp-host/auth` makes, a HostError
-   * `unauthorized` with its challenge, where they must sign in again; with `unavailable` where the provider does not answer;
-   * and with a ToolError that says what to change where it gives no such token. It is for the tool alone: never for a client,
-   * never for a log.
-   * It settles within seconds: meanwhile the answer of the call becomes no stream, so that a client can still be told by 401.
+   * An access token for the tool only: never expose or log it. Rejects with `loginEnded` of `mcp-host/auth` if the user
+   * must sign in again, `unavailable` without a provider response, and a ToolError for an invalid request. Must settle
+   * within seconds.
    */
   tokenFor(caller: UpstreamCaller, request: UpstreamTokenRequest, signal: AbortSignal): Promise<string>
 }
 
-/** Where nobody signs in through this host. */
 export const noUpstreamTokens: UpstreamTokens = {
   tokenFor: () =>
     Promise.reject(

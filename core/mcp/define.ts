@@ -1,4 +1,4 @@
-// Definitions, as authors write them: tools, resources, prompts and apps. catalog-item.ts checks and compiles them.
+// Definitions that authors write: tools, resources, prompts and apps.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { GivenFor, StandardSchema, ValueOf } from './infer.ts'
@@ -34,83 +34,71 @@ export interface AskOptions {
   key?: string
 }
 
-/** The token that a tool requests from the company's identity provider. */
+/** The token that a tool requests from the identity provider. */
 export interface UpstreamTokenRequest {
   /** Scopes, separated by spaces. Default: those of the caller's login. */
   readonly scope?: string
 }
 
-/** Adds and removes definitions while the host runs, and notifies clients. */
+/** Adds and removes definitions at run time, and notifies clients. */
 export interface RuntimeItems<Definition> {
-  /**
-   * Adds to `toolset` (default: every route). Throws for mistakes that would fail startup on any route that serves the toolset:
-   * a second definition of one name, `access` without a policy plugin, a key that no plugin reads.
-   */
+  /** Adds to `toolset` (default: every route). Throws for a duplicate name or a missing plugin. */
   add(definition: Definition, options?: { toolset?: string }): void
-  /** Removes a definition. False if there is none of that name. */
+  /** Returns false if there is no definition with that name. */
   remove(name: string, options?: { toolset?: string }): boolean
 }
 
 /** Changes of the running host: `ctx.host`, and `host` of `createHost`. */
 export interface RuntimeHost {
   readonly tools: RuntimeItems<ToolDefinition>
-  /** Named by `uri` or `uriTemplate`. */
   readonly resources: RuntimeItems<ResourceDefinition>
   readonly prompts: RuntimeItems<PromptDefinition>
-  /** Notifies subscribers of `uri` that its contents changed. */
   resourceUpdated(uri: string): void
-  /**
-   * Resolves once notifications of all changes so far reach every node, or the timeout of the change bus passes. Handlers need
-   * not wait: their results are sent after that.
-   */
+  /** Resolves once all changes reach every node, or on timeout. Results are sent after that in any case. */
   settled(): Promise<void>
 }
 
 /** The second argument of every handler. */
 export interface CallContext {
-  /** Aborts when the client disconnects or cancels, the timeout of the call passes, or the host shuts down. */
+  /** Aborts on disconnect, cancel, timeout or shutdown. */
   readonly signal: AbortSignal
   /** Undefined for an anonymous caller. */
   readonly user: User | undefined
   /** Undefined without sessions. */
   readonly session: { readonly id: string } | undefined
-  /** The route's path as configured, and its parameters as matched. */
+  /** The configured path, and the matched parameters. */
   readonly route: { readonly path: string; readonly params: Readonly<Record<string, string>> }
   readonly headers: Readonly<IncomingHttpHeaders>
-  /** As declared by the client: for display and logs, never for access decisions. */
+  /** Declared by the client: for display and logs, never for access decisions. */
   readonly client: {
     readonly info: Implementation | undefined
     readonly capabilities: ClientCapabilities
     readonly revision: Revision
   }
-  /** The request's own `_meta`. */
   readonly meta: Readonly<Meta>
-  /** Reports progress, if the client requested it. `progress` must increase. */
+  /** Reports progress, if requested. `progress` must increase. */
   progress(progress: number, total?: number, message?: string): void
-  /** Sends a log message to the client, if it requested this level or a lower one. */
+  /** Sends a log message, if the client requested this level or a lower one. */
   log(level: LogLevel, data: unknown, logger?: string): void
   /** `fetch` with `signal` and the configured `tools.fetchTimeout`. */
   fetch: typeof fetch
   /**
-   * The caller's access token of the company's identity provider, if a plugin of the route signs callers in there. Never return
-   * or log it. Rejects without a token, and after the login ended: rethrow, so that the client signs in again.
+   * The caller's access token of the company's identity provider. Never return or log it. Rejects without a token, and
+   * after the login ended: rethrow, so that the client signs in again.
    */
   upstreamToken(request?: UpstreamTokenRequest): Promise<string>
   /**
-   * Asks the user. In 2026-07-28 the call ends here with `input_required`, and the handler runs again from its start with the
-   * response: put side effects after the last request. Rejects if the client cannot be asked.
+   * Requests input from the user. In 2026-07-28 the call ends with `input_required` and the handler restarts with the
+   * response: put side effects after the last request. Rejects if the client does not support it.
    */
   elicit(params: ElicitParams, options?: AskOptions): Promise<ElicitResult>
-  /** Requests a completion from the client's language model; as `elicit`. */
+  /** Requests a completion from the client's language model, like `elicit`. */
   sample(params: SampleParams, options?: AskOptions): Promise<SampleResult>
-  /** Requests the client's roots; as `elicit`. */
+  /** Requests the client's roots, like `elicit`. */
   roots(options?: AskOptions): Promise<RootsResult>
-  /** Resolves when the client answered a ping; immediately for 2026-07-28, which has none. Rejects if the client cannot be asked. */
+  /** Resolves with the ping response; immediately for 2026-07-28. Rejects if the client is unreachable. */
   ping(): Promise<void>
-  /**
-   * Closes the connection of a long call, but not the call: a client of 2025-11-25 reconnects after `retry` milliseconds (default
-   * 1,000). Does nothing for clients that cannot reconnect.
-   */
+  /** Closes the connection, not the call. 2025-11-25 clients reconnect after `retry` ms (default 1,000). */
   disconnect(retry?: number): void
   readonly host: RuntimeHost
 }
@@ -120,25 +108,21 @@ interface Common {
   description?: string
   icons?: Icon[]
   _meta?: Meta
-  /** The policy, scope or role that the caller needs. Default: open to every caller of the route. */
+  /** The required policy, scope or role. Default: open to every caller of the route. */
   access?: string
-  /** `'listed'`: lists show it to callers without access too. Default: hidden from them. */
+  /** `'listed'`: lists show it to callers without access too. Default: hidden. */
   visibility?: 'listed'
 }
 
 type MaybePromise<T> = T | Promise<T>
 
-/** The return value of a tool: text, a number, structured content, content blocks, or a whole result. */
+/** A tool's return value: text, structured content, content blocks, or a whole result. */
 export type ToolReturn = string | number | boolean | null | undefined | object | ContentBlock[] | CallToolResult
 
 const DEFINITION = Symbol.for('mcp-host.definition')
-/** For types only: the arguments that callers send. */
 declare const GIVEN: unique symbol
 
-/**
- * A tool, as `defineTool` returns it. `Args`: the arguments of its handler. `Return`: its return type. `Given`: the arguments
- * that callers send. Tests are typed by them; use plain `ToolDefinition` for any tool.
- */
+/** As `defineTool` returns it. `Given`: the arguments that callers send. */
 export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never> extends Common {
   readonly [DEFINITION]: 'tool'
   [GIVEN]?(given: Given): void
@@ -146,41 +130,27 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
   annotations?: ToolAnnotations
   input: JsonSchema | StandardSchema
   output?: JsonSchema | StandardSchema
-  /** Maximum time of a call, such as `'30s'` or milliseconds. Default: `tools.callTimeout` of the config. */
+  /** Time limit, such as `'30s'` or milliseconds. Default: `tools.callTimeout`. */
   timeout?: string | number
-  /**
-   * Maximum number of concurrent calls in one process, at least 1. Default: no limit. Further calls are queued within their
-   * timeout, at most 32 of one user or address and 256 in all; others get `tooManyRequests` (429).
-   */
+  /** Concurrent calls per process. Default: no limit. A queue holds 256 calls (32 per user); others get 429. */
   concurrency?: number
-  /**
-   * Runs the handler in a worker process, where an infinite loop or a memory leak fails only its own call. `memory` (default
-   * `'128mb'`, at least `'64mb'`) limits heap and buffers, `cpuTime` (default `'5s'`) one call, `processes` (default 4) the
-   * processes and concurrent calls. Only for tools that a module exports.
-   */
+  /** Runs calls in worker processes. Defaults: `memory` `'128mb'`, `cpuTime` `'5s'` per call, `processes` 4. */
   isolate?: true | { memory?: string | number; cpuTime?: string | number; processes?: number }
-  /**
-   * Calls become tasks for clients that support them; `'required'` rejects other clients (-32021). `retry: 'safe'`: the task runs
-   * again after its node failed; default: it fails. `before` runs in the call, can ask the client, and returns the arguments of
-   * the task. Read by plugins such as `tasks`.
-   */
+  /** Runs calls as tasks. `retry: 'safe'`: again after a node failure. `before` returns the task's arguments. */
   task?: TaskUse | { use: TaskUse; retry?: 'safe'; before?: BeforeTask }
-  /** The app that shows the results to people. Read by plugins such as `apps`. */
+  /** The app that shows the results. */
   app?: AppDefinition
   handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
 
-/** Returns the arguments of a task, which are validated again. */
 type BeforeTask = (args: never, ctx: CallContext) => MaybePromise<object>
 
-/** Whether a client must know tasks to call a tool. */
 export type TaskUse = 'optional' | 'required'
 
-/** A resource or a resource template, as `defineResource` returns it. */
+/** A resource or template, as `defineResource` returns it. */
 export interface ResourceDefinition extends Common {
   readonly [DEFINITION]: 'resource'
   name: string
-  /** Of a resource; a resource template has `uriTemplate`. */
   uri?: string
   /** RFC 6570. */
   uriTemplate?: string
@@ -188,21 +158,17 @@ export interface ResourceDefinition extends Common {
   /** Bytes. */
   size?: number
   annotations?: Annotations
-  /** Completes the variables of the template. */
   complete?: Record<string, Completer>
-  /**
-   * Lists resources of the template, at the end of `resources/list`. Runs for every page, and only for callers who can read the
-   * template; within 10 seconds, at most 10,000 entries.
-   */
+  /** Lists resources of the template. Runs for every page; at most 10 seconds and 10,000 entries. */
   list?(ctx: CallContext): MaybePromise<ListedResource[]>
-  /** `args`: the decoded variables of the template, and `uri`. Returns nothing if the resource does not exist. */
+  /** `args`: the decoded template variables, and `uri`. Returns nothing if the resource does not exist. */
   handler(args: Record<string, string>, ctx: CallContext): MaybePromise<ResourceReturn | null | undefined>
 }
 
-/** An entry of `list`. Its URI matches the template. Default `mimeType`: that of the template. */
+/** The URI must match the template. Default `mimeType`: that of the template. */
 export type ListedResource = Omit<ResourceLink, 'type'>
 
-/** The return value of a resource: text, bytes, contents, or a whole result. */
+/** A resource's return value: text, bytes, contents, or a whole result. */
 export type ResourceReturn =
   | string
   | Uint8Array
@@ -211,14 +177,14 @@ export type ResourceReturn =
   | ResourceContents[]
   | ReadResourceResult
 
-/** Completes `value`. `context`: the arguments that the user already entered. */
+/** Completes `value`. `context`: the arguments entered so far. */
 export type Completer = (
   value: string,
   context: { readonly arguments: Readonly<Record<string, string>> },
   ctx: CallContext,
 ) => MaybePromise<string[] | Completion>
 
-/** An argument of a prompt, a string. */
+/** A prompt argument, always a string. */
 export interface PromptArgument {
   title?: string
   description?: string
@@ -237,21 +203,19 @@ export interface PromptDefinition extends Common {
 /** An entry of a toolset. */
 export type Definition = ToolDefinition | ResourceDefinition | PromptDefinition
 
-/** The kind of a definition, or undefined for any other value. */
 export const kindOf = (value: unknown): Definition[typeof DEFINITION] | undefined =>
   typeof value === 'object' && value !== null ? (value as Partial<Definition>)[DEFINITION] : undefined
 
 type Unbranded<D> = Omit<D, typeof DEFINITION | typeof GIVEN | 'handler'>
 type NoArguments = { readonly type: 'object' }
 
-/** The return type of a handler: the input of a Standard Schema `output`, a whole result, or the result of an extension. */
 type ReturnFor<Output> =
   Output extends StandardSchema<infer Taken, infer _Value>
     ? Taken | CallToolResult<Taken> | TypedResult
     : // biome-ignore lint/suspicious/noConfusingVoidType: what a handler without a `return` returns is void
       ToolReturn | void
 
-/** A method, so that a handler can annotate its arguments with a narrower type. */
+/** A method, so handlers can annotate a narrower argument type. */
 interface WithHandler<Input, Output> {
   handler(args: ValueOf<Input>, ctx: CallContext): MaybePromise<ReturnFor<Output>>
 }
@@ -259,14 +223,14 @@ interface WithHandler<Input, Output> {
 type DefinedTool<Input, Return> = ToolDefinition<ValueOf<Input>, Exclude<Awaited<Return>, void>, GivenFor<Input>>
 
 /**
- * Defines a tool. `input` and `output` are JSON Schemas (draft 2020-12, or draft-07 with `$schema`) or Standard Schemas. The
- * handler receives valid arguments only, typed by `input`. An error becomes a result with `isError`; clients see its message
- * only if it is a `ToolError`.
+ * Defines a tool. `input` and `output` are JSON Schemas (draft 2020-12, or draft-07 with `$schema`) or Standard
+ * Schemas. The handler receives valid arguments only. Errors become `isError` results; clients see the message of a
+ * `ToolError` only.
  */
 export function defineTool<
   const Input extends JsonSchema | StandardSchema = NoArguments,
   const Output extends JsonSchema | StandardSchema = JsonSchema,
-  // A type parameter, so that the compiler applies `output` to the literals that the handler returns.
+  // A type parameter, so the compiler checks returned literals against `output`.
   Handler extends WithHandler<Input, Output>['handler'] = WithHandler<Input, Output>['handler'],
 >(
   tool: Omit<Unbranded<ToolDefinition>, 'input' | 'output'> & { input?: Input; output?: Output; handler: Handler },
@@ -274,7 +238,7 @@ export function defineTool<
   return { input: { type: 'object' }, ...tool, [DEFINITION]: 'tool' } as DefinedTool<Input, ReturnType<Handler>>
 }
 
-/** Defines a resource (`uri`) or a resource template (`uriTemplate`). */
+/** Defines a resource (`uri`) or template (`uriTemplate`). */
 export function defineResource(
   resource: Unbranded<ResourceDefinition> & Pick<ResourceDefinition, 'handler'>,
 ): ResourceDefinition {
@@ -285,7 +249,7 @@ type PromptArguments<A> = { [K in keyof A as A[K] extends { required: true } ? K
   [K in keyof A as A[K] extends { required: true } ? never : K]?: string
 }
 
-/** Defines a prompt. The arguments of the handler are strings; `required` ones are always present. */
+/** Defines a prompt. Arguments are strings; `required` ones are always present. */
 export function definePrompt<const A extends Record<string, PromptArgument> = Record<never, PromptArgument>>(
   prompt: Omit<Unbranded<PromptDefinition>, 'arguments'> & {
     arguments?: A & Record<string, PromptArgument>
@@ -295,10 +259,9 @@ export function definePrompt<const A extends Record<string, PromptArgument> = Re
   return { ...prompt, [DEFINITION]: 'prompt' } as PromptDefinition
 }
 
-/** `tool "purge"`. */
 export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`
 
-/** Other origins that the page of an app can use, such as `https://api.acme.example`. Default: none. */
+/** Additional origins for an app's page, such as `https://api.acme.example`. Default: none. */
 export interface AppCsp {
   /** `connect-src`: `fetch`, `WebSocket`. */
   connectDomains?: string[]
@@ -310,7 +273,7 @@ export interface AppCsp {
   baseUriDomains?: string[]
 }
 
-/** Browser features that the page requests, each with `{}`. A client can reject them. */
+/** Browser features that the page requests, each with `{}`. Clients can reject them. */
 export interface AppPermissions {
   camera?: Readonly<Record<never, never>>
   microphone?: Readonly<Record<never, never>>
@@ -318,29 +281,26 @@ export interface AppPermissions {
   clipboardWrite?: Readonly<Record<never, never>>
 }
 
-/** An app, as `defineApp` returns it (MCP Apps, SEP-1865). Its page is the resource `ui://<name>/app.html`. */
+/** An app, as `defineApp` returns it (MCP Apps, SEP-1865), served as `ui://<name>/app.html`. */
 export interface AppDefinition {
   /** 1 to 64 lower-case letters, digits and `. _ -`; unique on a route. */
   name: string
   title?: string
   description?: string
   icons?: Icon[]
-  /** The page: a text that begins with `<`, or a file. Paths are relative to the folder of the config. Or use `module`. */
+  /** HTML text that begins with `<`, or a file relative to the config. Alternative: `module`. */
   html?: string
-  /** A JavaScript or TypeScript file, bundled with its imports and CSS into one page. */
+  /** A JavaScript or TypeScript file, bundled into one page. */
   module?: string
   csp?: AppCsp
   permissions?: AppPermissions
-  /** The origin of the page, in the format of the client. Default: chosen by the client. */
+  /** The page's origin, in the client's format. Default: chosen by the client. */
   domain?: string
-  /** Whether the client draws a border and a background. Default: chosen by the client. */
+  /** Default: chosen by the client. */
   prefersBorder?: boolean
 }
 
-/**
- * Defines an app: a page that clients show for the results of tools with this `app`. Set `html` or `module`; a file next to
- * your module is `new URL('./chart.ts', import.meta.url)`. The plugin `apps` serves it.
- */
+/** Defines an app page for tool results. Set `html` or `module`. Requires the plugin `apps`. */
 export function defineApp(
   app: Omit<AppDefinition, 'html' | 'module'> & { html?: string | URL; module?: string | URL },
 ): AppDefinition {
@@ -352,6 +312,6 @@ export function defineApp(
   }
 }
 
-/** The keys of tools that extensions read; the first is outermost if a tool has several. */
+/** Keys of tools that extensions read; the first is outermost. */
 export const TOOL_KEYS = ['task', 'app'] as const
 export type ToolKeyName = (typeof TOOL_KEYS)[number]

@@ -1,5 +1,4 @@
-// Where definitions are written, for failures that no line of their author threw: the log then names the definition.
-// Noted by core/create-host.ts; looked up when something failed, and then once.
+// Source locations of definitions, so that logs can name the definition of a failure.
 import type { Definition } from './define.ts'
 
 interface Place {
@@ -17,7 +16,6 @@ export function notePlace(definition: Definition, find: () => Place): void {
   })
 }
 
-/** The error with the definition as its only frame; where nobody knows its file, without frames: those would be ours. */
 function blameDefinition(error: Error, definition: Definition): Error {
   const { file, line = 1 } = places.get(definition)?.() ?? {}
   const frame = file === undefined ? '' : `\n    at ${definition.name} (${file}:${line}:1)`
@@ -25,6 +23,5 @@ function blameDefinition(error: Error, definition: Definition): Error {
   return error
 }
 
-/** An error from the encoding of a handler's value: a TypeError gets the definition as its only frame. */
 export const encodingError = (error: unknown, definition: Definition): unknown =>
   error instanceof TypeError ? blameDefinition(error, definition) : error

@@ -9,17 +9,15 @@ import { subschemas } from './schema/subschemas.ts'
 
 interface DefinitionWarning {
   readonly why: string
-  /** Keys of the definition. */
   readonly at: readonly string[]
 }
 
-/** 2025-11-25 server/tools "Tool Names": clients can refuse all tools of a server with another name. */
+/** 2025-11-25 server/tools "Tool Names". Clients can refuse all tools of a server with another name. */
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/
-/** The limit of the APIs of Anthropic and OpenAI. */
+/** Limit of the Anthropic and OpenAI APIs. */
 const API_NAME = /^[A-Za-z0-9_-]{1,64}$/
 const APIS = 'Claude and OpenAI clients (Claude Code, Claude Desktop, Codex, ChatGPT)'
 
-/** Reasons why major clients refuse a tool that MCP allows. */
 function refusalsOf({ key, wire }: ToolItem): DefinitionWarning[] {
   const { inputSchema = {}, outputSchema = {} } = wire as Partial<Record<'inputSchema' | 'outputSchema', JsonSchema>>
   const refusals: DefinitionWarning[] = []

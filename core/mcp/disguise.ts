@@ -3,18 +3,15 @@ import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type UserName, userKey } from '../kernel/user.ts'
 
-/** Cached pseudonyms. */
 const MAX_KNOWN = 10_000
-/** Maximum length of a cached name. */
 const MAX_KEPT = 512
 
-/** 16 hexadecimal digits, different for a user and a session of the same name. */
+/** 16 hexadecimal digits. A user and a session with the same name differ. */
 export interface Disguise {
   user(user: UserName): string
   session(id: string): string
 }
 
-/** Uses the first of the keys. */
 export function createDisguise([key]: readonly Buffer[]): Disguise {
   if (!key) throw new Error('no key to disguise with')
   const known = new LRUCache<string, string>({ max: MAX_KNOWN })

@@ -1,11 +1,10 @@
-// Encodes bytes in what a handler returned: base64 in content blocks and resource contents, JSON strings in structured content.
+// Encodes bytes in handler results: base64 in content blocks and contents, JSON strings in structured content.
 import { types } from 'node:util'
 import { isObject } from './is-object.ts'
 import type { SampleParams, SamplingMessage } from './protocol.ts'
 
 export const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array
 
-/** Whether `toBase64` takes the value, which can still be the wrong text. */
 export const isData = (value: unknown): value is string | Uint8Array => typeof value === 'string' || isBytes(value)
 
 export const base64Of = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
@@ -19,7 +18,6 @@ function nameOf(text: string): string {
   return /^[\w-]+=*$/.test(text) ? 'base64url' : 'other text'
 }
 
-/** Bytes, base64 or a base64 `data:` URI as padded base64 in one line. Throws a TypeError for other text. */
 function toBase64(value: string | Uint8Array, at: string): string {
   if (isBytes(value)) return base64Of(value)
   const data = value.replace(BASE64_URI, '')
@@ -30,7 +28,6 @@ function toBase64(value: string | Uint8Array, at: string): string {
   return digits.padEnd(Math.ceil(digits.length / 4) * 4, '=')
 }
 
-/** A copy with a base64 member where the member has another form. */
 function withBase64<T extends object>(of: T, name: 'data' | 'blob', at: string): T {
   const value: unknown = Reflect.get(of, name)
   if (!isData(value)) return of
@@ -38,10 +35,8 @@ function withBase64<T extends object>(of: T, name: 'data' | 'blob', at: string):
   return data === value ? of : { ...of, [name]: data }
 }
 
-/** The contents of a resource with their `blob` in base64. */
 export const encodeContents = <T extends object>(contents: T, at: string): T => withBase64(contents, 'blob', at)
 
-/** A content block with its bytes in base64. `at`: its location in the return value, for errors. */
 export function encodeBlock<T>(block: T, at: string): T {
   if (!isObject(block)) return block
   const { type, resource } = block
@@ -51,7 +46,6 @@ export function encodeBlock<T>(block: T, at: string): T {
   return encoded === resource ? block : { ...block, resource: encoded }
 }
 
-/** Sampling params with the bytes of their messages in base64. */
 export function encodeSampling(params: SampleParams): SampleParams {
   const encode = (message: SamplingMessage, index: number): SamplingMessage => {
     const { content } = message
@@ -62,16 +56,15 @@ export function encodeSampling(params: SampleParams): SampleParams {
   return Array.isArray(params.messages) ? { ...params, messages: params.messages.map(encode) } : params
 }
 
-/** Part of the JSON of every value that `encodeMember` has to look at. */
 const SUSPECT = /\{\}|\{"0":|"type":"Buffer"/
 
-/** JSON with bytes as base64. Throws a TypeError for a value whose content JSON would lose, such as a Map. */
+/** JSON with bytes as base64. Throws a TypeError for values that JSON would lose, such as a Map. */
 export function toJson(value: unknown): string | undefined {
   const json: string | undefined = JSON.stringify(value)
   return json !== undefined && SUSPECT.test(json) ? JSON.stringify(value, encodeMember) : json
 }
 
-/** The JSON of a value, and a value with the same JSON that has no bytes and no `toJSON`: the value itself, if possible. */
+/** The JSON, and an equal value without bytes and `toJSON`: the value itself, if possible. */
 export function toJsonValue(value: object): readonly [json: string | undefined, value: unknown] {
   const json: string | undefined = JSON.stringify(value)
   if (json === undefined) return [json, undefined]
@@ -89,7 +82,6 @@ const isLost = (value: object) =>
   types.isRegExp(value)
 
 function encodeMember(this: Readonly<Record<string, unknown>>, key: string, json: unknown): unknown {
-  // `json` is what `toJSON` of a Buffer made.
   const value = this[key]
   if (isBytes(value)) return base64Of(value)
   if (typeof value !== 'object' || value === null || 'toJSON' in value || !isLost(value)) return json

@@ -1,5 +1,4 @@
-// Extensions of the protocol, as plugins add them: what each declares on its routes, and what it adds there (2026-07-28
-// basic/versioning, "Extensions"). The host keeps to the rules that every extension has; what it means is its plugin's.
+// Protocol extensions that plugins add to their routes (2026-07-28 basic/versioning, "Extensions").
 import { HostError, StartError } from '../http/errors.ts'
 import type { Call } from './call.ts'
 import { partsFault } from './check-added.ts'
@@ -9,58 +8,45 @@ import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
 import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './result-type.ts'
 import type { ToolKey, ToolKeys } from './run-keys.ts'
 
-/** The part of a filter of `subscriptions/listen` that is honoured. */
+/** The accepted part of a `subscriptions/listen` filter. */
 export interface Honoured {
-  /** What the acknowledgement says of it; any JSON. */
   readonly acknowledged: unknown
-  /** Begins, once it was acknowledged. `notify` tells the client, and adds the subscription's id. Returns what ends it. */
+  /** Begins after the acknowledgement. `notify` adds the subscription id. Returns an unsubscribe function. */
   begin(notify: (method: string, params: Record<string, unknown>) => void): () => void
 }
 
-/**
- * Reads a filter of `subscriptions/listen`. Undefined: nothing of it is honoured. Throws `invalidParams` for one that is
- * malformed.
- */
+/** Reads a `subscriptions/listen` filter. Undefined: not accepted. Throws `invalidParams` if malformed. */
 export type ListenFilter = (wanted: unknown, call: Call) => Honoured | undefined | Promise<Honoured | undefined>
 
 type Answer = (call: Call) => object | Promise<object>
 
-/** What an extension adds to the routes of its plugin. */
+/** A protocol extension, as plugins add it. */
 export interface Extension {
-  /** What `capabilities.extensions` says of it, to clients of every revision. Default: `{}`. */
+  /** `capabilities.extensions` for clients of every version. Default: `{}`. */
   readonly settings?: JsonObject
-  /** JSON-RPC methods, by name. */
   readonly methods?: Readonly<Record<string, Answer>>
-  /** The parameter that the `Mcp-Name` header of a request repeats, by a method of the extension. */
+  /** The parameter that the `Mcp-Name` header repeats, by method. */
   readonly nameHeaders?: Readonly<Record<string, string>>
-  /** Values of `resultType` beside the protocol's own, by the method that may answer with them. */
+  /** Additional values of `resultType`, by method. */
   readonly results?: Readonly<Record<string, readonly string[]>>
-  /** Filters of `subscriptions/listen`, by their name in `notifications`. */
   readonly listenFilters?: Readonly<Record<string, ListenFilter>>
-  /**
-   * False: methods and filters are for every client. Default: for those that declare the extension, with the request or with
-   * `initialize`; others are answered -32021.
-   */
+  /** False: open to every client. Default: clients without the extension get -32021. */
   readonly clientMustDeclare?: boolean
-  /** What it does with keys of tools that are its own. A key that nobody reads stops the start. */
+  /** Handlers for tool keys. Startup fails for a key without a handler. */
   readonly toolKeys?: Readonly<Partial<Record<ToolKeyName, ToolKey>>>
 }
 
-/** An extension that was added. */
+/** A registered protocol extension. */
 export interface AddedExtension {
   readonly id: string
-  /** What a client says of the extension in its capabilities; undefined: it does not declare it. For a Call or a `ctx`. */
+  /** The extension's settings in a client's capabilities; undefined: not declared. */
   settingsOf(said: Pick<Call, 'client'>): JsonObject | undefined
-  /**
-   * A result of a type in `results`, with these fields beside `resultType`: for `around` and for handlers. A client that
-   * does not declare the extension, or whose revision has no result types, is answered -32021 in its place.
-   */
+  /** Creates a result of a type in `results`. Clients without the extension get -32021. */
   result(type: string, fields: Readonly<Record<string, unknown>>): TypedResult
 }
 
-/** What the extensions of one route add, for its transports. */
+/** The extensions of one route. */
 export interface RouteExtensions {
-  /** As `capabilities.extensions` says it. */
   readonly settings: Readonly<Record<string, JsonObject>>
   readonly nameHeaders: ReadonlyMap<string, string>
   readonly listenFilters: ReadonlyMap<string, ListenFilter>
@@ -75,12 +61,9 @@ interface Adding {
 }
 
 export interface Extensions {
-  /** Throws a StartError where another plugin has the id, or something of it is taken on one of these routes. */
   add(adding: Adding): KnownExtension
   on(route: object): RouteExtensions
-  /** Whether an extension reads a key of tools on any route. */
   reads(key: ToolKeyName): boolean
-  /** The methods that extensions have results for, with what adds them. */
   readonly awaited: ReadonlyArray<Adding & { readonly method: string }>
 }
 
@@ -108,7 +91,6 @@ class KnownExtension implements AddedExtension {
     return { ...fields, [RESULT_TYPE]: { name: type, check: (call: Call) => this.#checkResult(call, type) } }
   }
 
-  /** Its methods, for those whom they are for. */
   get methods(): ReadonlyArray<{ readonly name: string; readonly answer: Answer }> {
     return Object.entries(this.#extension.methods ?? {}).map(([name, answer]) => ({
       name,
@@ -119,7 +101,6 @@ class KnownExtension implements AddedExtension {
     }))
   }
 
-  /** Throws `missingCapability` for a client that does not declare the extension. */
   demand(call: Call, what = call.method): void {
     if (this.#extension.clientMustDeclare !== false && !this.settingsOf(call)) throw this.#missing(what)
   }
@@ -131,7 +112,6 @@ class KnownExtension implements AddedExtension {
       throw new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.offer.route.path}`)
     }
     if (call.rules.handshake || !this.settingsOf(call)) {
-      // Older revisions have no result types, whatever their clients declare.
       const revision = call.rules.handshake ? ', in a revision without a handshake' : ''
       throw this.#missing(`the result "${type}"`, revision)
     }
@@ -150,11 +130,9 @@ interface Kept {
   readonly nameHeaders: Map<string, string>
   readonly listenFilters: Map<string, ListenFilter>
   readonly toolKeys: Map<ToolKeyName, ToolKey>
-  /** Such as `tools/call task`. */
   readonly results: Set<string>
 }
 
-/** What is wrong with an extension, on this route; undefined: nothing. */
 function faultOf({ id, extension }: Adding, kept: Kept): string | undefined {
   const { methods = {}, nameHeaders = {}, results = {}, listenFilters = {}, toolKeys = {} } = extension
   const stray = Object.keys(nameHeaders).find(method => !Object.hasOwn(methods, method))
@@ -171,7 +149,6 @@ function faultOf({ id, extension }: Adding, kept: Kept): string | undefined {
   return undefined
 }
 
-/** The extensions of one host. */
 export function createExtensions(): Extensions {
   const owners = new Map<string, string>()
   const byRoute = new Map<object, Kept>()

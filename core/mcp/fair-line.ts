@@ -1,16 +1,14 @@
-// A queue that is fair between owners: the owner with the fewest places is next. Of several, it is the owner who came, or got a
-// place, the longest ago.
+// A queue that is fair between owners: the owner with the fewest slots is next, then the longest waiting one.
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 
 /** An entry of a `FairLine`. */
 export interface InLine extends Linked {
-  /** Whether it had a place before. It is then ahead of other entries of its owner. Constant while it is in the queue. */
+  /** True if it had a slot before: it is ahead of its owner's other entries. Constant while queued. */
   readonly returns: boolean
 }
 
 interface Share<Entry extends InLine> {
   places: number
-  /** Entries that gave their place back, also if they are not in the queue. */
   paused: number
   readonly returning: LinkedList<Entry>
   readonly waiting: LinkedList<Entry>
@@ -27,21 +25,17 @@ function firstOf<Entry extends InLine>({ returning, waiting }: Share<Entry>, fit
 
 /** A queue that is fair between owners. */
 export class FairLine<Entry extends InLine> {
-  /** The owners with a place, a paused entry or an entry in the queue, in the order in which they came or last got a place. */
   readonly #shares = new Map<string, Share<Entry>>()
   #size = 0
   #returning = 0
   #paused = 0
 
-  /** Number of entries in the queue. */
   get size(): number {
     return this.#size
   }
-  /** Number of entries in the queue that had a place before. */
   get returning(): number {
     return this.#returning
   }
-  /** Number of paused entries of all owners. */
   get paused(): number {
     return this.#paused
   }
@@ -60,7 +54,6 @@ export class FairLine<Entry extends InLine> {
     if (entry.returns) this.#returning++
   }
 
-  /** Returns false if it was not in the queue. */
   delete(owner: string, entry: Entry): boolean {
     const share = this.#shares.get(owner)
     if (!share || !listOf(share, entry).delete(entry)) return false
@@ -70,7 +63,6 @@ export class FairLine<Entry extends InLine> {
     return true
   }
 
-  /** The owner has one more place. */
   take(owner: string): void {
     const share = this.#shareOf(owner)
     share.places++
@@ -78,26 +70,22 @@ export class FairLine<Entry extends InLine> {
     this.#shares.set(owner, share)
   }
 
-  /** The owner has one place less. */
   leave(owner: string): void {
     this.#shareOf(owner).places--
     this.#forgetIdle(owner)
   }
 
-  /** The owner has one more paused entry. */
   pause(owner: string): void {
     this.#shareOf(owner).paused++
     this.#paused++
   }
 
-  /** The owner has one paused entry less. */
   unpause(owner: string): void {
     this.#shareOf(owner).paused--
     this.#paused--
     this.#forgetIdle(owner)
   }
 
-  /** The next entry of those that fit; undefined if there is none. It remains in the queue. */
   next(fits: (entry: Entry) => boolean): Entry | undefined {
     let next: Entry | undefined
     let least = Number.POSITIVE_INFINITY

@@ -1,7 +1,6 @@
-// Globs for names and URIs: `*` matches any characters. In picomatch `*` stops at a slash, so `resource:notes://*` would not
-// protect `notes://a/b`.
+// Globs for names and URIs, where `*` also matches slashes, unlike in picomatch.
 
-/** Whether a text matches a glob. Never backtracks. */
+/** Whether a text matches a glob, in linear time per part. */
 export function matchesGlob(glob: string, text: string): boolean {
   const [head = '', ...rest] = glob.split('*')
   const tail = rest.pop()
@@ -16,7 +15,7 @@ export function matchesGlob(glob: string, text: string): boolean {
   return text.length - tail.length >= at && text.endsWith(tail)
 }
 
-/** Whether some text matches both globs: for URI templates, of which only the literals are known. */
+/** Whether some text matches both globs. Used for URI templates, whose variables are unknown. */
 export function globsOverlap(one: string, other: string): boolean {
   // reach[j]: some text matches both the read part of `one` and the first j characters of `other`.
   let reach = [true]

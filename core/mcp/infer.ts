@@ -1,9 +1,6 @@
-// From a schema, as written in a definition, to the type of the value that passed it. Types only.
+// Infers the type of validated values from a schema. Types only.
 
-/**
- * What we use of the Standard Schema interface (standardschema.dev): validation, and its JSON Schema companion.
- * zod >= 4.2, arktype >= 2.1.28 and valibot's `toStandardJsonSchema` give both.
- */
+/** Requires JSON Schema support: zod >= 4.2, arktype >= 2.1.28, or valibot's `toStandardJsonSchema`. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1
@@ -36,7 +33,7 @@ interface TypeByName {
 
 declare const TYPE: unique symbol
 
-/** Mark of a schema for values whose type JSON Schema cannot say, such as functions. */
+/** Marks a schema for types that JSON Schema cannot express, such as functions. */
 export interface Typed<T> {
   readonly [TYPE]?: T
 }
@@ -49,7 +46,7 @@ type RequiredKeys<S, P, Filled> = Extract<
   (S extends { required: readonly (infer R)[] } ? R : never) | (Filled extends true ? KeysWithDefault<P> : never)
 >
 
-// Mapped over the keys of P itself: editors then show the comments of its keys.
+// Mapped over the keys of P, so that editors show their comments.
 type PropertyTypes<P, K extends keyof P, Filled> = { -readonly [X in K]: FromJsonSchema<P[X], Filled> }
 
 type FromProperties<P, R extends keyof P, Filled> = Simplify<
@@ -70,10 +67,7 @@ type FromTypeName<N, S, Filled> = N extends keyof TypeByName
       ? Array<S extends { items: infer I } ? FromJsonSchema<I, Filled> : unknown>
       : unknown
 
-/**
- * The type that a JSON Schema literal describes: `type`, `properties`, `required`, `items`, `enum`, `const`,
- * `anyOf` and `oneOf`. Other keywords do not narrow it. With `Filled`, properties that have a default are required.
- */
+/** The type of a JSON Schema literal. With `Filled`, properties with a default are required. */
 export type FromJsonSchema<S, Filled = false> = S extends unknown
   ? typeof TYPE extends keyof S
     ? NonNullable<S[typeof TYPE]>
@@ -94,8 +88,8 @@ type FromKeywords<S, Filled> = S extends { const: infer C }
             : FromTypeName<N, S, Filled>
           : unknown
 
-/** The validated value of either kind of schema. */
+/** The validated value of a schema. */
 export type ValueOf<S> = S extends StandardSchema<infer _Input, infer Output> ? Output : FromJsonSchema<S>
 
-/** What a caller gives for a schema: where a library fills in defaults or converts, that differs from what passed it. */
+/** The input of a schema, before defaults and conversions. */
 export type GivenFor<S> = S extends StandardSchema<infer Input, infer _Output> ? Input : FromJsonSchema<S>

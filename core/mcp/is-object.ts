@@ -1,5 +1,5 @@
-// What JSON calls an object, which to JavaScript lists and null are too.
+// Tests whether a value is a JSON object.
 
-/** True for a JSON object: no list, and not null. */
+/** Excludes arrays and null. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,14 +1,12 @@
-// Isolated tools: the limits of their worker processes, and the module that a worker imports for each tool.
+// Isolated tools: the limits of their worker processes, and the module of each tool.
 import type { Definition, ToolDefinition } from './define.ts'
 import { parseDuration, parseSize } from './units.ts'
 
-/** The limits of one tool in its worker process. */
 export interface IsolateBounds {
-  /** Maximum bytes that the handler can hold: heap and buffers. */
+  /** Bytes of heap and buffers. */
   readonly memory: number
-  /** Maximum CPU time of one call, milliseconds. */
+  /** CPU time per call, milliseconds. */
   readonly cpuTime: number
-  /** Number of worker processes, each of which runs one call at a time. */
   readonly processes: number
 }
 
@@ -17,7 +15,6 @@ const MEGABYTE = 1_024 ** 2
 const LEAST_MEMORY = 64 * MEGABYTE
 const DEFAULTS: IsolateBounds = { memory: 128 * MEGABYTE, cpuTime: 5_000, processes: 4 }
 
-/** The limits of a definition's `isolate`; undefined: the tool runs in the host process. Throws for invalid limits. */
 export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds | undefined {
   if (isolate === undefined) return undefined
   if (isolate === true) return DEFAULTS
@@ -35,7 +32,6 @@ export const boundsInWords = ({ memory, cpuTime }: IsolateBounds) => ({
   cpuTime: `${cpuTime < 1_000 ? `${cpuTime} ms` : `${Number((cpuTime / 1_000).toFixed(1))} s`} of CPU time`,
 })
 
-/** The stricter limits of both. */
 export function narrowerBounds(
   one: IsolateBounds | undefined,
   other: IsolateBounds | undefined,
@@ -48,20 +44,16 @@ export function narrowerBounds(
   }
 }
 
-/** The module and export of a tool. */
 export interface ModuleTool {
   /** Absolute path. */
   readonly file: string
-  /** What the module exported: another one for each version of it. */
   readonly exported: object
   readonly name: string
-  /** The index in an exported list. */
   readonly index: number | undefined
 }
 
 const origins = new WeakMap<Definition, ModuleTool>()
 
-/** Records the module of each exported definition, single or in a list. */
 export function noteModule(file: string, exported: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(exported)) {
     const values = Array.isArray(value) ? value : [value]
@@ -72,12 +64,11 @@ export function noteModule(file: string, exported: Readonly<Record<string, unkno
   }
 }
 
-/** Undefined if no toolset names the module of the definition. */
 export const moduleOf = (definition: Definition): ModuleTool | undefined => origins.get(definition)
 
 const ofPlugins = new WeakSet<Definition>()
 
-/** Records a definition of a plugin. It is part of the host, so `tools.limits` does not isolate it. */
+/** Marks a plugin's definition. `tools.limits` does not isolate it. */
 export const notePluginOwn = (definition: Definition): void => void ofPlugins.add(definition)
 export const isPluginOwn = (definition: Definition): boolean => ofPlugins.has(definition)
 
@@ -85,7 +76,6 @@ const NO_MODULE =
   'a worker process must import it, so it cannot be written in the config or added at run time: ' +
   'export it from a module of its own, and name that file in a toolset'
 
-/** The reason why a tool cannot be isolated, or undefined. */
 export function isolateFault(definition: ToolDefinition): string | undefined {
   const { task } = definition
   if (typeof task === 'object' && task.before) return 'its `task.before` cannot be isolated; remove one of them'

@@ -1,4 +1,4 @@
-// From the text of a body to JSON-RPC messages: the one reader, for every transport.
+// Parses and encodes JSON-RPC messages for every transport.
 
 import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-body.ts'
@@ -8,22 +8,21 @@ import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
 import { paramsWithoutNulls } from './without-nulls.ts'
 
-/** A JSON-RPC message as it was read. */
+/** A parsed JSON-RPC message. */
 export type Message =
   | { readonly kind: 'request'; readonly id: RequestId; readonly method: string; readonly params: Params }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Params }
   | { readonly kind: 'response'; readonly id: RequestId; readonly body: Params }
-  /** Not a message; `id` is there where it could be read. */
+  /** `id`: present if it could be read. */
   | { readonly kind: 'invalid'; readonly id: RequestId | undefined; readonly error: HostError }
 
-/** One that can be served. */
+/** A message without errors. */
 export type ValidMessage = Exclude<Message, { kind: 'invalid' }>
 
 type Params = Readonly<Record<string, unknown>>
 
 const NO_PARAMS: Params = Object.freeze({})
 
-/** False for a progress token that would be too much to repeat; one of another type is none. */
 function isTokenShort({ _meta: meta }: Params): boolean {
   const token = isObject(meta) ? meta['progressToken'] : undefined
   return typeof token !== 'string' || isShortName(token)
@@ -56,11 +55,7 @@ function toMessage(value: unknown): Message {
     : { kind: 'request', id, method, params: known }
 }
 
-/**
- * Reads one message or a batch. Throws `parseError` for what is not JSON, and `invalidRequest` for an empty body, a
- * batch of none or of more than 50, nesting deeper than 128 levels, more objects and lists than data has (core/http/limits.ts), and
- * `__proto__` or `constructor.prototype` keys.
- */
+/** Throws `parseError` for invalid JSON, `invalidRequest` for size limits and prototype keys. */
 export function readMessages(text: string): Message | readonly Message[] {
   const value = parseJson(text)
   if (!Array.isArray(value)) return toMessage(value)
@@ -72,14 +67,14 @@ export function readMessages(text: string): Message | readonly Message[] {
 
 const BATCH_REVISIONS = REVISIONS.filter(revision => rulesOf(revision).batches).join(', ')
 
-/** Throws `invalidRequest` where a revision has no batches. Undefined: none is negotiated yet. */
+/** Throws `invalidRequest` for versions without batches. */
 export function demandBatches(revision: unknown): void {
   if (isRevision(revision) && rulesOf(revision).batches) return
   const hint = isRevision(revision) ? `revision ${revision} has no batches, ` : ''
   throw new HostError('invalidRequest', { detail: `${hint}only revision ${BATCH_REVISIONS} has batches` })
 }
 
-/** The messages of a batch. Throws `invalidRequest` where one is none, or opens a session. */
+/** Throws `invalidRequest` for an invalid message or an `initialize`. */
 export function validBatch(messages: readonly Message[]): readonly ValidMessage[] {
   return messages.map(message => {
     if (message.kind === 'invalid') throw message.error
@@ -90,7 +85,7 @@ export function validBatch(messages: readonly Message[]): readonly ValidMessage[
   })
 }
 
-/** A result whose JSON is already written, once for many answers. */
+/** A result that is serialized once for many responses. */
 export class SerializedResult {
   readonly json: string
   #bytes: Buffer | undefined
@@ -104,13 +99,12 @@ export class SerializedResult {
   }
 }
 
-/** An answer with such a result: a text, and bytes for those who want them, copied together and not encoded again. */
+/** Copies the shared bytes of the result instead of encoding them again. */
 export class SerializedAnswer {
   readonly #head: string
   readonly #result: SerializedResult
   #bytes: Buffer | undefined
 
-  /** `head`: what is written before the result. */
   constructor(head: string, result: SerializedResult) {
     this.#head = head
     this.#result = result
@@ -126,17 +120,16 @@ export class SerializedAnswer {
 
 const END = Buffer.from('}')
 
-/** An answer as it is written: `String(answer)` is its JSON. */
+/** An encoded response. `String(answer)` is its JSON. */
 export type EncodedAnswer = string | SerializedAnswer
 
-/** Whom an error answers. */
+/** The request that an error responds to. */
 export interface ErrorTarget {
   readonly id?: RequestId | undefined
-  /** Undefined: unknown. */
   readonly revision?: string | undefined
 }
 
-/** An error answer. Its text never comes from anything but a HostError. */
+/** Encodes an error response. Its text comes from a HostError only. */
 export function encodeError(error: HostError, { id, revision }: ErrorTarget = {}): string {
   const rules = isRevision(revision) ? rulesOf(revision) : undefined
   const code = error.kind === 'resourceNotFound' && rules ? rules.resourceNotFoundCode : error.code
@@ -148,6 +141,5 @@ export function encodeError(error: HostError, { id, revision }: ErrorTarget = {}
   return JSON.stringify(body)
 }
 
-/** A notification to the client. */
 export const encodeNotification = (method: string, params: Record<string, unknown>): string =>
   JSON.stringify({ jsonrpc: '2.0', method, params })

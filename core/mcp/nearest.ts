@@ -1,7 +1,7 @@
-// Suggestions for mistyped names. The client has the same rule.
+// Suggestions for mistyped names. The client uses the same rule.
 import { distance } from 'fastest-levenshtein'
 
-/** The closest candidate, or undefined when none is close. Case, dashes and underscores do not count. */
+/** The closest candidate. Ignores case, dashes and underscores. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   const plain = simplify(name)
   let best: string | undefined
@@ -19,7 +19,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** A suggestion, or the known names. */
+/** A suggestion for a mistyped name, or the known names. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const all = [...known]
   const near = nearest(name, all)
@@ -33,5 +33,4 @@ const MOST_NAMES = 40
 
 const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
 
-// Two swapped letters are two steps.
 const allowed = (name: string): number => (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3)))

@@ -1,7 +1,6 @@
-// Normalises URIs as RFC 3986 section 6.2.2 does: equivalent URIs have the same normal form. Characters that no URI can have
-// are percent-encoded, as clients do that parse a URI before they send it.
+// Normalises URIs (RFC 3986 section 6.2.2) and percent-encodes invalid characters, as URL parsers of clients do.
 
-/** Bytes as `%C3%9C`. A lone surrogate becomes U+FFFD. */
+/** A lone surrogate becomes U+FFFD. */
 const encode = (text: string) => Buffer.from(text).toString('hex').toUpperCase().replace(/../g, '%$&')
 
 const DISALLOWED = /[^\w\-.~:/?#[\]@!$&'()*+,;=%]/gu
@@ -31,7 +30,6 @@ function withoutDots(path: string): string {
 
 const PARTS = /^([a-z][a-z0-9+.-]*:)(\/\/(?:[^/?#]*@)?)?([^/?#]*)([^?#]*)(.*)$/is
 
-/** The normal form; text without a scheme is only percent-encoded. */
 export function normalUri(uri: string): string {
   const parts = PARTS.exec(uri)
   if (!parts) return normalText(uri)
@@ -40,12 +38,11 @@ export function normalUri(uri: string): string {
   return scheme.toLowerCase() + authority + withoutDots(normalText(path)) + normalText(rest)
 }
 
-/** The normal form of a URI template: of its literals up to the path, and of the characters in all literals. */
 export function normalTemplate(template: string): string {
   const literals = template.replace(/\{[^}]*\}|[^{]+/g, part => (part.startsWith('{') ? part : normalText(part)))
   return literals.replace(/^[a-z][a-z0-9+.-]*:(?:\/\/[^/?#{]*)?/i, start => start.toLowerCase())
 }
 
-/** Whether a text has only characters that a URI can have, and complete percent-encodings (RFC 3986 section 2). */
+/** RFC 3986 section 2. */
 export const hasUriCharacters = (text: string): boolean =>
   text.search(DISALLOWED) === -1 && !/%(?![0-9a-f]{2})/i.test(text)

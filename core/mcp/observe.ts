@@ -1,5 +1,4 @@
-// Notifies observers of finished requests: of every Call (core/mcp/dispatch.ts), and of HTTP requests that became no Call
-// (core/kernel/pipeline.ts), such as refused ones.
+// Notifies observers of finished Calls and of HTTP requests without a Call.
 import { blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { HostContext } from '../kernel/endpoint.ts'
@@ -23,23 +22,21 @@ export interface ObserveSettings extends RecordSettings {
   readonly log: Logger
 }
 
-/** Not awaited. What it throws, or rejects with, is logged. */
+/** Not awaited. Errors are logged. */
 export type Observer = (record: CallRecord) => void | Promise<void>
 
-/** The service of the slot `tracer`: runs each Call in a context that follows all that it does. */
+/** The slot `tracer`: runs each Call in a context for its whole duration. */
 export interface CallTracer {
-  /** Runs `answer` with the call, outside of every `around`, and returns its result. */
   run(start: CallStart, answer: (call: Call) => Promise<object>): Promise<object>
-  /** Headers for a request that a handler makes with `ctx.fetch`, unless it sets one of them. */
+  /** Headers for `ctx.fetch`. The handler's own values have priority. */
   headersFor(call: Call): Readonly<Record<string, string>>
-  /** The trace of the call's span, for records and the log. Default: the trace that the request names. */
+  /** The trace for records and the log. Default: the trace of the request. */
   traceIdOf?(call: Call): string | undefined
 }
 
-/** The default service of the slot. */
 export const NO_TRACER: CallTracer = { run: (start, answer) => answer(start.call), headersFor: () => ({}) }
 
-/** A refusal counts as one even if the call was cancelled. An internal error of a cancelled call is due to the cancellation. */
+/** Refusals count even for cancelled calls. Internal errors of cancelled calls are due to the cancellation. */
 function endOf(call: Call, result: object | undefined, thrown: unknown): readonly [Outcome, HostError?] {
   const error = HostError.is(thrown) ? thrown : undefined
   if (error && !(error.kind === 'internal' && call.cancelled)) return ['error', error]
@@ -61,7 +58,6 @@ function notifyAll(observers: readonly Observer[], record: CallRecord, log: Logg
   }
 }
 
-/** The outcome of an HTTP request that became no Call. */
 function outcomeOfRequest({ state, res }: HostContext): Outcome {
   if (state.refusal) return 'refused'
   // The client ends an event stream.
@@ -72,7 +68,6 @@ function outcomeOfRequest({ state, res }: HostContext): Outcome {
 
 const VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 
-/** Notifies observers of HTTP requests that became no Call: those of the route, outside of routes those that are on everywhere. */
 export function createRequestWatch(
   notes: readonly Note<Observer>[],
   { log, ...settings }: ObserveSettings,
@@ -85,7 +80,7 @@ export function createRequestWatch(
     const { refusal: error, route, user } = state
     const { headers } = req
     const id = headers['mcp-session-id']
-    // A refused request can name any session.
+    // A refused request can contain any session id.
     const sessionId = typeof id === 'string' && error === undefined && res.statusCode < 400 ? id : undefined
     const none = { method: undefined, client: undefined, revision: undefined, transport: undefined }
     const milliseconds = performance.now() - began
@@ -137,7 +132,6 @@ export function createRefusalWatch(
   }
 }
 
-/** Wraps `answer`: runs it within the tracer and notifies the observers, once the transport has written the answer. */
 export function observed(
   answer: (call: Call) => Promise<object>,
   { observers, tracer }: { readonly observers: readonly Observer[]; readonly tracer: CallTracer },
@@ -170,7 +164,6 @@ export function observed(
     } finally {
       record.milliseconds = performance.now() - begun
       ;[record.outcome, record.error] = endOf(call, result, thrown)
-      // One turn of the event loop for all.
       if (finished.push(record) === 1) setImmediate(notifyOfFinished)
     }
   }

@@ -1,4 +1,4 @@
-// Decides what a caller is offered: the toolsets of the route, changed by `configureSession`, as a view.
+// Computes the view for a caller: the route's toolsets, changed by `configureSession`.
 import { HostError, type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
@@ -21,23 +21,16 @@ import type { View, ViewRequest } from './view.ts'
 export interface OfferSettings extends CombinationSettings {
   readonly log: Logger
   readonly viewFor: (request: ViewRequest, audience: Audience) => View
-  /** Decides what a caller may use on a route. */
   readonly accessOn: (route: CompiledRoute) => AccessDecider
-  /** Admits callers that no HTTP request brought. */
   readonly admit: AdmitCaller
-  /** Whether lists can differ between callers of this route. */
   readonly varies: (route: CompiledRoute) => boolean
-  /** `capabilities.extensions` on this route. */
   readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
-  /** The tools that plugins leave out of the lists of this route; the same function every time. */
   readonly unlists: (route: CompiledRoute) => ViewRequest['unlists']
 }
 
-/** The choice of `configureSession` for a caller. A reload applies it to the new toolsets of the route. */
 interface Chosen extends ToolsetChoice, Pick<ViewRequest, 'extra' | 'server' | 'capabilities'> {}
 
 interface OfferRequest extends ViewRequest {
-  /** Absent without `configureSession`. */
   readonly chosen?: Chosen
 }
 
@@ -60,56 +53,47 @@ function requestView(
   }
 }
 
-/** Throws a StartError for an item whose `access` no plugin decides. */
 function cutView(settings: OfferSettings, route: CompiledRoute, request: ViewRequest, user?: User): View {
   const view = settings.viewFor(request, settings.accessOn(route).audienceOf(user, route))
   checkAccess(settings, route, view.restricted)
   return view
 }
 
-/** The view of a route with these toolsets for callers without a token. */
 export const plainView = (settings: OfferSettings, route: CompiledRoute, toolsets: readonly string[]): View =>
   cutView(settings, route, requestView(settings, route, toolsets))
 
-/** Checks the combination of each URL and builds its view, so that no request has to. */
 export function prepareViews(routes: readonly CompiledRoute[], settings: OfferSettings, report: Report): void {
   for (const combination of addressCombinations(routes, settings.contributed)) {
     if (checkCombination(settings, combination, report)) plainView(settings, combination.route, combination.names)
   }
 }
 
-/** The toolsets of a caller. One that was added to the route later is included only if `configureSession` ignored all toolsets. */
+/** Later toolsets are included only if `configureSession` did not change the toolsets. */
 function toolsetsOf(base: readonly string[], { left, added }: ToolsetChoice): string[] {
   const kept = left ? base.filter(name => left.includes(name)) : base
   return [...new Set([...kept, ...added])].sort()
 }
 
-/** Claims that differ between tokens of one grant. */
 const OF_ONE_TOKEN: ReadonlySet<string> = new Set(['exp', 'iat', 'jti', 'nbf'])
 
 const grantedTo = ({ clientId, scopes, roles, claims }: User): string =>
   JSON.stringify([clientId, scopes, roles, Object.entries(claims).filter(([name]) => !OF_ONE_TOKEN.has(name))])
 
-/** Whether two tokens of a user have the same client, scopes, roles and claims, apart from times and token id. */
 const sameGrant = (one: User | undefined, other: User | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && grantedTo(one) === grantedTo(other))
 
-/** How the offers of a host get their views. */
 interface OfferMaker {
   readonly config: OfferedConfig
-  /** Throws if the choice of `configureSession` conflicts, which can happen after a reload. */
   cut(route: CompiledRoute, request: OfferRequest, user: User | undefined): View
-  /** The request after a reload: the current toolsets of the route with the choice of `configureSession`. */
   renew(route: CompiledRoute, request: OfferRequest, params: RequestFacts['params']): OfferRequest
 }
 
-/** The config functions of an offer, if configured: `rechoose` makes the offer again for another token. */
 interface OfferHooks {
   readonly runs: Offer['run'] | undefined
   readonly rechoose: ((user: User | undefined) => Promise<Offer>) | undefined
 }
 
-/** The offer for a caller, updated by reloads. A class, because idle sessions keep one each. */
+/** A class, because idle sessions keep one each. */
 class CallerOffer implements Offer {
   readonly route: CompiledRoute
   readonly params: Offer['params']
@@ -120,12 +104,9 @@ class CallerOffer implements Offer {
   #request: OfferRequest
   #reloads: number
   readonly #hooks: OfferHooks
-  /** The user of the last token with the same grant, so that each token is compared once. */
   #alike: User | undefined
-  /** The last offer for another token. */
   #other: { readonly user: User | undefined; readonly offer: Promise<Offer> } | undefined
 
-  /** `reloads`: number of reloads when the request was made. */
   constructor(facts: RequestFacts, request: OfferRequest, reloads: number, maker: OfferMaker, hooks: OfferHooks) {
     this.route = facts.route as CompiledRoute
     this.params = facts.params
@@ -212,14 +193,11 @@ function baseOf({ route, params }: RequestFacts): readonly string[] {
   return base
 }
 
-/** How often `configureSession` runs again because a reload came in between. */
 const MAX_AGAIN = 3
 
-/** Makes offers: for one request, or for as long as a session lasts. */
 export function createOffers(settings: OfferSettings & { readonly chosen: ChosenCombinations }) {
   const { config, catalog, admit, log, contributed, chosen: combinations } = settings
 
-  /** Runs `configureSession` for one caller. */
   async function choose(base: readonly string[], facts: RequestFacts): Promise<Chosen> {
     const { path } = facts.route
     const toolsets = new Set(base)
@@ -272,7 +250,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     return request
   }
 
-  // By the route first: two routes can share one list of toolsets of the config.
+  // By route first: two routes can share one toolset list.
   let plain = new WeakMap<CompiledRoute, WeakMap<readonly string[], OfferRequest>>()
   let reloads = config.reloads
 
@@ -308,10 +286,8 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     },
   }
 
-  /** `config`: as it was when the request was made. */
   function offerOf(facts: RequestFacts, request: OfferRequest, { now, reloads: version }: OfferedConfig): Offer {
     const { runSession } = now
-    // Without these functions nothing of the request that opened the session is kept.
     const rechooses = request.chosen !== undefined && facts.sessionId !== undefined
     if (!runSession && !rechooses) return new CallerOffer(facts, request, version, maker, NO_HOOKS)
     return new CallerOffer(facts, request, version, maker, {
@@ -332,10 +308,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     }
   }
 
-  /**
-   * Throws or rejects with `notFound` if the URL names no toolset, and as `admit` for a caller that is not admitted yet.
-   * Synchronous without `configureSession`.
-   */
+  /** Throws or rejects with `notFound`, or like `admit`. Synchronous without `configureSession`. */
   return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
     const { choice } = facts

@@ -1,8 +1,6 @@
-// The protocol's own nouns: `_meta` keys, log levels and the wire types that are public here.
-// They are written out, not re-exported, so that our declarations compile in a project that has no MCP SDK;
-// test/mcp/protocol.types.ts holds them against the official package's types.
+// Protocol types, written out so that the package's declarations compile without the MCP SDK.
 
-/** Keys of `_meta` that the protocol reserves (2026-07-28, basic, "_meta"). */
+/** Reserved `_meta` keys (2026-07-28, basic, "_meta"). */
 export const META = {
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',
   clientInfo: 'io.modelcontextprotocol/clientInfo',
@@ -12,14 +10,13 @@ export const META = {
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 } as const
 
-/** The lists that `subscriptions/listen` of 2026-07-28 may tell the changes of, by the filter's name. */
+/** List filters of `subscriptions/listen` (2026-07-28). */
 export const LIST_FILTERS = {
   toolsListChanged: 'tools',
   promptsListChanged: 'prompts',
   resourcesListChanged: 'resources',
 } as const
 
-/** Every filter of `subscriptions/listen` that the protocol itself has. */
 export const LISTEN_FILTERS: ReadonlySet<string> = new Set([...Object.keys(LIST_FILTERS), 'resourceSubscriptions'])
 
 /** Severities of RFC 5424, least severe first. */
@@ -29,16 +26,16 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** The id of a JSON-RPC request. */
 export type RequestId = string | number
-/** What ties notifications of progress to their request. */
+/** Links progress notifications to their request. */
 export type ProgressToken = string | number
-/** What stands under `_meta`. */
+/** The value of `_meta`. */
 export type Meta = Record<string, unknown>
-/** An object of JSON. */
+/** A JSON object. */
 export type JsonObject = Record<string, unknown>
-/** A JSON Schema; draft 2020-12 unless its `$schema` says draft-07. */
+/** Draft 2020-12 unless `$schema` is draft-07. */
 export type JsonSchema = JsonObject
 
-/** A picture that stands for something in a user interface. */
+/** An icon for user interfaces. */
 export interface Icon {
   src: string
   mimeType?: string
@@ -46,7 +43,7 @@ export interface Icon {
   theme?: 'light' | 'dark'
 }
 
-/** Who a server or client says it is (2026-07-28, schema, `Implementation`). */
+/** Name and version of a server or client. */
 export interface Implementation {
   name: string
   version: string
@@ -56,7 +53,7 @@ export interface Implementation {
   icons?: Icon[]
 }
 
-/** What a client declares that it can do (schema, `ClientCapabilities`). */
+/** Capabilities that a client declares. */
 export interface ClientCapabilities {
   experimental?: Record<string, JsonObject>
   roots?: JsonObject
@@ -65,7 +62,7 @@ export interface ClientCapabilities {
   extensions?: Record<string, JsonObject>
 }
 
-/** What a server declares that it can do (schema, `ServerCapabilities`). */
+/** Capabilities that a server declares. */
 export interface ServerCapabilities {
   experimental?: Record<string, JsonObject>
   logging?: JsonObject
@@ -76,10 +73,10 @@ export interface ServerCapabilities {
   extensions?: Record<string, JsonObject>
 }
 
-/** Who says something in a conversation. */
+/** The sender of a message. */
 export type Role = 'user' | 'assistant'
 
-/** Hints about a resource or a content block (server/resources, "Annotations"). */
+/** Spec: server/resources, "Annotations". */
 export interface Annotations {
   audience?: Role[]
   /** 0 to 1; 1 is effectively required. */
@@ -88,7 +85,7 @@ export interface Annotations {
   lastModified?: string
 }
 
-/** Hints about a tool's behaviour (server/tools, schema `ToolAnnotations`). */
+/** Hints about a tool's behaviour (server/tools). */
 export interface ToolAnnotations {
   title?: string
   readOnlyHint?: boolean
@@ -102,33 +99,33 @@ interface Annotated {
   _meta?: Meta
 }
 
-/** Text, as a content block. */
+/** A text content block. */
 export interface TextContent extends Annotated {
   type: 'text'
   text: string
 }
-/** A picture, as a content block. */
+/** An image content block. */
 export interface ImageContent extends Annotated {
   type: 'image'
   /** Base64. */
   data: string
   mimeType: string
 }
-/** Sound, as a content block. */
+/** An audio content block. */
 export interface AudioContent extends Annotated {
   type: 'audio'
   /** Base64. */
   data: string
   mimeType: string
 }
-/** What is at a URI, in text. */
+/** Text resource contents. */
 export interface TextResourceContents {
   uri: string
   mimeType?: string
   text: string
   _meta?: Meta
 }
-/** What is at a URI, in bytes. */
+/** Binary resource contents. */
 export interface BlobResourceContents {
   uri: string
   mimeType?: string
@@ -136,9 +133,9 @@ export interface BlobResourceContents {
   blob: string
   _meta?: Meta
 }
-/** What is at a URI. */
+/** Text or binary resource contents. */
 export type ResourceContents = TextResourceContents | BlobResourceContents
-/** Where a resource is, as a content block: the client may read it. */
+/** A link to a resource that the client can read. */
 export interface ResourceLink extends Annotated {
   type: 'resource_link'
   uri: string
@@ -149,22 +146,22 @@ export interface ResourceLink extends Annotated {
   size?: number
   icons?: Icon[]
 }
-/** The contents of a resource, as a content block. */
+/** Resource contents as a content block. */
 export interface EmbeddedResource extends Annotated {
   type: 'resource'
   resource: ResourceContents
 }
-/** A part of a tool's result or of a prompt's message. */
+/** Content of a tool result or prompt message. */
 export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
 
-/** What `tools/call` answers (server/tools, "Tool Result"). */
+/** Spec: server/tools, "Tool Result". */
 export interface CallToolResult<Structured = unknown> {
   content: ContentBlock[]
   structuredContent?: Structured
   isError?: boolean
   _meta?: Meta
 }
-/** What `resources/read` answers. */
+/** Result of `resources/read`. */
 export interface ReadResourceResult {
   contents: ResourceContents[]
   _meta?: Meta
@@ -174,19 +171,19 @@ export interface PromptMessage {
   role: Role
   content: ContentBlock
 }
-/** What `prompts/get` answers. */
+/** Result of `prompts/get`. */
 export interface GetPromptResult {
   description?: string
   messages: PromptMessage[]
   _meta?: Meta
 }
 
-/** A question to the user, as a form or as a page to visit (client/elicitation). */
+/** A form, or a URL for the user to visit (client/elicitation). */
 export type ElicitParams =
   | { mode?: 'form'; message: string; requestedSchema: JsonSchema & { type: 'object' } }
   | { mode: 'url'; message: string; url: string }
 
-/** What the user answered (client/elicitation). */
+/** The user's response (client/elicitation). */
 export interface ElicitResult {
   action: 'accept' | 'decline' | 'cancel'
   /** Present when a form was accepted; conforms to its `requestedSchema`. */
@@ -194,12 +191,12 @@ export interface ElicitResult {
   _meta?: Meta
 }
 
-/** A message of a conversation with the client's language model. */
+/** A message to or from the client's language model. */
 export interface SamplingMessage {
   role: Role
   content: JsonObject | JsonObject[]
 }
-/** A request to the client's language model (client/sampling). */
+/** Spec: client/sampling. */
 export interface SampleParams {
   messages: SamplingMessage[]
   maxTokens: number
@@ -212,7 +209,7 @@ export interface SampleParams {
   toolChoice?: JsonObject
   metadata?: JsonObject
 }
-/** What the client's language model said. */
+/** The response of the client's language model. */
 export interface SampleResult {
   role: Role
   content: JsonObject | JsonObject[]
@@ -220,19 +217,19 @@ export interface SampleResult {
   stopReason?: string
   _meta?: Meta
 }
-/** A place that the client works in: a `file:` URI (client/roots). */
+/** A `file:` URI (client/roots). */
 export interface Root {
   uri: string
   name?: string
   _meta?: Meta
 }
-/** What `roots/list` answers. */
+/** Result of `roots/list`. */
 export interface RootsResult {
   roots: Root[]
   _meta?: Meta
 }
 
-/** What `completion/complete` answers; at most 100 values travel. */
+/** Result of `completion/complete`, with at most 100 values. */
 export interface Completion {
   values: string[]
   total?: number

@@ -1,11 +1,10 @@
-// `requestState` of 2026-07-28 multi round-trip requests: what a call already learned, sealed for the way through
-// the client (basic/patterns/mrtr, "Server Requirements"). No node keeps anything; any node with the secret opens it.
+// Seals the state of multi round-trip requests, so that any node with the secret can continue (basic/patterns/mrtr).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { HostError } from '../http/errors.ts'
 
-/** How long a sealed state is accepted, milliseconds. */
+/** Milliseconds. */
 export const STATE_LIFETIME = 600_000
-/** Largest sealed state, characters. */
+/** Characters. */
 export const MAX_STATE_LENGTH = 65_536
 
 const VERSION = 'v1'
@@ -13,15 +12,13 @@ const ALGORITHM = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-/** One question and what came back. */
 export interface Recorded {
-  /** Names the question by its content: an answer never counts for another question. */
+  /** Digest of the request: a response never applies to another request. */
   readonly question: string
-  /** Absent while the question is open. */
+  /** Undefined while the request is open. */
   readonly answer?: unknown
 }
 
-/** What is sealed: questions by key, in the order they were asked. */
 export type RequestState = Readonly<Record<string, Recorded>>
 
 export const digest = (value: unknown): string =>
@@ -35,7 +32,7 @@ interface Payload {
   readonly state: RequestState
 }
 
-/** Seals `state` for requests of exactly this `binding`. Throws `stateTooLarge` past 64 KiB. */
+/** Seals `state` for requests with this `binding`. Throws `stateTooLarge` above 64 KiB. */
 export function sealState(state: RequestState, binding: string, key: Buffer, now = Date.now()): string {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv(ALGORITHM, key, iv).setAAD(Buffer.from(binding))
@@ -48,10 +45,7 @@ export function sealState(state: RequestState, binding: string, key: Buffer, now
   return text
 }
 
-/**
- * Opens what `sealState` made. Throws `invalidParams` when it was altered, belongs to another request, user or
- * definition, was sealed with a secret that is not ours, or has expired.
- */
+/** Throws `invalidParams` for a state that was altered, has expired, or belongs to another request or secret. */
 export function openState(text: unknown, binding: string, keys: readonly Buffer[], now = Date.now()): RequestState {
   const refuse = (why: string) => new HostError('invalidParams', { detail: `requestState ${why}` })
   if (typeof text !== 'string' || text.length > MAX_STATE_LENGTH) throw refuse('is not one of ours')

@@ -1,5 +1,4 @@
-// From what a handler returned to the protocol's result. Text, structured content, blocks and whole results are told
-// apart here, and nowhere else.
+// Converts handler return values to protocol results.
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceReturn } from './define.ts'
 import { base64Of, encodeBlock, encodeContents, isBytes, isData, toJson, toJsonValue } from './encode-bytes.ts'
@@ -16,7 +15,6 @@ import type { RevisionRules } from './revisions.ts'
 
 const text = (value: string): ContentBlock => ({ type: 'text', text: value })
 
-/** What makes an object a block of its `type`: structured content may have a `type` of its own. */
 const BLOCK_FIELDS: Readonly<Record<string, readonly string[]>> = {
   text: ['text'],
   image: ['data', 'mimeType'],
@@ -33,7 +31,6 @@ function isBlock(value: unknown): value is ContentBlock {
   )
 }
 
-/** Whether a tool returned a result of the protocol. */
 export const isWholeResult = (value: unknown): value is CallToolResult =>
   typeof value === 'object' &&
   value !== null &&
@@ -41,13 +38,9 @@ export const isWholeResult = (value: unknown): value is CallToolResult =>
   Array.isArray(value.content) &&
   value.content.every(isBlock)
 
-/** A result that says no: what a model reads to try again. */
 export const errorResult = (message: string): CallToolResult => ({ content: [text(message)], isError: true })
 
-/**
- * A tool's return value as a result, without an output schema: a list of content blocks is content, another list or object
- * is structured content. Throws a TypeError for what no client can be sent, such as a function.
- */
+/** Content block arrays become content, other objects structured content. Throws a TypeError for functions. */
 export function toolResult(value: unknown): CallToolResult {
   if (typeof value === 'object' && value !== null) {
     if (isBytes(value)) return { content: [text(base64Of(value))] }
@@ -72,24 +65,19 @@ export function toolResult(value: unknown): CallToolResult {
 
 const encodeInList = (block: ContentBlock, index: number) => encodeBlock(block, `content[${index}]`)
 
-/**
- * The result of a tool with an output schema. `value`: what its schema made of the structured content, as JSON holds it.
- * `whole`: the result that the handler returned, if it returned one. Structured content also travels as text, for clients
- * that do not support it.
- */
+/** `value`: the validated structured content, also sent as text. `whole`: the handler's own result. */
 export function structuredResult(value: unknown, whole?: CallToolResult): CallToolResult {
   const words = typeof value === 'string' ? value : JSON.stringify(value)
   if (!whole) return { content: [text(words)], structuredContent: value }
   const given: unknown = JSON.parse(toJson(whole.structuredContent) ?? 'null')
   const blocks = whole.content.map(encodeInList)
   if (isDeepStrictEqual(given, value)) return { ...whole, content: blocks, structuredContent: value }
-  // A text that repeats the structured content would contain what the schema left out.
+  // Text that repeats the structured content would include values that the schema removed.
   const repeats = (block: ContentBlock) => block.type === 'text' && isDeepStrictEqual(readJson(block.text), given)
   const content = blocks.map(block => (repeats(block) ? { ...block, text: words } : block))
   return { ...whole, content: content as ContentBlock[], structuredContent: value }
 }
 
-/** An error result without structured content, such as what its schema refuses. */
 export function withoutStructured({ structuredContent: _, ...rest }: CallToolResult): CallToolResult {
   return { ...rest, content: rest.content.map(encodeInList) }
 }
@@ -105,7 +93,6 @@ function readJson(json: string): unknown {
 const isContents = (value: unknown): value is Omit<ResourceContents, 'uri'> =>
   isObject(value) && (typeof value['text'] === 'string' || isData(value['blob']))
 
-/** A resource's return value as a result. Throws a TypeError for anything that is no contents. */
 export function resourceResult(value: ResourceReturn, uri: string, mimeType: string | undefined): ReadResourceResult {
   const about = { uri, ...(mimeType !== undefined && { mimeType }) }
   if (typeof value === 'string') return { contents: [{ ...about, text: value }] }
@@ -128,7 +115,6 @@ function encodeMessage(message: PromptMessage, index: number): PromptMessage {
   return { ...message, content: encodeBlock(message.content, `messages[${index}].content`) }
 }
 
-/** A prompt's return value as a result. Throws a TypeError for anything that is no prompt. */
 export function promptResult(value: string | PromptMessage[] | GetPromptResult, description?: string): GetPromptResult {
   const about = description === undefined ? {} : { description }
   if (typeof value === 'string')
@@ -140,13 +126,11 @@ export function promptResult(value: string | PromptMessage[] | GetPromptResult, 
   throw new TypeError('a prompt returns text, messages or a result')
 }
 
-/** A block as a revision knows it: kinds that came later are told in words. */
 function contentFor(block: ContentBlock, known: RevisionRules['content']): ContentBlock {
   if (known.has(block.type)) return block
   return text(block.type === 'resource_link' ? `${block.name}: ${block.uri}` : `[${block.type}]`)
 }
 
-/** A tool's result as its revision knows it. */
 export function fitToolResult(result: CallToolResult, { objectsOnly, content: known }: RevisionRules): CallToolResult {
   if (!objectsOnly) return result
   const { structuredContent, ...rest } = result
@@ -157,7 +141,6 @@ export function fitToolResult(result: CallToolResult, { objectsOnly, content: kn
   }
 }
 
-/** A prompt's messages as its revision knows them. */
 export function fitPromptResult(
   result: GetPromptResult,
   { handshake, content: known }: RevisionRules,

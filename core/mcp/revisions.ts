@@ -1,29 +1,23 @@
-// Every protocol revision as a row of what the host does differently for it. Whoever must know asks the row; nowhere
-// else is a revision named, so a new one is a new row here.
+// Protocol versions and their differences, one row each. No other file names a version.
 import type { ContentBlock } from './protocol.ts'
 
-/** What differs from revision to revision. */
+/** Differences between protocol versions. */
 export interface RevisionRules {
-  /**
-   * True: a client opens with `initialize`, and may have a session. False: each request carries its version, its client and
-   * that client's capabilities in `_meta` and in headers, and each result says what it is and how long it is fresh.
-   */
+  /** True: starts with `initialize`, with optional sessions. False: requests carry version and capabilities. */
   readonly handshake: boolean
-  /** A body may be a list of messages. */
   readonly batches: boolean
-  /** Clients know an empty first event for the id to come back to (basic/transports, "Resumability and Redelivery"). */
+  /** Clients resume from an empty first event (basic/transports, "Resumability and Redelivery"). */
   readonly primesStreams: boolean
-  /** An error for a message whose id could not be read has `id: null`; elsewhere the schema has no null. */
+  /** Errors for unreadable message ids have `id: null`. */
   readonly nullErrorIds: boolean
-  /** The JSON-RPC code for "no such resource" (server/resources, "Error Handling"). */
+  /** Spec: server/resources, "Error Handling". */
   readonly resourceNotFoundCode: number
-  /** Output schemas and structured content are objects; else any JSON. */
+  /** Output schemas and structured content must be objects. */
   readonly objectsOnly: boolean
-  /** A question by URL has an id (client/elicitation, "URL Mode Elicitation Requests"). */
+  /** Spec: client/elicitation, "URL Mode Elicitation Requests". */
   readonly elicitationIds: boolean
-  /** The HTTP status tells what an error answer is; else a client takes 404 for the end of its session. */
+  /** False: clients interpret 404 as the end of their session. */
   readonly errorsByStatus: boolean
-  /** The kinds of content block that it knows. */
   readonly content: ReadonlySet<ContentBlock['type']>
 }
 
@@ -42,7 +36,7 @@ const FIRST: RevisionRules = {
 }
 const ALL_CONTENT: RevisionRules['content'] = new Set([...FIRST_CONTENT, 'audio', 'resource_link'])
 
-/** The table, newest first; a row says how it differs from the first revision. */
+/** Newest first. Each row lists differences from the first version. */
 const ROWS = {
   '2026-07-28': {
     ...FIRST,
@@ -60,34 +54,34 @@ const ROWS = {
   '2024-11-05': FIRST,
 } as const satisfies Record<string, RevisionRules>
 
-/** A revision of the protocol that this host speaks. */
+/** A supported protocol version. */
 export type Revision = keyof typeof ROWS
 
-/** Every revision, newest first. */
+/** All protocol versions, newest first. */
 export const REVISIONS = Object.keys(ROWS) as readonly Revision[]
 
-/** Revisions that open with `initialize`, newest first. */
+/** Protocol versions with `initialize`, newest first. */
 export const HANDSHAKE_REVISIONS = REVISIONS.filter(revision => ROWS[revision].handshake) as [Revision, ...Revision[]]
 
-/** The newest revision whose requests carry their own version and capabilities. */
+/** The newest protocol version without `initialize`. */
 export const MODERN_REVISION = '2026-07-28' satisfies Revision
 
-/** What `initialize` is answered with where it asks for a revision that has none, or that is not ours. */
+/** The response to `initialize` with an unknown version. */
 export const LATEST_HANDSHAKE = HANDSHAKE_REVISIONS[0]
 
-/** What a request without a version header is taken for (2025-06-18, transports, "Protocol Version Header"). */
+/** Assumed without a version header (2025-06-18, transports, "Protocol Version Header"). */
 export const ASSUMED_REVISION = '2025-03-26' satisfies Revision
 
-/** What is special about a revision. */
+/** The rules of a protocol version. */
 export const rulesOf = (revision: Revision): RevisionRules => ROWS[revision]
 
 export const isRevision = (version: unknown): version is Revision =>
   typeof version === 'string' && Object.hasOwn(ROWS, version)
 
-/** True for a revision that begins with `initialize`. */
+/** True for protocol versions with `initialize`. */
 export const isHandshakeRevision = (version: unknown): version is Revision =>
   isRevision(version) && ROWS[version].handshake
 
-/** True for a revision whose requests carry their own version: it has neither `initialize` nor sessions. */
+/** True for protocol versions without `initialize`. */
 export const isModernRevision = (version: unknown): version is Revision =>
   isRevision(version) && !ROWS[version].handshake

@@ -1,32 +1,26 @@
-// A route on the start page, with a call that a user can try.
+// Summarizes a route for the start page, with an example call.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
 import type { Revision } from './revisions.ts'
 import { type CompiledRoute, samplePath, sampleUrl } from './routes.ts'
 import { isStandardSchema } from './schema/standard-schema.ts'
 
-/** One line of the start page. */
 export interface RouteSummary {
   readonly path: string
   /** A URL of the route for clients; a required parameter has the name of a toolset. */
   readonly url: string
-  /** The path of that URL. */
   readonly samplePath: string
   readonly toolsets: readonly string[]
   readonly revisions: readonly Revision[]
   readonly stateless: boolean
-  /** Who can call, as text. */
   readonly callers: string
-  /** Whether callers need no token; some tools can still require one. */
+  /** True if callers need no token; some tools can still require one. */
   readonly open: boolean
-  /** Whether clients learn where to log in. */
   readonly tellsLogin: boolean
-  /** Absent if no tool has arguments with known values. */
   readonly example?: ExampleCall
 }
 
 export interface RouteFacts {
-  /** The items that a caller can probably use there. */
   readonly items: readonly CatalogItem[]
   readonly tellsLogin: boolean
 }
@@ -58,10 +52,9 @@ interface ExampleCall {
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
-/** Maximum depth of nested objects. */
 const MAX_DEPTH = 4
 
-/** A value from the schema itself, in a list; empty if there is none, because an invented value usually fails. */
+/** A value from the schema; an array with one or no element. Invented values usually fail. */
 function knownValue(schema: unknown, depth: number): readonly unknown[] {
   if (!isObject(schema)) return []
   const { examples, enum: values } = schema
@@ -71,7 +64,6 @@ function knownValue(schema: unknown, depth: number): readonly unknown[] {
   return object ? [object] : []
 }
 
-/** The required properties; undefined if one of them has no known value. */
 function knownObject({ properties, required }: Record<string, unknown>, depth: number) {
   const object: Record<string, unknown> = {}
   for (const name of Array.isArray(required) ? required : []) {
@@ -82,7 +74,7 @@ function knownObject({ properties, required }: Record<string, unknown>, depth: n
   return object
 }
 
-/** Keywords that never reject `{}` if no property is required. */
+/** Keywords that accept `{}` if no property is required. */
 const FIT_EMPTY: ReadonlySet<string> = new Set([
   ...['$schema', '$defs', 'definitions', 'title', 'description', 'type', 'properties', 'additionalProperties'],
   ...['required', 'default', 'examples'],
@@ -92,7 +84,7 @@ const isEmpty = (object: object) => Object.keys(object).length === 0
 
 function fits({ input, definition }: ToolItem, given: ExampleCall['arguments']): boolean {
   const keywords = Object.keys(input.json)
-  // The usual case, which does not load ajv.
+  // Avoids loading ajv in the usual case.
   if (isEmpty(given) && !isStandardSchema(definition.input) && keywords.every(name => FIT_EMPTY.has(name))) return true
   const checked = input.validate(given)
   return !(checked instanceof Promise) && checked.ok

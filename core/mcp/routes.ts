@@ -9,27 +9,21 @@ import type { Revision } from './revisions.ts'
 /** A route with its MCP settings. */
 export interface McpRoute extends Route {
   readonly stateless: boolean
-  /** Whether `subscriptions/listen` is available. */
   readonly listen: boolean
-  /** All toolsets that the route can serve. */
   readonly toolsets: readonly string[]
-  /** Toolsets that the path parameter can name, if it selects the toolset. */
   readonly categories: readonly string[]
-  /** The protocol versions of its transports, newest first; complete once every plugin is set up. */
+  /** The protocol versions of its transports, newest first; complete after plugin set-up. */
   readonly revisions: readonly Revision[]
 }
 
 export interface CompiledRoute extends McpRoute {
-  /** Takes over the toolsets of `other`, the route of a newer config with the same path. */
   serveAs(other: CompiledRoute): void
   readonly choice: ToolsetChoice
-  /** The toolsets at this URL; undefined if the parameter names none, or the URL belongs to a more specific route. */
+  /** The toolsets at this URL; undefined if the parameter names none or a more specific route applies. */
   toolsetsFor(params: Readonly<Record<string, string>>): readonly string[] | undefined
-  /** Every combination of toolsets at a URL of this route. */
   knownCombinations(): ReadonlyArray<readonly string[]>
 }
 
-/** Parses a path. Throws a StartError for an invalid one. */
 function parsePath(path: string): Pattern {
   const at = ['routes', path]
   const parts = parsePattern(path, { at })
@@ -39,7 +33,6 @@ function parsePath(path: string): Pattern {
   return parts
 }
 
-/** The parts of the config that routes need. */
 export interface RoutesConfig {
   readonly stateless?: boolean
   readonly toolsets: Readonly<Record<string, unknown>>
@@ -59,24 +52,19 @@ export interface RoutesConfig {
   >
 }
 
-/** A path parameter that names one of these toolsets. */
 export interface ParameterChoice {
   readonly param: string
   readonly of: readonly string[]
 }
 
-/** The toolsets of a route, by URL. */
 export interface ToolsetChoice {
   readonly all: readonly string[]
   choose(params: Readonly<Record<string, string>>): readonly string[] | undefined
   readonly combinations: ReadonlyArray<readonly string[]>
-  /** Values of the parameter. */
   readonly categories: readonly string[]
-  /** The values that some route lists by name: documents and hints name no others. */
+  /** Values that a route lists by name. Documentation shows only these. */
   readonly listed: readonly string[]
-  /** Whether the parameter can name toolsets that the route does not list. */
   readonly isOpen: boolean
-  /** The path parameter that selects the toolset. */
   readonly parameter: string | undefined
 }
 
@@ -137,22 +125,19 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
 
 const isParameterChoice = (toolsets: unknown): toolsets is ParameterChoice => isObject(toolsets)
 
-/** Whether parameters without a list cannot name a toolset. */
+/** True if parameters without a list cannot select the toolset. */
 export const isInternal = (toolset: unknown): boolean => isObject(toolset) && toolset['internal'] === true
 
 const namesIn = (toolsets: string | readonly string[] | ParameterChoice): readonly string[] =>
   isParameterChoice(toolsets) ? toolsets.of : [toolsets].flat()
 
-/** Whether a route lists a toolset. */
 const isListed = ({ routes }: RoutesConfig, toolset: string): boolean =>
   Object.values(routes).some(
     ({ toolsets, default: standard = [] }) => namesIn(toolsets).includes(toolset) || standard.includes(toolset),
   )
 
-/** The config location of an entry, or of a single value. */
 const placeIn = (at: Path, written: unknown, place: number): Path => (typeof written === 'string' ? at : [...at, place])
 
-/** The known toolsets; reports the others. Returns the same list if all are known. */
 function knownAmong(
   names: readonly string[],
   at: (place: number) => Path,
@@ -168,13 +153,11 @@ function knownAmong(
   return names.every(isKnown) ? names : names.filter(isKnown)
 }
 
-/** Facts that are known after compilation. */
 export interface LateFacts {
   readonly address: () => string
   readonly revisions: (route: CompiledRoute) => readonly Revision[]
 }
 
-/** The patterns of valid paths; reports the others. */
 function parsePaths(paths: readonly string[], report: Report): Map<string, Pattern> {
   const patterns = new Map<string, Pattern>()
   for (const path of paths) {
@@ -184,7 +167,6 @@ function parsePaths(paths: readonly string[], report: Report): Map<string, Patte
   return patterns
 }
 
-/** Compiles the routes of the config. Reports invalid paths and toolsets, and leaves them out. */
 export function compileRoutes(config: RoutesConfig, late: LateFacts, report = stopAtFirst): CompiledRoute[] {
   const patterns = parsePaths(Object.keys(config.routes), report)
   const places = placeRoutes(patterns, report)
@@ -222,7 +204,7 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       knownCombinations: () => choice.combinations,
       url(params: Readonly<Record<string, string>> = {}) {
         const filled = fill(pattern, params).filter(({ parameter }) => parameter === undefined)
-        // The canonical URL of the root has no trailing slash.
+        // The canonical root URL has no trailing slash.
         return [late.address(), ...filled.map(({ text }) => text)].join('/')
       },
     }
@@ -230,7 +212,6 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
   })
 }
 
-/** Parameters of a URL that serves something: a required one has the name of a toolset. */
 export function sampleParams(route: CompiledRoute): Record<string, string> {
   const servesWithout = route.toolsetsFor({}) !== undefined
   const names = [...route.path.matchAll(/:(\w+)(\?)?/g)].filter(([, , optional]) => !optional || !servesWithout)
@@ -239,10 +220,8 @@ export function sampleParams(route: CompiledRoute): Record<string, string> {
   )
 }
 
-/** A URL of the route that serves something. */
 export const sampleUrl = (route: CompiledRoute): string => route.url(sampleParams(route))
 
-/** The path of that URL. */
 export function samplePath(route: CompiledRoute): string {
   const params = sampleParams(route)
   const filled = route.path.replace(/\/:(\w+)\??/g, (_, name: string) =>

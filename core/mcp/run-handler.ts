@@ -1,4 +1,4 @@
-// Runs one handler: slot, time limit, requests to its client, and end.
+// Runs one handler: slot, time limit, client requests, and end.
 import type { Clock, Timer } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import type { Figures } from '../kernel/figures.ts'
@@ -18,16 +18,14 @@ type Result = object | Promise<object>
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
-/** One run of a handler, with its time limit, which is paused while the handler waits for its client. */
 class HandlerRun implements Asking {
   readonly replay: Replay | undefined
   readonly #item: CatalogItem
   readonly #settings: HandlerSettings
   readonly #timeout: number | undefined
   readonly #turn: Turn | undefined
-  /** Milliseconds that the time limit leaves; undefined: no limit. */
+  /** Remaining milliseconds; undefined: no limit. */
   #left: number | undefined
-  /** Undefined while the time limit is paused. */
   #since: number | undefined
   #timer: Timer | undefined
   #waits = 0
@@ -101,7 +99,6 @@ class HandlerRun implements Asking {
     this.#ctx?.finish()
   }
 
-  /** Calls `next` when other nodes have received the changes that the handler made. */
   #afterChanges<Value>(next: () => Value): Value | Promise<Value> {
     const pending = this.#ctx?.pending()
     return pending ? pending.then(next) : next()
@@ -139,7 +136,7 @@ class HandlerRun implements Asking {
   }
 
   interrupt(ask: () => Promise<unknown>) {
-    // The handler did not wait for its question and has ended.
+    // The handler ended without waiting for its request.
     if (this.#over) return
     const result = ask()
     result.catch(() => undefined)
@@ -163,12 +160,7 @@ class HandlerRun implements Asking {
   }
 }
 
-/**
- * Runs a handler to its value, or to an `input_required` result with its questions.
- * Rejects with the handler's error, or with `callTimeout`. A handler that ignores `signal` continues after a cancel or time-out:
- * its output is discarded, and it keeps its slot until it ends.
- * While it waits for its client it has no slot, and its time limit is paused. An isolated handler ends instead and runs again.
- */
+/** Rejects with the handler's error or `callTimeout`. A handler keeps its slot until it ends. */
 export function runHandler(
   call: Call,
   item: CatalogItem,
@@ -196,7 +188,6 @@ export function runHandler(
   return start(turn)
 }
 
-/** Maps the value or error of `run` to a result, without a promise if there was none. */
 export function afterHandler(
   run: () => unknown,
   succeeded: (value: unknown) => Result,
@@ -211,11 +202,7 @@ export function afterHandler(
   }
 }
 
-/**
- * The error of a handler as the client receives it, with the status 200, since the request was valid. Exceptions are a missing
- * capability and an ended login: clients read its challenge only with 401. Errors that are neither a ToolError nor a HostError
- * stay as they are, to be logged and hidden.
- */
+/** Uses status 200, except for a missing capability and an ended login (401). Unknown errors stay unchanged. */
 export function handlerFailure(error: unknown): unknown {
   if (ToolError.is(error)) return new HostError('internal', { detail: error.message }).within200()
   if (!HostError.is(error)) return error
@@ -223,15 +210,14 @@ export function handlerFailure(error: unknown): unknown {
   return isChallenge || error.kind === 'missingCapability' ? error : error.within200()
 }
 
-/** How long a handler can run after its signal aborted before it is logged, milliseconds. */
+/** Milliseconds after the abort before a running handler is logged. */
 const GRACE = 2_000
-/** Repeats the warning for an item after this time, milliseconds, or when twice as many handlers are overdue. */
+/** Interval of repeated warnings per item, milliseconds; also logged when the count doubles. */
 const REPEAT = 60_000
 
 const FIX =
   'pass ctx.signal on to what it waits for, or look at ctx.signal.aborted between steps; `concurrency` bounds them'
 
-/** Counts and logs handlers that run past their time limit. Returns a function to call at time-out, which returns one for the end. */
 export function watchOverdue(
   log: Pick<Logger, 'warn'>,
   figures: Pick<Figures, 'gauge'>,

@@ -1,4 +1,4 @@
-// Runs the handler of a tool inside the extensions that read its keys.
+// Runs a tool's handler inside the extensions that read its keys.
 import type { Call } from './call.ts'
 import type { ToolItem } from './catalog.ts'
 import type { CallContext, ToolDefinition, ToolKeyName } from './define.ts'
@@ -6,18 +6,14 @@ import type { ShownKey } from './tool-keys.ts'
 
 type MaybePromise<T> = T | Promise<T>
 
-/** How an extension handles a key of tools. */
+/** An extension's handler for a tool key. */
 export interface ToolKey extends ShownKey {
-  /**
-   * Middleware around the handler of a tool with the key, after access and argument checks. Returns the result of `run`, or
-   * another one. `run` counts towards `concurrency`; a handler that it receives runs in place of the tool's.
-   */
+  /** Runs after access and argument checks. `run` counts towards `concurrency`; its argument replaces the handler. */
   around?(call: Call, tool: ToolDefinition, run: RunTool): MaybePromise<object>
 }
 
 type RunTool = (instead?: (args: never, ctx: CallContext) => MaybePromise<object>) => MaybePromise<object>
 
-/** The keys that the extensions of one route read. */
 export type ToolKeys = ReadonlyMap<ToolKeyName, ToolKey>
 
 export function runThroughKeys(

@@ -1,4 +1,4 @@
-// Checks all definitions of toolsets at startup, before plugins are set up.
+// Checks the definitions of toolsets at startup, before plugin set-up.
 import { type Report, reporting, StartError } from '../http/errors.ts'
 import { describeToolset } from './catalog.ts'
 import { compileDefinition, type FaultsOf } from './catalog-item.ts'
@@ -7,7 +7,6 @@ import { warningsOf } from './definition-warnings.ts'
 import type { CompiledRoute } from './routes.ts'
 import { collect, PAGE_SIZE, type View } from './view.ts'
 
-/** The toolsets without invalid definitions, which are reported. Reports warnings too. */
 export function soundDefinitions(
   toolsets: ReadonlyMap<string, readonly Definition[]>,
   faultsOf: FaultsOf,
@@ -30,7 +29,6 @@ export function soundDefinitions(
   return sound
 }
 
-/** Reports names that two definitions of one route have, if the plugins cannot be set up and no catalog is built. */
 export function reportNameClashes(
   routes: readonly CompiledRoute[],
   toolsets: ReadonlyMap<string, readonly Definition[]>,

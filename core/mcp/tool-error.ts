@@ -1,9 +1,9 @@
-// What a tool fails with, where the model is to read why.
+// An error whose message the model can read.
 import { isBranded } from '../http/describe-thrown.ts'
 
 const TOOL_ERROR = Symbol.for('mcp-host.ToolError')
 
-/** A failure whose message is meant for the model: it becomes the text of a result with `isError`. */
+/** Thrown by tools: the message becomes the text of an `isError` result. */
 export class ToolError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

@@ -1,4 +1,4 @@
-// Limits of each tool: call time, concurrency and isolation, from its definition and `tools.limits`. The stricter value applies.
+// Tool limits: call time, concurrency and isolation. The stricter of definition and `tools.limits` applies.
 import type { Clock } from '../http/clock.ts'
 import { type Report, StartError } from '../http/errors.ts'
 import { LinkedList } from '../http/linked-list.ts'
@@ -9,9 +9,7 @@ import { matchesGlob } from './glob.ts'
 import { boundsInWords, type IsolateBounds, isolateFault, isPluginOwn, narrowerBounds } from './isolate.ts'
 import { nearest } from './nearest.ts'
 
-/** One entry of `tools.limits`. */
 export interface LimitRule {
-  /** Matches tool names. */
   readonly glob: string
   /** Milliseconds. */
   readonly timeout: number | undefined
@@ -19,30 +17,24 @@ export interface LimitRule {
   readonly isolate: IsolateBounds | undefined
 }
 
-/** The limits that apply to an item. */
 export interface ItemLimits {
   /** Milliseconds; undefined: no limit. */
   readonly timeout: number | undefined
-  /** Undefined: no concurrency limit. */
   readonly queue: CallQueue | undefined
-  /** Set if the handler runs in a worker process, with these limits. */
   readonly isolate: IsolateBounds | undefined
 }
 
 export interface ToolLimits {
-  /** One object per item for its lifetime; a new version of a tool has its own. */
+  /** One object per item; a new version of a tool has its own. */
   of(item: CatalogItem): ItemLimits
-  /** The limits as text, one per line. Empty for an item without limits. */
   describe(item: CatalogItem): string[]
-  /** Why a rule cannot apply to an item. Called for each added item, at startup or later. */
   faultOf(item: CatalogItem): StartError | undefined
-  /** Warns of rules that match none of these items. */
   check(items: readonly CatalogItem[], report: Report): void
 }
 
 export interface ToolLimitsSettings {
   readonly rules: readonly LimitRule[]
-  /** Milliseconds, if neither the tool nor a rule sets a time limit. */
+  /** Default time limit, milliseconds. */
   readonly callTimeout: number | undefined
   readonly figures: Pick<Figures, 'gauge' | 'counter'>
   readonly clock: Clock
@@ -74,7 +66,6 @@ const least = (values: ReadonlyArray<number | undefined>): number | undefined =>
 const hasNone = ({ timeout, concurrency, isolate }: ToolItem) =>
   timeout === undefined && concurrency === undefined && isolate === undefined
 
-/** Warns of rules that match no tool. */
 function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], report: Report) {
   const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
   for (const { glob } of rules) {
@@ -86,7 +77,6 @@ function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], 
   }
 }
 
-/** `rules`: the rules that isolate the tool. The `isolate` of the tool itself was checked before. */
 function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRule[]): StartError | undefined {
   const fault = rule && isolateFault(definition)
   if (fault === undefined) return undefined
@@ -111,7 +101,7 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
     const isolate = isolating(tool)
       .map(rule => rule.isolate)
       .reduce(narrowerBounds, tool.isolate)
-    // This queue is fair between callers, so a call waits here and not for a worker process.
+    // This queue is fair between callers, unlike the queue for worker processes.
     const most = least([tool.concurrency, isolate?.processes, ...own.map(rule => rule.concurrency)])
     const labels = { tool: tool.key }
     const facts = { tool: tool.key, most: most ?? 0, timeout, clock }

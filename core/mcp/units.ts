@@ -4,11 +4,10 @@ export type Duration = string | number
 /** Bytes, or a number with its unit: `'64kb'`, `'4mb'`, `'1gb'` (1 kb = 1,024 bytes). */
 export type Size = string | number
 
-/** The string form of a duration: `'250ms'`, `'30s'`, `'1.5h'`. */
+/** Matches durations such as `'250ms'` and `'1.5h'`. */
 export const DURATION_PATTERN = '^\\d+(\\.\\d+)?(ms|s|m|h|d)$'
-/** The same without zero. */
 export const POSITIVE_DURATION_PATTERN = `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`
-/** The string form of a size: `'64kb'`, `'1.5mb'`. */
+/** Matches sizes such as `'64kb'` and `'1.5mb'`. */
 export const SIZE_PATTERN = '^\\d+(\\.\\d+)?(b|kb|mb|gb)$'
 
 /** A claim, or claims joined by dots: neither JSONPath nor JSON Pointer. */

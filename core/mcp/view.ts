@@ -1,4 +1,4 @@
-// Views: the items, capabilities and serialized list pages that a route serves to a class of callers. Views are cached.
+// Views: the cached items, capabilities and serialized list pages of a route for a class of callers.
 import { LRUCache } from 'lru-cache'
 import { HostError, StartError, stopAtFirst } from '../http/errors.ts'
 import type { Audience, Denial } from './access-decider.ts'
@@ -21,7 +21,7 @@ import { digestsOfKeys, resourcesOfKeys, type ShownKeys, wireWithKeys } from './
 /** A paginated list. */
 export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
-/** What a route serves to a class of callers. */
+/** The items that a route serves to a class of callers. */
 export interface View {
   readonly serverInfo: Implementation
   /** The `_meta` of every 2026-07-28 result, as JSON. */
@@ -29,33 +29,26 @@ export interface View {
   readonly instructions: string | undefined
   readonly capabilities: ServerCapabilities
   readonly tools: ReadonlyMap<string, ToolItem>
-  /** By URI. */
   readonly resources: ReadonlyMap<string, ResourceItem>
-  /** By normal form of the URI. */
   readonly resourcesByNormalUri: ReadonlyMap<string, ResourceItem>
   readonly templates: readonly ResourceItem[]
-  /** Templates with `list` that the callers can read. */
   readonly listing: readonly ResourceItem[]
   readonly prompts: ReadonlyMap<string, PromptItem>
-  /** An item with `access`. */
   readonly restricted: CatalogItem | undefined
   /** `public` if every caller of the route gets the same lists. */
   readonly cacheScope: 'public' | 'private'
-  /** Why the callers cannot use an item; undefined if they can. */
+  /** Undefined: access allowed. */
   denialOf(item: CatalogItem): Denial | undefined
-  /** Whether lists contain the item. Callers with access can use it by name in any case. */
+  /** Callers with access can use unlisted items by name. */
   isListed(item: CatalogItem): boolean
-  /** Whether plugins leave the item out of lists for all callers. */
   isUnlisted(item: CatalogItem): boolean
-  /** Digests of the keys of a tool that lists do not show. */
   digestsOf(tool: ToolItem): Readonly<Record<string, string>>
-  /** An item as lists contain it. */
   wireOf(item: CatalogItem): CatalogItem['wire']
   /** A page of a list. Throws `invalidParams` for an invalid cursor. */
   page(list: ListName, cursor: unknown, rules: RevisionRules, tail?: ListTail): SerializedResult
 }
 
-/** At most `room` entries for one caller at the end of a list, with keys greater than `after`. `last`: the last key, if more follow. */
+/** At most `room` caller-specific entries with keys after `after`. `last`: the last key, if more follow. */
 export type ListTail = (after: string, room: number) => { entries: readonly object[]; last: string | undefined }
 
 export interface ViewRequest {
@@ -64,21 +57,18 @@ export interface ViewRequest {
   readonly server: ServerSettings
   readonly capabilities: ServerCapabilities
   readonly cacheScope: 'public' | 'private'
-  /** The keys of tools that the extensions of the route read. */
   readonly keys: ShownKeys
-  /** Whether plugins leave a tool out of lists, by name. The same function every time. */
+  /** Whether plugins hide a tool from lists. Must be the same function every time. */
   readonly unlists: (name: string) => boolean
 }
 
-/** Items on one page of a list. */
 export const PAGE_SIZE = 500
-/** Milliseconds that clients can cache a list (server/utilities/caching). */
+/** Cache time for clients, milliseconds (server/utilities/caching). */
 export const LIST_TTL = 60_000
 const MAX_VIEWS = 1_000
 
 const byKey = (a: CatalogItem, b: CatalogItem) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 
-/** The part of a list that a page ends in: the items of the view, or the entries of its tail. */
 type Part = 'after' | 'listed'
 const encodeCursor = (part: Part, key: string) => Buffer.from(`${part}:${key}`).toString('base64url')
 function decodeCursor(list: ListName, cursor: unknown): readonly [part: Part, key: string] {
@@ -88,7 +78,6 @@ function decodeCursor(list: ListName, cursor: unknown): readonly [part: Part, ke
   throw new HostError('invalidParams', { detail: 'the cursor is invalid' })
 }
 
-/** A tool without an output schema that earlier protocol versions do not allow. */
 export function objectWire(wire: CatalogItem['wire']) {
   const output = wire['outputSchema'] as { type?: unknown } | undefined
   if (output === undefined || output.type === 'object') return wire
@@ -131,7 +120,6 @@ function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope
   }
 }
 
-/** The items of these toolsets, sorted. Reports two items with one key. */
 export function collect(
   catalog: Pick<Catalog, 'items'>,
   { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>,
@@ -175,7 +163,6 @@ function capabilitiesOf(items: readonly CatalogItem[]): ServerCapabilities {
 
 const mapOf = <T extends CatalogItem>(items: readonly T[]) => new Map(items.map(item => [item.key, item]))
 
-/** Adds the resources of tools. Throws a StartError for two resources with one URI. */
 function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, readonly ToolItem[]>): CatalogItem[] {
   const merged = new Map(items.map(item => [`${item.kind} ${item.key}`, item]))
   for (const [item, [user]] of added) {
@@ -187,7 +174,6 @@ function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, r
   return [...merged.values()].sort(byKey)
 }
 
-/** These items and the resources of their tools. Throws a StartError for two resources with one URI. */
 export const withResourcesOfKeys = (
   items: readonly CatalogItem[],
   keys: ShownKeys,
@@ -257,10 +243,9 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   }
 }
 
-/** Finds or builds the view for a request and a class of callers. Keeps the 1,000 that were used last. */
 export function createViews(catalog: Catalog): (request: ViewRequest, audience: Audience) => View {
   const views = new LRUCache<string, View>({ max: MAX_VIEWS })
-  // A session and a route keep their request, which then needs no key.
+  // Sessions and routes keep their request object, which then needs no key.
   let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
   const idsOf = new WeakMap<object, number>()
   let nextId = 0
@@ -292,12 +277,10 @@ export function createViews(catalog: Catalog): (request: ViewRequest, audience: 
   }
 }
 
-/** The lists that change notifications exist for. */
 export const LIST_KINDS = ['tools', 'resources', 'prompts'] as const satisfies readonly ItemKind[]
 
 type Lists = Readonly<Record<ItemKind, string>>
 
-/** The lists of a view as texts; `all` includes hidden items. Many callers share a view. */
 const listTexts = new WeakMap<View, { readonly shown: Lists; readonly all: Lists }>()
 
 function textsOf(view: View, textOf: (item: CatalogItem) => unknown): Lists {
@@ -320,7 +303,6 @@ function listsOf(view: View) {
   return lists
 }
 
-/** The lists that differ between two views; `hidden`: including items that are not listed. */
 export function changedLists(before: View, after: View, hidden = false): ItemKind[] {
   if (before === after) return []
   const [one, other] = [listsOf(before), listsOf(after)].map(({ shown, all }) => (hidden ? all : shown))

@@ -1,4 +1,4 @@
-// Delivers changes from the bus to sessions and `subscriptions/listen` streams. A change is serialized once for all of them.
+// Delivers bus changes to sessions and `subscriptions/listen` streams. Each change is serialized once.
 import { HostError } from '../http/errors.ts'
 import type { EventStream } from '../http/sse.ts'
 import type { Logger } from '../kernel/log.ts'
@@ -14,26 +14,21 @@ import { changedLists, LIST_KINDS, type View } from '../mcp/view.ts'
 /** A change notification for many subscribers. */
 export interface Announcement {
   readonly method: string
-  /** The message for a session. */
   readonly plain: string
-  /** Its position on a shared bus. */
   readonly place: string | undefined
-  /** The updated resource. */
   readonly uri: string | undefined
-  /** The message for the subscription of request `id`. */
   tagged(id: RequestId): string
 }
 
-/** A session or a `subscriptions/listen` stream. */
+/** A session or `subscriptions/listen` stream. */
 export interface Subscriber {
-  /** The lists whose changes it receives. */
   readonly lists: ReadonlySet<ItemKind>
-  /** Whether its view contains this toolset; undefined: changes for every route. */
+  /** Undefined: changes for every route. */
   covers(toolset: string | undefined): boolean
   deliver(announcement: Announcement): void
-  /** Its current view. If absent or throwing, a reload announces every list. */
+  /** If absent or throwing, a reload announces every list. */
   view?(): View
-  /** True if a later request of its user may see items that the view hides. */
+  /** True if a later request of its user can see hidden items. */
   readonly mayShowMore?: boolean
 }
 
@@ -42,7 +37,6 @@ export interface Subscription {
   /** Returns false, without a change, above `MAX_WATCHED` resources. */
   watch(uri: string): boolean
   unwatch(uri: string): void
-  /** Delivers an earlier change of the bus if it concerns the subscriber. */
   replay(change: Change, place: string | undefined): void
   end(): void
 }
@@ -50,7 +44,7 @@ export interface Subscription {
 /** Delivers the changes of a bus to subscribers. */
 export interface ChangeFeed {
   subscribe(subscriber: Subscriber): Subscription
-  /** Records the views; the returned function notifies subscribers whose lists changed since and counts them. Neither throws. */
+  /** Records the views. The returned function notifies subscribers of changed lists and counts them. Neither throws. */
   review(): () => number
   readonly size: number
 }
@@ -61,7 +55,6 @@ const RESOURCE_UPDATED = 'notifications/resources/updated'
 const headOf = (method: string) => `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":{`
 const UPDATED_HEAD = headOf(RESOURCE_UPDATED)
 
-/** The resource in a `notifications/resources/updated` message; undefined for any other message. */
 export function updatedUri(message: string): string | undefined {
   if (!message.startsWith(UPDATED_HEAD)) return undefined
   return (JSON.parse(message) as { params: { uri: string } }).params.uri
@@ -84,13 +77,11 @@ function announce(change: KnownChange, place?: string): Announcement {
   }
 }
 
-/** Every change that one subscriber may have missed. */
 const everything = (uris: ReadonlySet<string>): KnownChange[] => [
   ...LIST_KINDS.map(kind => ({ kind, toolset: undefined })),
   ...[...uris].map(uri => ({ kind: 'resource' as const, uri })),
 ]
 
-/** Subscribers per resource. Most resources have one, which is stored without a set. */
 export class Watchers<Watcher extends object> {
   readonly #byUri = new Map<string, Watcher | Set<Watcher>>()
 
@@ -112,7 +103,7 @@ export class Watchers<Watcher extends object> {
     return found instanceof Set ? found.has(watcher) : found === watcher
   }
 
-  /** A copy: subscribers can come and go while it is iterated. */
+  /** Returns a copy: subscribers can change during iteration. */
   of(uri: string): readonly Watcher[] {
     const found = this.#byUri.get(uri)
     if (found === undefined) return []
@@ -120,9 +111,7 @@ export class Watchers<Watcher extends object> {
   }
 }
 
-/** The feed of a bus. */
 export function createChangeFeed(bus: ChangeBus, log: Logger): ChangeFeed {
-  /** With the resources that each watches. */
   const subscribers = new Map<Subscriber, Set<string>>()
   const watchers = new Watchers<Subscriber>()
   let unsubscribe: (() => void) | undefined
@@ -187,7 +176,7 @@ export function createChangeFeed(bus: ChangeBus, log: Logger): ChangeFeed {
   }
 }
 
-/** Undefined if unknown. An error for one subscriber must not keep the reload from the others. */
+/** Undefined if unknown. An error for one subscriber must not stop the reload for others. */
 function viewOf(subscriber: Subscriber, log: Logger): View | undefined {
   try {
     return subscriber.view?.()
@@ -197,7 +186,6 @@ function viewOf(subscriber: Subscriber, log: Logger): View | undefined {
   }
 }
 
-/** Announces the lists that changed; false if none did. */
 function announceReload(subscriber: Subscriber, before: View | undefined, log: Logger): boolean {
   const after = viewOf(subscriber, log)
   const kinds = before && after ? changedLists(before, after, subscriber.mayShowMore) : LIST_KINDS
@@ -212,10 +200,10 @@ export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH
 /** Bytes that watched resources cost. */
 export const watchedCost = (uris: readonly string[]): number => uris.reduce((bytes, uri) => bytes + watchCost(uri), 0)
 
-/** Counts bytes, or releases negative ones; returns false, without a change, above the limit unless `letIn`. */
+/** Counts bytes, or releases negative ones. Returns false, without a change, above the limit unless `letIn`. */
 export type Charge = (bytes: number, letIn: boolean) => boolean
 
-/** Counts what all sessions, or all `subscriptions/listen` streams, of each owner watch on this node. */
+/** Counts watched bytes per owner on this node. */
 export function createWatchCharges(): (holder: string, bytes: number, letIn: boolean) => boolean {
   const byHolder = new Map<string, number>()
   return (holder, bytes, letIn) => {
@@ -227,7 +215,6 @@ export function createWatchCharges(): (holder: string, bytes: number, letIn: boo
   }
 }
 
-/** The resources that a session watches. */
 export class WatchedUris implements Iterable<string> {
   readonly #uris = new Set<string>()
   readonly #charge: Charge
@@ -266,12 +253,7 @@ export class WatchedUris implements Iterable<string> {
   }
 }
 
-// Filters the stream of one connection: resource updates reach it only if its own token may read the resource. Tokens of a session
-// can differ. The check runs when a change is sent, also for stored changes.
-/**
- * The stream without updates of resources that `user` may not read; `offer`: the offer for this token. Tokens of a session can
- * differ, so the check runs when a change is sent, also for stored changes.
- */
+/** Removes updates that `user` cannot read. Tokens differ per request, so each update is checked when sent. */
 export function heardBy(stream: EventStream, offer: Offer, user: User | undefined): EventStream {
   return {
     ...stream,

@@ -1,4 +1,4 @@
-// Lets a request enter its session: checks the store, and rebuilds a session from its record on a node that does not have it.
+// Admits a request to its session: checks the store, and rebuilds sessions of other nodes from their records.
 import { sameUser } from '../kernel/user.ts'
 import type { RequestFacts } from '../mcp/call.ts'
 import type { RequestId } from '../mcp/protocol.ts'
@@ -13,7 +13,6 @@ export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'ad
 export const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
-/** A request for a session whose id is signed for the caller. */
 export interface Entering {
   readonly id: string
   readonly digest: string
@@ -24,13 +23,9 @@ export interface Entering {
 
 export interface EntranceParts {
   readonly node: ThisNode
-  /** Whether a node runs a request; undefined if it does not respond. */
   readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
-  /** Gives the store a record that it lost. Returns false if the session was ended. */
   readonly restore: (session: Session) => boolean | Promise<boolean>
-  /** Creates a session of this node from its record: `configureSession` runs again. */
   readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
-  /** Runs `runSession` for a session whose home died. */
   readonly adoptRun: (session: Session) => Promise<void>
 }
 
@@ -43,7 +38,6 @@ function checkPlace({ caller, transport }: Entering, { route, params, user, ...o
   if (!isHere) throw sessionGone()
 }
 
-/** The returned function throws or rejects if there is no such session or one of the requests is running. */
 export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntranceParts) {
   const { name, store, peers, bounds, sessions } = node
   const building = new Map<string, Promise<Session>>()
@@ -51,7 +45,6 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   const ask = (digest: string, requests: readonly RequestId[], from: readonly string[]) =>
     store.enter(digest, { version: sessions.get(digest)?.version ?? 0, requests, from }, bounds)
 
-  /** The store has no record. Resolves if this node could restore it. */
   async function restoreLost(digest: string, ended: boolean) {
     const held = sessions.get(digest)
     if (ended) held?.dispose(new Error('the session was ended'))
@@ -59,17 +52,14 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
     throw !ended && !held && store.unsure ? notSure() : sessionGone()
   }
 
-  /** Returns the record if it is newer than the session here. */
   async function awaitEntry({ digest, requests }: Entering, first: Entered) {
     const from: string[] = []
     let restored = false
     for (let entered = first; ; entered = await ask(digest, requests, from)) {
       if (entered.kind === 'entered') {
         if (entered.record || sessions.has(digest)) return entered.record
-        // The session here was disposed while the store was asked.
         from.push(name)
       } else if (entered.kind === 'taken') {
-        // A request that runs on this node is refused when it would begin.
         const { node: at, request } = entered
         const runs = at === name ? false : await runsAt(at, digest, request)
         if (runs !== false) throw runs ? running(request) : perhapsRunning(request)
@@ -105,7 +95,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
       if (record) checkPlace(entering, record.opening)
       const session = sessions.get(digest) ?? (record && (await build(entering, record)))
       if (!session || session.disposed) throw sessionGone()
-      // It may have been built for a concurrent request with another URL.
+      // A concurrent request with another URL can have built it.
       checkPlace(entering, session.opening)
       if (record) takeRecord(session, record, name)
       await adopt(session)
@@ -119,7 +109,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
   return function enter(entering: Entering): Session | Promise<Session> {
     const { digest, requests } = entering
     const here = sessions.get(digest)
-    // So that it is not swept as idle while the store is asked.
+    // Prevents an idle sweep during the store request.
     if (here) here.lastUsed = node.clock.now()
     const entered = ask(digest, requests, NO_NODES)
     const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined

@@ -1,5 +1,4 @@
-// Follows a call's stream that another node writes, for a client that resumes it on this node. If that node is gone, or the
-// store lost the end of the stream, its requests are answered with an error.
+// Follows a stream that another node writes. If that node is gone, its open requests get an error.
 import type { Timer } from '../http/clock.ts'
 import { isUnavailable, nodeLost } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
@@ -19,20 +18,19 @@ import type { PeerMessage } from './peers.ts'
 import { readFacts, writeFacts } from './resumable-stream.ts'
 import type { Session, ThisNode } from './session.ts'
 
-/** How often a stream without notifications is checked, milliseconds. */
+/** Poll interval without notifications, milliseconds. */
 const CHECK_INTERVAL = 1_000
-/** How often the writer is asked for notifications and checked for life, milliseconds. */
+/** Interval of subscriptions and liveness checks, milliseconds. */
 const FOLLOW_INTERVAL = 5_000
-/** How long a follower is notified, milliseconds; it asks again. */
+/** Subscription lifetime, milliseconds. */
 const FOLLOWER_LIFETIME = 60_000
 
 export interface FollowerParts {
   readonly node: ThisNode
-  /** Calls `task` when a stream may have new messages, until the returned function is called; `over`: its writer has stopped. */
+  /** Returns an unsubscribe function; `over`: the writer has stopped. */
   whenWritten(stream: string, task: (over: boolean) => void): () => void
 }
 
-/** The requests without a response after a position, or up to a gap. */
 async function unanswered(requests: readonly RequestId[], place: ReadPlace): Promise<RequestId[]> {
   const answered = new Set<unknown>()
   for (let seq: number | undefined = place.seq; seq !== undefined; ) {
@@ -46,17 +44,13 @@ async function unanswered(requests: readonly RequestId[], place: ReadPlace): Pro
   return requests.filter(id => !answered.has(id))
 }
 
-/** A stream whose writer is gone or has stopped. */
 interface LostStream {
   readonly stream: string
   readonly state: StreamState
-  /** The number of the last message that the client has. */
   readonly seen: number
-  /** The writer is alive but no longer writes the stream. */
   readonly isOver: boolean
 }
 
-/** Takes over a stream and answers its open requests with an error. */
 async function answerLost(
   { name: node, events, log }: ThisNode,
   session: Session,
@@ -79,7 +73,6 @@ async function answerLost(
   else log.warn({ requests: open.length }, 'answered requests of a node that is gone')
 }
 
-/** Sends the stored messages after a position and new ones as they come; ends the reader. */
 export async function followStream(
   parts: FollowerParts,
   streams: SharedStreams,
@@ -101,7 +94,6 @@ export async function followStream(
   const stop = parts.whenWritten(stream, notify)
   reader.whenClosed(() => notify())
 
-  /** Waits for a notification, at most for the check interval. */
   async function whenMore() {
     if (!notified) {
       let timer: Timer | undefined
@@ -114,7 +106,6 @@ export async function followStream(
     notified = false
   }
 
-  /** Sends what is stored up to this number at least; false if a message or the reader is gone. */
   const sendUntil = (until: number) =>
     sendStored({ store: events(session), session: session.id, stream, seq: sent, owner: session.holder }, reader, {
       until,
@@ -124,7 +115,6 @@ export async function followStream(
       isWanted: () => !session.disposed,
     })
 
-  /** Sends what is stored; true if nothing more will come. `wasOver`: the writer had stopped before. */
   async function step(wasOver: boolean): Promise<boolean> {
     const state = await streams.state(session.id, stream)
     if (!state || !(await sendUntil(state.last)) || session.disposed || state.finished) return true
@@ -159,10 +149,8 @@ export async function followStream(
   }
 }
 
-/** The nodes that follow streams of this node. */
 export interface Followers {
   add(message: Extract<PeerMessage, { type: 'follow' }>): void
-  /** Notifies the followers of a stream. */
   tell(session: Session, stream: string): void
 }
 
@@ -174,7 +162,7 @@ interface Follower {
 export function createFollowers({ peers, clock, sessions }: ThisNode): Followers {
   const followers = new Map<string, Map<string, Follower>>()
 
-  /** Notifies once for all messages that are written while a notification is being sent. */
+  /** Sends one notification for all messages written during the previous one. */
   async function tellOne(node: string, follower: Follower, session: string, stream: string) {
     follower.more = true
     if (follower.telling) return
@@ -194,7 +182,7 @@ export function createFollowers({ peers, clock, sessions }: ThisNode): Followers
   return {
     add({ session, stream, node }) {
       if (!sessions.get(session)?.streams.has(stream)) {
-        // The store may have lost the end of the stream. If this message is lost, the follower asks again.
+        // The store can have lost the end of the stream. The follower repeats its request if this message is lost.
         peers.send(node, { type: 'written', session, stream, over: true }).catch(() => undefined)
         return
       }
@@ -208,7 +196,6 @@ export function createFollowers({ peers, clock, sessions }: ThisNode): Followers
         }
         clock.setTimeout(forget, FOLLOWER_LIFETIME).unref()
       }
-      // For messages written before this one came.
       void tellOne(node, follower, session, stream)
     },
     tell(session, stream) {

@@ -1,15 +1,15 @@
 // The default event store: in this process, with limits per stream and in total.
 import type { EventStore, StoredEvent } from './event-store.ts'
 
-/** Limits of the memory store. Bytes include `EVENT_COST` and `STREAM_COST`. */
+/** Bytes include `EVENT_COST` and `STREAM_COST`. */
 export interface MemoryBounds {
-  /** Events per stream; the oldest are removed first. Default 10,000. */
+  /** Events per stream, oldest removed first. Default 10,000. */
   readonly events: number
   /** Bytes per stream; the last event always stays. Default 4 MiB. */
   readonly bytes: number
-  /** Bytes of all streams; the streams without writes for the longest time are removed first. Default 64 MiB. */
+  /** Bytes of all streams, least recently written removed first. Default 64 MiB. */
   readonly total: number
-  /** How long a stream stays after its last event, milliseconds. Default 5 minutes. */
+  /** Milliseconds after the last event. Default 5 minutes. */
   readonly lifetime: number
 }
 
@@ -19,7 +19,6 @@ export const EVENT_COST = 80
 export const STREAM_COST = 850
 const DEFAULTS: MemoryBounds = { events: 10_000, bytes: 4 * MIB, total: 64 * MIB, lifetime: 300_000 }
 
-/** The events from an index on, up to `most` bytes but at least one. */
 function takeBytes(events: readonly StoredEvent[], from: number, most: number): StoredEvent[] {
   let end = from
   for (let bytes = 0; end < events.length; end++) {
@@ -38,15 +37,13 @@ interface StoredStream {
   expires: number
 }
 
-/** Bytes in memory: two per character unless all are ASCII. */
+/** Two bytes per character unless all are ASCII. */
 export const costOf = (message: string): number =>
   EVENT_COST + (Buffer.byteLength(message) === message.length ? 1 : 2) * message.length
 
-/** The default store. Tests inject `now`. */
 export function createMemoryEventStore(bounds: Partial<MemoryBounds> = {}, now: () => number = Date.now): EventStore {
   const { events: maxEvents, bytes: maxBytes, total: maxTotal, lifetime } = { ...DEFAULTS, ...bounds }
   const sessions = new Map<string, Map<string, StoredStream>>()
-  /** In the order of their last write. */
   const byAge = new Set<StoredStream>()
   let total = 0
 

@@ -1,4 +1,4 @@
-// The default session store: in this process. It holds 100,000 idle sessions, so records are small.
+// The default session store: in this process, with compact records for 100,000 idle sessions.
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
 import type { RequestId } from '../mcp/protocol.ts'
@@ -13,19 +13,16 @@ import type {
   Victim,
 } from './session-store.ts'
 
-/** A session as the owner limits count it. */
 export interface Held extends Linked {
-  /** The user, or the IP address of an anonymous caller. */
   readonly holder: string
 }
 
 interface Holder<S extends Held> {
-  /** Idle sessions, longest idle first. */
   readonly idle: LinkedList<S>
   count: number
 }
 
-/** Counts sessions per owner. A greedy client loses only its own oldest sessions. */
+/** Counts sessions per owner. Eviction affects the owner's own oldest sessions. */
 export class Holders<S extends Held> {
   readonly #holders = new Map<string, Holder<S>>()
   idleCount = 0
@@ -34,7 +31,6 @@ export class Holders<S extends Held> {
     return this.#holders.get(holder)?.count ?? 0
   }
 
-  /** The idle sessions of a holder, longest idle first. */
   idleOf(holder: string): Iterable<S> {
     return this.#holders.get(holder)?.idle ?? []
   }
@@ -52,19 +48,17 @@ export class Holders<S extends Held> {
     if (--holder.count === 0) this.#holders.delete(session.holder)
   }
 
-  /** The session is idle from now on. */
   idle(session: S): void {
     this.use(session)
     this.#holders.get(session.holder)?.idle.add(session)
     this.idleCount++
   }
 
-  /** The session is in use: it cannot be evicted. */
   use(session: S): void {
     if (this.#holders.get(session.holder)?.idle.delete(session)) this.idleCount--
   }
 
-  /** The session to evict first: the longest idle one of the holder with most idle sessions. */
+  /** The longest idle session of the holder with most idle sessions. */
   victim(): S | undefined {
     let most: Holder<S> | undefined
     for (const holder of this.#holders.values()) if (holder.idle.size > (most?.idle.size ?? 0)) most = holder
@@ -78,10 +72,8 @@ class Kept implements Held {
   state: SessionState
   version: number
   home: string
-  /** When the idle timeout ends, unless it is in use. */
   expires: number
   inUse = true
-  /** Ids of running requests. */
   requests: RequestId[] | undefined
   claim: { readonly stream: string; readonly epoch: number } | undefined
   older: this | undefined
@@ -134,12 +126,10 @@ function changed(state: SessionState, change: StateChange): SessionState | 'full
   return more.length > MAX_WATCHED || watchedCost(more) > MAX_WATCHED_BYTES ? 'full' : { ...state, watched: more }
 }
 
-/** The default store of the node with this name. Tests inject `now`. */
 export function createMemorySessionStore(node: string, now: () => number = Date.now): SessionStore {
   const sessions = new Map<string, Kept>()
   const holders = new Holders<Kept>()
 
-  /** Undefined after the idle timeout. */
   function find(digest: string): Kept | undefined {
     const kept = sessions.get(digest)
     if (!kept || kept.inUse || kept.expires > now()) return kept
@@ -159,14 +149,12 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     holders.remove(kept)
   }
 
-  /** Whether a holder can have another session, after expired ones are removed. */
   function admits(holder: string, most: number | undefined): boolean {
     if (most === undefined || holders.countOf(holder) < most) return true
     for (const kept of holders.idleOf(holder)) find(kept.digest)
     return holders.countOf(holder) < most
   }
 
-  /** Each victim is returned once: it no longer counts as idle. */
   function victims(maxIdle: number): readonly Victim[] {
     if (holders.idleCount <= maxIdle) return NO_VICTIMS
     const found: Victim[] = []

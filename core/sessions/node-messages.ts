@@ -1,25 +1,22 @@
-// Messages between nodes about their sessions: responses, cancellations, ends, and changes that clients made.
+// Session messages between nodes: responses, cancellations, ends, and client settings.
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { PeerMessage } from './peers.ts'
 import type { Session, SessionKeeper, ThisNode } from './session.ts'
 import { type Changed, FIRST_STATE, type SessionRecord, type StateChange } from './session-store.ts'
 
-/** Messages for a stream or its readers. */
 export type StreamMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
 
 export interface NodeMessages extends Pick<SessionKeeper, 'keep' | 'passAnswer' | 'passCancel' | 'nameQuestions'> {
-  /** Sends to nodes with a copy; a node that misses it finds out with its next request. Undefined: no nodes. */
+  /** A node that misses the message detects the change with its next request. Undefined: no nodes. */
   tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined
-  /** Whether a node runs a request that is registered for it; undefined if it does not respond. */
   runsAt(node: string, digest: string, request: RequestId): Promise<boolean | undefined>
-  /** Starts receiving; `receiveOther` takes messages for streams. */
   listen(receiveOther: (message: StreamMessage) => void): void
 }
 
-/** How many forwarded responses of a session are remembered. */
+/** Remembered forwarded responses per session. */
 const REMEMBERED = 256
-/** Time-out of `runsAt`, milliseconds. */
+/** Milliseconds. */
 const RUNS_TIMEOUT = 2_000
 
 const isForStreams = (message: PeerMessage): message is StreamMessage =>
@@ -28,9 +25,7 @@ const isForStreams = (message: PeerMessage): message is StreamMessage =>
 export function createNodeMessages(node: ThisNode): NodeMessages {
   const { name, store, peers, clock, sessions, questionIds } = node
   const takeChanged = createTakeChanged(node)
-  /** Forwarded responses, so that a repeated one is sent once. */
   const passedAnswers = new WeakMap<Session, Map<RequestId, Promise<void>>>()
-  /** Open `runs?` questions by session and request. */
   const asked = new Map<string, Set<(running: boolean | undefined) => void>>()
   const keyOf = (session: string, request: RequestId) => `${session} ${JSON.stringify(request)}`
 
@@ -54,7 +49,7 @@ export function createNodeMessages(node: ThisNode): NodeMessages {
     if (message.type === 'runs?') {
       const { request } = message
       const running = session?.runs(request) ?? false
-      // If this is lost, the other node asks again with the client's next attempt.
+      // If this is lost, the other node repeats its request when the client retries.
       peers.send(message.node, { type: 'runs', session: message.session, request, running }).catch(() => undefined)
     } else if (message.type === 'runs') {
       for (const settle of [...(asked.get(keyOf(message.session, message.request)) ?? [])]) settle(message.running)
@@ -69,11 +64,10 @@ export function createNodeMessages(node: ThisNode): NodeMessages {
     return nodes.length === 0 ? undefined : Promise.all(nodes.map(to => peers.send(to, message)))
   }
 
-  /** Takes the stored change of a session that made it here already. */
   function takeKept(session: Session, change: StateChange, changed: Changed | 'full' | undefined) {
     if (changed === undefined) return undefined
     if (changed === 'full') {
-      // Requests on other nodes count too.
+      // The store limit includes requests on other nodes.
       if ('watch' in change) session.unwatch(change.watch)
       throw tooManyWatched()
     }
@@ -134,7 +128,6 @@ export function createNodeMessages(node: ThisNode): NodeMessages {
   }
 }
 
-/** Takes a newer record. `node`: this one. */
 export function takeRecord(session: Session, record: Omit<SessionRecord, 'opening'>, node: string): void {
   const { version, home, state } = record
   if (session.version >= version) return
@@ -149,7 +142,6 @@ export function takeRecord(session: Session, record: Omit<SessionRecord, 'openin
   for (const uri of wanted) session.watch(uri, true)
 }
 
-/** Repeats a change: a record without it may have undone it meanwhile. */
 function takeChange(session: Session, change: StateChange) {
   if ('watch' in change) session.watch(change.watch, true)
   else if ('unwatch' in change) session.unwatch(change.unwatch)
@@ -158,7 +150,7 @@ function takeChange(session: Session, change: StateChange) {
 
 type ChangedMessage = Extract<PeerMessage, { type: 'changed' }>
 
-/** A message with one change; `madeVersion`: of the record with it. Nodes of version 0.1 ignore it, because `version` is 0. */
+/** `version` is 0, so that nodes of version 0.1 ignore the message. */
 export const changedTo = ({ digest }: Session, madeVersion: number, change: StateChange): ChangedMessage => ({
   type: 'changed',
   session: digest,
@@ -168,9 +160,8 @@ export const changedTo = ({ digest }: Session, madeVersion: number, change: Stat
   madeVersion,
 })
 
-/** Takes changes from other nodes. If a message is missing, the record is read. */
+/** Applies changes from other nodes. Reads the record after a missed message. */
 export function createTakeChanged({ name, store, bounds, log }: Omit<ThisNode, 'sessions'>) {
-  /** Sessions whose records are being read, and whether to read again afterwards. */
   const reading = new Map<Session, boolean>()
 
   async function read(session: Session) {

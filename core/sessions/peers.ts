@@ -1,41 +1,36 @@
-// Messages between the nodes that share sessions, each addressed to one node. Sessions are named by their digest.
+// Messages between nodes that share sessions. Sessions are identified by their digest.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { Neighbours } from './neighbours.ts'
 import type { SessionState, StateChange } from './session-store.ts'
 
-/** The other nodes. All methods but `receive` reject with `unavailable` if they cannot be reached. */
+/** Methods except `receive` reject with `unavailable` if nodes cannot be reached. */
 export interface Peers {
-  /** The name of this node. */
   readonly node: string
-  /** Resolves once the message is stored for the node; false if there is no such node any more. */
+  /** Resolves once the message is stored; false if the node does not exist. */
   send(node: string, message: PeerMessage): Promise<boolean>
-  /** Whether the node sent a heartbeat within its lifetime, 15 seconds; the answer can be one second old. */
+  /** True after a heartbeat within the last 15 seconds. Can be cached for one second. */
   isAlive(node: string): Promise<boolean>
-  /** Sets the listener. Messages arrive in the order in which `send` resolved. */
+  /** Messages arrive in `send` order. */
   receive(listener: (message: PeerMessage) => void): void
-  /** This node stops: others can take over its sessions at once. */
+  /** Stops this node: others can take over its sessions at once. */
   leave(): Promise<void>
 }
 
 /** A message to another node. */
 export type PeerMessage =
-  /** The client's response to a request that the receiver made. */
   | {
       readonly type: 'answer'
       readonly session: string
       readonly id: RequestId
       readonly body: Readonly<Record<string, unknown>>
     }
-  /** The client cancelled a request that the receiver runs. */
   | { readonly type: 'cancel'; readonly session: string; readonly request: RequestId; readonly reason: string }
-  /** `node` asks whether the receiver runs a request that is registered for it. */
   | { readonly type: 'runs?'; readonly session: string; readonly request: RequestId; readonly node: string }
-  /** The response to `runs?`. */
   | { readonly type: 'runs'; readonly session: string; readonly request: RequestId; readonly running: boolean }
   | { readonly type: 'ended'; readonly session: string; readonly reason: string }
-  /** The session's settings changed by `change`, and `madeVersion` is the record version with it. Without it, `state` replaces them. */
+  /** `madeVersion`: the record version after `change`. Without it, `state` replaces the settings. */
   | {
       readonly type: 'changed'
       readonly session: string
@@ -46,7 +41,6 @@ export type PeerMessage =
     }
   /** Another node sends the messages that belong to no call. */
   | { readonly type: 'released'; readonly session: string; readonly epoch: number }
-  /** `node` follows a stream of the receiver and wants to be notified of new messages. */
   | { readonly type: 'follow'; readonly session: string; readonly stream: string; readonly node: string }
   /** A stream has new messages. `over`: the sender no longer writes it. */
   | { readonly type: 'written'; readonly session: string; readonly stream: string; readonly over?: boolean }
@@ -59,7 +53,6 @@ export type PeerMessage =
       readonly user: User | undefined
     }
 
-/** The default of the slot `peers`: no other node. */
 export function createMemoryPeers(node: string): Peers {
   let listener: ((message: PeerMessage) => void) | undefined
   return {
@@ -77,7 +70,6 @@ export function createMemoryPeers(node: string): Peers {
   }
 }
 
-/** The default of the slot `peers` with several worker processes. Others reach this one once it receives. */
 export function createNeighbourPeers(node: string, neighbours: Neighbours): Peers {
   let listener: ((message: PeerMessage) => void) | undefined
   let left = false

@@ -8,7 +8,7 @@ import { encodeNotification } from '../mcp/message.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { ToolError } from '../mcp/tool-error.ts'
 
-/** Time-out of a request to the client, milliseconds; the lifetime of a sealed `requestState`. */
+/** Request timeout and `requestState` lifetime, milliseconds. */
 export const ANSWER_TIMEOUT = 600_000
 
 interface Question {
@@ -26,7 +26,6 @@ export interface Asking {
 const errorMessage = (error: unknown): string =>
   isObject(error) && typeof error['message'] === 'string' ? shown(error['message']) : 'an error'
 
-/** The open requests of this node to a session's client. */
 export class Questions {
   readonly #open = new Map<RequestId, Question>()
   readonly #nextId: () => string
@@ -37,7 +36,7 @@ export class Questions {
     this.#clock = clock
   }
 
-  /** Rejects with a ToolError if the client responds with an error or not in time, or with the signal's reason on abort. */
+  /** Rejects with a ToolError on an error response or timeout, and with the signal's reason on abort. */
   ask({ send, method, params, signal }: Asking): Promise<unknown> {
     const id = this.#nextId()
     return new Promise((resolve, reject) => {
@@ -63,7 +62,6 @@ export class Questions {
     })
   }
 
-  /** Returns false for an unknown id. */
   answer(id: RequestId, { error, result }: Readonly<Record<string, unknown>>): boolean {
     const question = this.#open.get(id)
     if (error === undefined || error === null) question?.resolve(result)
@@ -76,11 +74,9 @@ export class Questions {
   }
 }
 
-/** Ids that contain the requesting node, signed, so that any node can forward the client's response and no other message. */
+/** Signed ids that contain the requesting node, so that any node can forward the response. */
 export interface QuestionIds {
-  /** Creates an id generator for this node's requests in a session, named by its digest. */
   series(session: string): () => string
-  /** The node that made this request in the session; undefined if no node of this config did. */
   askerOf(session: string, id: unknown): string | undefined
 }
 
@@ -107,7 +103,7 @@ export function createQuestionIds(keys: readonly Buffer[], node: string): Questi
     askerOf(session, id) {
       const [, text = '', asker, mac = ''] = (typeof id === 'string' && FORM.exec(id)) || []
       if (asker === undefined) return undefined
-      // Compares texts, not decoded bytes, so each id has one encoding.
+      // Compares encoded text, so each id has one encoding.
       const given = Buffer.from(mac)
       return keys.some(key => timingSafeEqual(Buffer.from(macOf(key, session, text)), given)) ? asker : undefined
     },

@@ -23,39 +23,34 @@ const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user }
 export interface RegistrySettings {
   readonly node: ThisNode
   readonly ids: SessionIds
-  /** The paths of all routes of the host. */
   readonly paths: readonly string[]
-  /** The change feed of a route. */
   readonly feedOn: (route: McpRoute) => ChangeFeed
   readonly makeOffer: (facts: RequestFacts) => Offer | Promise<Offer>
-  /** Checks callers that did not come through the HTTP step `admit`. */
   readonly admit: AdmitCaller
 }
 
 /** The sessions of a node. */
 export interface SessionRegistry {
-  /** Opens a session. Throws like `admit` if the caller was not admitted, `tooManyRequests` above the owner's limit, `unavailable` while closing. */
+  /** Throws like `admit`, `tooManyRequests` above the owner's limit, and `unavailable` during shutdown. */
   open(facts: RequestFacts, transport: string): Promise<Session>
   /**
-   * Returns the caller's session on its route and transport; synchronously if no store must be awaited. Throws
-   * `sessionNotFound` if there is none, `forbidden` if it belongs to another user, `invalidRequest` if one of `requests` is
-   * running on another node, and `unavailable` if the store cannot be reached.
+   * Finds the caller's session. Throws `sessionNotFound`, `forbidden` for another user's session, `invalidRequest` for
+   * a request that runs on another node, and `unavailable` without a store.
    */
   find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>
-  /** Ends a session on every node. Rejects with `unavailable`, and the session continues, if the store cannot be reached. */
+  /** Ends a session on every node. Rejects with `unavailable`, without a change, if the store cannot be reached. */
   end(session: Session, reason: Error): Promise<void>
   /** True after `release`: new endless streams must end at once. */
   readonly released: boolean
-  /** Ends every endless stream with a reconnection hint. */
+  /** Ends endless streams with a reconnection hint, milliseconds. */
   release(retry: number): void
-  /** Ends every session and waits up to `patience` milliseconds for each `runSession`. */
+  /** Ends all sessions. Waits at most `patience` milliseconds for each `runSession`. */
   close(reason: Error, patience: number): Promise<void>
   readonly count: number
-  /** For transports: the running requests. */
   readonly calls: RunningCalls
 }
 
-/** How long `close` waits until written events are stored, milliseconds. */
+/** Maximum wait of `close` for stored events, milliseconds. */
 const STORE_PATIENCE = 5_000
 
 const NO_HEADERS: RequestFacts['headers'] = Object.freeze({})
@@ -88,18 +83,17 @@ export function createSessionRegistry(settings: RegistrySettings) {
       sessions.delete(session.id)
       byDigest.delete(session.digest)
       if (elsewhere) return
-      // Every node with a copy gets here; only the home counts the end.
+      // Each node with a copy runs this; only the home counts the end.
       if (session.home === name) figures.ended(session)
       Promise.resolve(events(session).drop(session.id)).catch(err =>
         log.warn({ err }, 'the event store could not drop a session'),
       )
     },
     finished: (session, requests) => store.leave(session.digest, requests),
-    // A call can outlive its session, and no one would release what it charges then.
+    // A call can outlive its session, which could no longer release the charge.
     charge: (session, bytes, letIn) => session.disposed || charge(session.holder, bytes, letIn),
   }
 
-  /** Throws if no node could continue a new session. */
   function refuseWhenReleased() {
     if (released && !store.shared) throw shuttingDown()
   }
@@ -149,7 +143,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
     let life: AbortController | undefined
     let session: Session | undefined
     const abort = () => life?.abort(new Error('the session is over'))
-    // Most sessions need no controller.
     function signal() {
       if (!life) session?.onDispose(abort)
       life ??= new AbortController()
@@ -158,14 +151,13 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const offer = await makeOffer({ ...facts, sessionId: made.id, signal })
     session = new Session({ ...made, offer })
     if (life) session.onDispose(abort)
-    // The host may have begun to close during `configureSession`.
+    // Shutdown can begin during `configureSession`.
     refuseWhenReleased()
     sessions.set(session.id, session)
     byDigest.set(session.digest, session)
     return session
   }
 
-  /** Creates a session of this node from its record. */
   async function rebuild({ id, digest, caller }: Entering, record: SessionRecord): Promise<Session> {
     const { opening, home } = record
     const { user, headers, ip, params } = opening
@@ -176,7 +168,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
     return session
   }
 
-  /** Resolves once `runSession` called `run`; rejects with what it throws before. */
   async function startRun(session: Session, restored = false): Promise<void> {
     if (!session.offer.spansRun) return
     const over = new Promise<void>(resolve => session.onRunOver(resolve))
@@ -195,7 +186,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       runs.add(run)
       void run.then(() => runs.delete(run))
     })
-    // So that the request also fails if `runSession` fails right after `run`.
+    // The request also fails if `runSession` fails right after `run`.
     await nextTurn()
     if (session.disposed) throw new HostError('internal')
   }
@@ -205,7 +196,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (runs.size > 0) log.warn({ runs: runs.size }, 'left without waiting for runSession any longer')
   }
 
-  /** Changes nothing if the store rejects. `onlyIdle`: not a session in use. */
   async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
     const nodes = await store.end(digest, holder, onlyIdle)
     if (nodes === undefined && onlyIdle) return
@@ -218,7 +208,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     session.dispose(reason)
   }
 
-  /** If other nodes cannot be told, they find out after the idle timeout. */
+  /** Nodes that miss the message detect the end after the idle timeout. */
   async function endQuietly(session: Session, reason: Error) {
     session.dispose(reason)
     try {
@@ -228,7 +218,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
     }
   }
 
-  /** Waits until responses are stored for clients that resume on another node. */
   async function settleStreams(patience: number) {
     const end = performance.now() + Math.min(patience, STORE_PATIENCE)
     const unsettled = () =>
@@ -243,7 +232,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
       if (session && session.offer.route !== caller.route) throw gone()
-      // An id of another node names its owner by its signature, which is checked before a store is asked.
+      // The signature of an id names its owner, so ownership is checked before the store request.
       const facts = session ? undefined : ids.read(id)
       const owned = session ? sameUser(session.offer.user, caller.user) : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
@@ -279,7 +268,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   return {
     registry,
-    /** Starts to receive messages of other nodes, after the slots are filled. `receiveOther` takes messages for streams. */
     start(receiveOther: (message: StreamMessage) => void) {
       listen(receiveOther)
       upkeep.start()
@@ -287,22 +275,18 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 }
 
-/** The session of a call, for the limits. */
 type CallingSession = Pick<Session, 'holder' | 'calls' | 'disposed'>
 
-/** Limits the concurrent requests per session and owner: a call continues after its client disconnected. */
+/** Limits concurrent requests per session and owner. A call continues after a disconnect. */
 export interface RunningCalls {
-  /**
-   * Counts requests that begin; a batch counts if a single request would. Throws `sessionNotFound` if the session has ended
-   * and `tooManyRequests` above a limit.
-   */
+  /** Throws `sessionNotFound` and `tooManyRequests`. A batch is accepted if one more request is allowed. */
   enter(session: CallingSession, requests: number): void
   leave(session: CallingSession, requests: number): void
 }
 
 const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
 
-/** Owners without calls are removed in batches: a Map whose keys change with every call is reallocated about once a call. */
+/** Idle owners are removed in batches, because a Map with constantly changing keys is reallocated often. */
 const MAX_QUIET = 1_000
 
 export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: SessionBounds): RunningCalls {

@@ -1,22 +1,19 @@
-// A stream of a session that clients can resume: each message is stored before its event id is sent (2025-11-25
-// basic/transports, "Resumability and Redelivery").
+// A resumable stream: stores each message before it sends the event id (2025-11-25 basic/transports).
 import { setTimeout as pause } from 'node:timers/promises'
 import { isUnavailable } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import { createStreamName, type EventStore, readPage, StreamFenced } from './event-store.ts'
 
-/** How long an append to a shared store is retried, milliseconds. */
+/** Retry time for appends to a shared store, milliseconds. */
 export const STORE_PATIENCE = 10_000
-/** How long the end or deletion of a stream is retried, milliseconds. */
+/** Retry time for the end or deletion of a stream, milliseconds. */
 const END_PATIENCE = 300_000
 const FIRST_PAUSE = 50
 const LONGEST_PAUSE = 1_000
 
-/** The writer of a stream and its requests, stored with the stream. */
 export interface StreamFacts {
   readonly node: string
-  /** Empty for messages that belong to no call. */
   readonly requests: readonly RequestId[]
 }
 
@@ -24,64 +21,48 @@ export const writeFacts = (facts: StreamFacts): string => JSON.stringify(facts)
 
 export const readFacts = (text: string): StreamFacts => JSON.parse(text)
 
-/** How this node writes a stream to a shared store. */
 export interface WriterSettings {
   readonly epoch: number
   readonly facts: string
-  /** The position on the change bus where the stream begins. */
   readonly place?: string
-  /** True while this node closes: unanswered streams are left for other nodes. */
+  /** True during shutdown: unanswered streams are left for other nodes. */
   leaving(): boolean
-  /** Another node writes the stream now; readers here stay open and silent. If absent, they are told to reconnect. */
+  /** Another node writes the stream, and readers stay open. Without this function, they get a reconnection hint. */
   fenced?(): void
-  /** The store has a new message. */
   written(stream: string): void
 }
 
 /** A stream that clients can resume. */
 export interface ResumableStream {
   readonly name: string
-  /** Stores a message, then sends it to the reader. `place`: its position on the change bus. */
+  /** Stores a message, then sends it. `place`: its position on the change bus. */
   write(message: string, place?: string): void
-  /** Ends the stream and its responses after the written messages and this last one. */
   finish(last?: string): void
-  /** Closes the connections but not the stream; `retry` is the reconnection hint in milliseconds. */
+  /** Closes the connections, not the stream. `retry`: milliseconds. */
   disconnect(retry?: number): void
-  /** Stops writing, so that another node can continue; `silent` keeps the readers open. */
+  /** Stops writing, so that another node can continue; `silent` keeps readers open. */
   abandon(silent?: boolean): void
   /** False if a message could not be stored: the stream cannot be resumed. */
   readonly isWhole: boolean
-  /** True if nothing is stored after `seq`. */
   endsAt(seq: number): boolean
-  /**
-   * Adds a reader for messages after `seq`. The reader before stays open and silent. Resolves to false, without a reader, if
-   * a message after `seq` is gone.
-   */
+  /** Adds a reader; the previous one stays open and silent. Resolves to false if a message after `seq` is gone. */
   attach(reader: EventStream, seq: number): Promise<boolean>
   /** True from `finish` until everything is stored and sent. */
   readonly ending: boolean
-  /** True while a connection is open, also a silent one. */
   readonly attended: boolean
-  /** Sends the first event: an id without a message, so that the stream can be resumed from its beginning. */
+  /** Sends an event id without a message, so that clients can resume from the beginning. */
   prime(reader: EventStream, retry: number): void
-  /** Opens the stream again in a store that may have lost it. */
   reopen(): void
 }
 
 export interface ResumableStreamSettings {
   readonly store: EventStore
   readonly session: string
-  /** The owner of the session, for fair reads. Default: the session. */
   readonly owner?: string
-  /** Called once the stream is finished. */
   readonly finished: (name: string) => void
-  /** Called if the store fails. */
   readonly failed: (error: unknown) => void
-  /** Present for a shared store. */
   readonly writer?: WriterSettings | undefined
-  /** Default: a random one. */
   readonly name?: string
-  /** The number of the last message, if another node began the stream. */
   readonly begunUntil?: number | undefined
 }
 
@@ -91,7 +72,6 @@ interface Unstored {
   readonly last: boolean
 }
 
-/** Retries while the store is unavailable. */
 async function persist<Value>(act: () => Value | Promise<Value>, patience: number): Promise<Value> {
   const end = performance.now() + patience
   for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
@@ -107,30 +87,21 @@ async function persist<Value>(act: () => Value | Promise<Value>, patience: numbe
 class StoredStream implements ResumableStream {
   readonly name: string
   readonly #settings: ResumableStreamSettings
-  /** Messages that wait until the one before is stored. */
   readonly #unstored: Unstored[] = []
   #appending = false
-  /** The reader that receives messages. */
   #reader: EventStream | undefined
-  /** True while the reader receives stored messages. */
   #replaying = false
-  /** Replaced readers. */
   #silent: EventStream[] = []
-  /** The number of the last stored message, and of the last that the reader was sent. */
   #stored: number
   #sent = 0
   #ending = false
   #over = false
-  /** The store has the last message, marked as such. */
   #finished = false
-  /** Another node continues the stream, and readers here stay. */
   #left = false
-  /** A message was sent that is not stored. */
   #broken = false
-  /** Settled once a broken stream is deleted from the store. */
   #dropped: Promise<void> | undefined
   #primed: { readonly reader: EventStream; readonly retry: number } | undefined
-  /** A disconnection that waits until the client has an event id. */
+  /** A disconnection delayed until the client has an event id. */
   #leaving: { readonly retry: number | undefined } | undefined
 
   constructor(settings: ResumableStreamSettings) {
@@ -138,7 +109,7 @@ class StoredStream implements ResumableStream {
     this.#settings = settings
     this.name = name ?? createStreamName(session)
     this.#stored = begunUntil ?? 0
-    // A shared store has the stream before the client knows it.
+    // A shared store receives the stream before the client does.
     if (writer && begunUntil === undefined) void this.#open()
   }
 
@@ -174,7 +145,6 @@ class StoredStream implements ResumableStream {
     if (!this.#appending) void this.#appendAll()
   }
 
-  /** Synchronous if the store is. */
   async #appendAll() {
     this.#appending = true
     for (let next = this.#unstored.shift(); next !== undefined; next = this.#unstored.shift()) {
@@ -185,7 +155,6 @@ class StoredStream implements ResumableStream {
         this.#deliver(typeof seq === 'number' ? seq : await seq, message)
       } catch (error) {
         this.#fail(error)
-        // A connected reader receives it all the same.
         if (!this.#replaying && !this.#over) this.#reader?.send(message)
       }
     }
@@ -198,7 +167,7 @@ class StoredStream implements ResumableStream {
     return writer ? this.#appendShared(next, writer) : store.append(session, this.name, next.message, this.#stored)
   }
 
-  /** Retries with the same number, so that nothing is stored twice or skipped. */
+  /** Retries use the same number, so nothing is stored twice or skipped. */
   async #appendShared({ message, place, last }: Unstored, { epoch, facts, written }: WriterSettings) {
     const { store, session } = this.#settings
     const writer = place === undefined && !last ? { epoch, facts } : { epoch, facts, bus: place, finished: last }
@@ -209,7 +178,7 @@ class StoredStream implements ResumableStream {
     return seq
   }
 
-  /** Deletes the stored messages: nothing is better than a silent gap. */
+  /** Deletes stored messages: a missing stream is better than a silent gap. */
   #fail(error: unknown) {
     const { store, session, failed, writer } = this.#settings
     if (writer && StreamFenced.is(error)) return this.#giveUp(writer)
@@ -227,7 +196,7 @@ class StoredStream implements ResumableStream {
   #deliver(seq: number, message: string) {
     if (seq !== this.#stored + 1) throw wrongNumber(seq, this.#stored)
     this.#stored = seq
-    // A replay reads it from the store, or read it before its number was known here.
+    // A replay reads the message from the store.
     if (!this.#reader || this.#replaying || seq <= this.#sent) return
     this.#sent = seq
     if (!this.#reader.send(message, this.#idOf(seq))) this.#reader = undefined
@@ -246,7 +215,7 @@ class StoredStream implements ResumableStream {
     if (this.#over) return
     this.#over = true
     const finished = () => this.#settings.finished(this.name)
-    // A broken stream stays known as such until it is deleted.
+    // A broken stream stays registered until it is deleted.
     if (this.#dropped) return void this.#dropped.then(finished)
     this.#finishStored()
     finished()
@@ -312,7 +281,6 @@ class StoredStream implements ResumableStream {
     return whole
   }
 
-  /** Keeps nothing of a closed connection, which costs 14 kB with its request. */
   #forget(reader: EventStream) {
     this.#silent = this.#silent.filter(one => one !== reader)
     this.#drop(reader)
@@ -324,7 +292,6 @@ class StoredStream implements ResumableStream {
     this.#replaying = false
   }
 
-  /** Ends early if the reader is replaced or closed. */
   async #replay(reader: EventStream): Promise<boolean> {
     const { store, session, owner = session } = this.#settings
     const isWanted = () => this.#reader === reader
@@ -373,5 +340,4 @@ const wrongNumber = (seq: unknown, stored: number) =>
       "`append` gives one more than the stream's last, or than `known`",
   )
 
-/** Creates a stream without a reader. */
 export const createResumableStream = (settings: ResumableStreamSettings): ResumableStream => new StoredStream(settings)

@@ -1,4 +1,4 @@
-// Serves the messages of a session for every transport: requests become Calls, responses and notifications are delivered.
+// Serves session messages for every transport: requests become Calls; responses and notifications are delivered.
 import type { IncomingHttpHeaders } from 'node:http'
 import { HostError, nodeLost } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
@@ -18,30 +18,25 @@ import type { Session } from './session.ts'
 
 /** Sends the response to one request. */
 export interface SessionReply {
-  /** A message that belongs to the request, before its response. */
   send(message: string): void
-  /** `error`: set if the response is an error. */
   respond(answer: EncodedAnswer, error?: HostError): void
-  /** Aborts when the request is cancelled or the session ends. */
   signal(): AbortSignal
-  /** Whether the signal has aborted, without creating it. */
   cancelled?(): boolean
   cancel(reason: Error): void
   disconnect?(retry?: number): void
   hold?(): () => void
 }
 
-/** The HTTP request of a message. Its user can have another token than the session's opener. */
+/** The HTTP request of a message. Its token can differ from the session's first token. */
 export interface Sender {
   readonly headers: IncomingHttpHeaders
   readonly user: User | undefined
-  /** The state of the HTTP request. */
   readonly state?: { hasRecords?: true }
-  /** True for a single request whose HTTP response is its own, so that a refusal is already recorded. */
+  /** True for a single request with its own HTTP response, whose refusal is already recorded. */
   readonly alone?: boolean
 }
 
-/** The host, as `serveRequests` needs it. */
+/** Host functions for `serveRequests`. */
 export interface Answering {
   readonly log: Logger
   readonly sessions: { readonly calls: RunningCalls }
@@ -53,7 +48,6 @@ export interface Answering {
 
 type Request = Extract<Message, { kind: 'request' }>
 
-/** Connects a call to its client. Messages of a handler after its response are dropped. */
 class RequestChannel implements CallChannel, AskClient {
   answered = false
   readonly #session: Session
@@ -85,7 +79,6 @@ class RequestChannel implements CallChannel, AskClient {
 
 type Served = readonly [Request, SessionReply]
 
-/** Answers a request that was counted. Resolves when its handler ends, which can be long after a cancellation. */
 async function serveRequest(
   host: Answering,
   session: Session,
@@ -137,7 +130,7 @@ async function serveRequest(
       const { revision: negotiated, client } = session
       if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })
       channel.answered = true
-      // Before the response: the client may then send the same id to another node.
+      // Before the response: the client can then reuse the id on another node.
       session.finish(id)
       reply.respond(answer)
     } catch (thrown) {
@@ -157,7 +150,6 @@ async function serveRequest(
   }
 }
 
-/** Takes the parameters of `initialize`; the newest handshake version if the requested one is unknown. */
 function negotiate(session: Session, params: Request['params']): void {
   checkClientFacts(params)
   const { protocolVersion, clientInfo, capabilities } = params
@@ -169,9 +161,8 @@ function negotiate(session: Session, params: Request['params']): void {
 }
 
 /**
- * Serves the requests of one message or batch, each with a reply of its own. They count towards the limits of their session and
- * owner, and a closing host waits for them and then cancels them. Resolves when all handlers have ended; failures are
- * responses. Throws `tooManyRequests`, `sessionNotFound` and `unavailable` synchronously, before a reply or handler begins.
+ * Resolves when all handlers have ended; failures are responses. Throws `tooManyRequests`, `sessionNotFound` and
+ * `unavailable` synchronously, before any handler starts.
  */
 export function serveRequests(
   host: Answering,
@@ -202,12 +193,11 @@ export function serveRequests(
     throw thrown
   }
   const [only] = served
-  // Without Promise.all for the usual single request.
   if (only && served.length === 1) return serveRequest(host, session, only, sender, leave)
   return Promise.all(served.map(one => serveRequest(host, session, one, sender))).finally(leave)
 }
 
-/** Takes a response or notification. Done when this returns, or its promise resolves if another node must receive it. */
+/** Handles a response or notification. Returns a promise if another node must receive it. */
 export function receiveMessage(
   session: Session,
   message: Extract<Message, { kind: 'response' | 'notification' }>,
@@ -215,23 +205,18 @@ export function receiveMessage(
   if (message.kind === 'response') return session.answer(message.id, message.body)
   if (message.method !== 'notifications/cancelled') return undefined
   const { requestId, reason } = message.params
-  // The id and reason are sent to other nodes, so their size is limited.
+  // Limits the size of data sent to other nodes.
   if (!isShortName(requestId)) return undefined
   return session.cancel(requestId, typeof reason === 'string' ? shown(reason) : 'the client cancelled the request')
 }
 
 /** A connection to one client. */
 export interface ReplyLine {
-  /** Sends a message that is no response. */
   send(message: string): void
-  /** Default: `send`. */
   respond?(message: string): void
 }
 
-/**
- * A reply for transports whose connection is the session's: stdio, HTTP+SSE, a socket. At most one response is sent, and nothing
- * after it or after a cancellation. `disconnect` and `hold` do nothing.
- */
+/** A reply for transports with one connection per session. Sends nothing after the response. */
 export function createLineReply(line: ReplyLine): Required<SessionReply> {
   let abort: AbortController | undefined
   let reason: Error | undefined

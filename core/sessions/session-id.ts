@@ -1,5 +1,5 @@
-// Signed session ids that contain their owner: a forged or foreign id is refused before a store is asked. Layout: version,
-// key id, 128 random bits, time, HMAC of route + user, node number, HMAC over all (41 + 16 bytes, 76 base64url characters).
+// Signed session ids with an owner digest, so that foreign ids are rejected without a store request. Layout: version,
+// key id, 128 random bits, time, HMAC of route + user, node number, HMAC over all (41 + 16 bytes).
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type UserName, userKey } from '../kernel/user.ts'
 
@@ -9,7 +9,6 @@ const MAC_BYTES = 16
 const OFFSETS = { keyId: 1, random: 3, time: 19, owner: 25, node: 37, mac: 41 } as const
 const LENGTH = OFFSETS.mac + MAC_BYTES
 
-/** The owner of a session: the route's path as configured and the user, if not anonymous. */
 export interface Owner {
   readonly route: string
   readonly user: UserName | undefined
@@ -18,14 +17,12 @@ export interface Owner {
 export interface SessionIdFacts {
   /** Milliseconds since the epoch. */
   readonly createdAt: number
-  /** The opaque number of the node that opened it. */
   readonly node: number
   isOwnedBy(owner: Owner): boolean
 }
 
 export interface SessionIds {
   create(owner: Owner, now?: number): string
-  /** Undefined for an id that none of the keys signed. */
   read(id: string): SessionIdFacts | undefined
 }
 
@@ -70,8 +67,8 @@ export function createSessionIds(keys: readonly Buffer[], node: number): Session
   }
 }
 
-/** Names a session in stores and messages between nodes, where its id must not appear. 22 characters. */
+/** Identifies a session in stores and node messages, which must not contain its id. 22 characters. */
 export const digestOf = (id: string): string => createHash('sha256').update(id).digest().toString('base64url', 0, 16)
 
-/** The part of a session id that logs show: enough to distinguish sessions, too little to use one. */
+/** The part of a session id for logs: too short to use the session. */
 export const shortId = (id: string): string => `${id.slice(0, 12)}…`

@@ -1,5 +1,4 @@
-// The streams of a node's sessions: for calls, for messages that belong to no call, and for clients that resume. One node
-// writes a stream; with a shared event store, other nodes follow it (follow-stream.ts) or take over.
+// The streams of a node's sessions. One node writes a stream; other nodes follow it (follow-stream.ts) or take over.
 import type { IncomingHttpHeaders } from 'node:http'
 import { HostError } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
@@ -30,7 +29,7 @@ import {
 } from './resumable-stream.ts'
 import type { Session, ThisNode } from './session.ts'
 
-/** A message that a client POSTed to another node than the one with its stream. */
+/** A client message for another node's stream. */
 export interface ForwardedMessage {
   readonly text: string
   /** Without credentials. */
@@ -40,29 +39,25 @@ export interface ForwardedMessage {
 
 /** A stream position to resume from. */
 export interface Resumption {
-  /** The object by which connections are counted. */
   readonly awaited: Session | ResumableStream
-  /** Checks the store before the response begins. Throws `sessionNotFound` if a missed message is gone. */
+  /** Checks the store before the response begins. Throws `sessionNotFound` if a message is gone. */
   check(): Promise<void>
-  /** Sends missed and new messages, or ends the reader. Resolves when no stored messages are read any more. */
+  /** Sends missed and new messages. Resolves when stored messages are no longer read. */
   attach(reader: EventStream): Promise<void>
 }
 
 /** The streams of a node's sessions. */
 export interface SessionStreams {
-  /** Creates a resumable stream for the responses to these requests. */
   open(session: Session, requests: readonly RequestId[]): ResumableStream
-  /** Creates a stream for messages that belong to no call. The one before, on any node, stays open and silent. */
+  /** Creates a stream for messages that belong to no call. The previous one stays open and silent. */
   openStandalone(session: Session): Promise<ResumableStream>
   /** Throws `invalidRequest` for a position of another session, `sessionNotFound` for an unknown stream. */
   resume(session: Session, place: EventId | undefined): Promise<Resumption>
-  /** Sends a message to the node with the session's single stream; undefined if that is this node. Throws `sessionNotFound`. */
+  /** Undefined if this node has the session's single stream. Throws `sessionNotFound`. */
   forward(session: Session, message: ForwardedMessage): Promise<void> | undefined
-  /** Takes forwarded messages for the sessions of a transport and route. */
   receive(transport: string, route: McpRoute, take: (session: Session, message: ForwardedMessage) => void): void
 }
 
-/** Resumable standalone streams per session. */
 const MAX_STANDALONE = 3
 
 export interface StreamsSettings {
@@ -70,20 +65,15 @@ export interface StreamsSettings {
   readonly registry: SessionRegistry
 }
 
-/** What opening, following and taking over have in common. */
 export interface StreamParts extends StreamsSettings, FollowerParts {
-  /** The shared streams of a session; undefined if no other node can continue it. */
   sharedWith(session: Session): SharedStreams | undefined
-  /** Writer settings for a stream with these requests; undefined if no other node can continue it. */
   writerOf(session: Session, requests: readonly RequestId[], more?: Partial<WriterSettings>): WriterSettings | undefined
   make(session: Session, more?: Partial<ResumableStreamSettings>): ResumableStream
-  /** Sends messages that belong to no call with `send`; disconnects standalone streams when the host closes. */
   connect(session: Session, send: (message: string, place?: string) => void): void
   addStandalone(session: Session, stream: ResumableStream): void
   isStandalone(session: Session, stream: ResumableStream): boolean
 }
 
-/** `written` is called when a stream has a new message in a shared store. */
 export function createParts(
   settings: StreamsSettings & FollowerParts,
   written: (session: Session, stream: string) => void,
@@ -124,7 +114,6 @@ export function createParts(
       })
     },
     isStandalone: (session, { name }) => standalone.get(session)?.some(other => other.name === name) ?? false,
-    /** Finishes the oldest stream without a connection, whose end no client notices. */
     addStandalone(session, stream) {
       const streams = [...(standalone.get(session) ?? []).filter(({ name }) => name !== stream.name), stream]
       const isFull = streams.length > MAX_STANDALONE
@@ -138,7 +127,7 @@ export function createParts(
   }
 }
 
-/** Another node has the session's standalone stream; readers here stay open and silent. */
+/** Another node has the standalone stream; readers here stay open and silent. */
 function release(session: Session, epoch: number) {
   session.relieved = Math.max(session.relieved, epoch)
   if (!session.claim || session.claim.epoch >= epoch) return
@@ -150,7 +139,6 @@ function release(session: Session, epoch: number) {
   if (left?.attended) session.onDispose(() => left.disconnect())
 }
 
-/** `receiveFromPeer` takes messages of other nodes about streams. */
 export function createSessionStreams(
   settings: StreamsSettings,
 ): SessionStreams & { readonly receiveFromPeer: (message: StreamMessage) => void } {
@@ -158,7 +146,6 @@ export function createSessionStreams(
   const { name, store, peers, events, sessions } = node
   const takers = new Map<string, (session: Session, message: ForwardedMessage) => void>()
   const followers = createFollowers(node)
-  /** Tasks that wait for new messages on a stream of another node. */
   const waiting = new Map<string, Set<(over: boolean) => void>>()
 
   function whenWritten(stream: string, task: (over: boolean) => void) {
@@ -184,7 +171,6 @@ export function createSessionStreams(
       },
       async attach(reader) {
         if (!(await stream.attach(reader, place.seq))) reader.end()
-        // It would never end by itself.
         if (registry.released && parts.isStandalone(session, stream)) stream.disconnect(RETRY)
       },
     }
@@ -227,7 +213,6 @@ export function createSessionStreams(
       const sent = peers.send(session.home, { type: 'message', session: session.digest, ...message })
       return sent.then(async there => {
         if (there) return
-        // The stream ended with its node, and the session with its stream.
         await registry.end(session, new Error('the node with the stream is gone'))
         throw sessionGone()
       })
@@ -247,18 +232,13 @@ export function createSessionStreams(
 
 const takingOver = new WeakMap<Session, Promise<unknown>>()
 
-/**
- * Makes this node the sender of messages that belong to no call, on a new stream of this name or on the resumed one. The node
- * before is fenced off; changes after its last stored one are sent from here, each once. Throws `sessionNotFound` if the
- * resumed stream is gone and `conflict` if another node takes over meanwhile.
- */
+/** Throws `sessionNotFound` if the resumed stream is gone and `conflict` on a concurrent takeover. */
 export async function takeOver(
   parts: StreamParts,
   session: Session,
   name: string,
   isResumed: boolean,
 ): Promise<ResumableStream> {
-  // One after the other: the last one wins.
   const before = takingOver.get(session) ?? Promise.resolve()
   const taking = before.then(() => takeOverStream(parts, session, name, isResumed))
   const over = taking.then(forget, forget)
@@ -281,30 +261,29 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   const { before, epoch } = claim
   const here = session.streams.get(name)
   if (here && before?.node === node && before.stream === name && session.claim?.epoch === epoch) return here
-  // After these claims nothing that the node before writes is stored.
+  // After these claims, writes of the previous node are rejected.
   const streams = parts.sharedWith(session)
   const writer = { epoch, facts: writeFacts({ node, requests: [] }) }
   const resumed = isResumed ? await streams?.claim(session.id, name, writer) : undefined
   const isOther = before && (!isResumed || before.stream !== name)
   const previous = isOther ? await streams?.claim(session.id, before.stream, writer) : resumed
-  // The session may have ended meanwhile.
   if (session.disposed) throw sessionGone()
   if (isResumed && !resumed) throw eventsGone()
   session.claim = { stream: name, epoch }
   here?.abandon(true)
-  // Nothing can be missing if there was no stream before, or if this node has all of it.
+  // Gapless without a previous stream, or if this node has all of it.
   const isGapless = !before || (before.node === node && !streams)
   const place = previous?.bus || undefined
   const stream = await connect(parts, session, { name, epoch, place, begunUntil: resumed?.last, isGapless })
   parts.addStandalone(session, stream)
   if (session.relieved > epoch) {
-    // Another node took over meanwhile and has said so.
+    // Another node took over meanwhile and sent a notification.
     session.disconnect()
     stream.abandon(true)
     session.onDispose(() => stream.disconnect())
   }
   if (before && before.node !== node) {
-    // A node that misses this finds out with its next write.
+    // A node that misses this detects it with its next write.
     const told = peers.send(before.node, { type: 'released', session: session.digest, epoch })
     told.catch(err => log.debug({ err }, 'a node could not be told that it was relieved'))
   }
@@ -314,7 +293,6 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
 interface Connecting {
   readonly name: string
   readonly epoch: number
-  /** The last position of the node before on the bus; undefined: unknown, or no node before. */
   readonly place: string | undefined
   readonly begunUntil: number | undefined
   readonly isGapless: boolean
@@ -322,7 +300,6 @@ interface Connecting {
 
 type Placed = readonly [message: string, place: string | undefined]
 
-/** Subscribes the session and creates its stream, which gets missed messages, then those that came meanwhile, then new ones. */
 async function connect(
   parts: StreamParts,
   session: Session,
@@ -353,8 +330,8 @@ async function connect(
     if (missed) for (const { change, place } of missed) session.replay(change, place)
     else if (!isGapless) session.replay({ kind: 'missed' }, undefined)
   })
-  // If changes since `place` are gone, these messages say that anything may have changed. Only the last one moves the stream to
-  // the present position: a node that takes over before it is stored sends them again, a later one does not.
+  // If changes since `place` are gone, everything is announced. Only the last message advances the position, so a
+  // takeover before it is stored repeats them.
   const last = missed ? undefined : older.pop()
   if (last) older.push([last[0], position])
   const start = missed || last ? place : position
@@ -369,7 +346,6 @@ async function connect(
   for (const each of [...older, ...waiting.splice(0)]) write(opened, each)
   return opened
 
-  /** The messages that `replay` sends, without those that wait. */
   function collect(replay: () => void): Placed[] {
     const live = waiting.length
     replay()

@@ -1,4 +1,4 @@
-// Keeps the session store up to date with the sessions of this node: their use, idle ones, and what the store lost.
+// Keeps the session store up to date: session use, idle sessions, and lost records.
 import type { Timer } from '../http/clock.ts'
 import type { Session, ThisNode } from './session.ts'
 import { shortId } from './session-id.ts'
@@ -8,27 +8,20 @@ import type { SessionUse, Victim } from './session-store.ts'
 const MARK_INTERVAL = 250
 /** Minimum interval of log lines about evictions, milliseconds. */
 const LOG_INTERVAL = 10_000
-/** Maximum interval of checks for idle sessions, milliseconds. */
+/** Maximum interval of idle checks, milliseconds. */
 const SWEEP_INTERVAL = 30_000
-/** How often unused streams are renewed in the store, milliseconds. */
+/** Renewal interval of unused streams, milliseconds. */
 const RENEW_INTERVAL = 300_000
-/** Records restored at once. */
 const RESTORE_BATCH = 100
 
 export interface SessionUpkeep {
-  /** Reports the use of a session: at once to a store in this process, in batches to a shared one. */
   mark(session: Session, inUse: boolean): void
-  /** Gives the store a record that it lost. Returns false if the session was ended. */
   restore(session: Session): boolean | Promise<boolean>
-  /** Restores all records each time the store was unavailable. */
   start(): void
-  /** Stops the checks for idle sessions. */
   stop(): void
-  /** Sends the last report. */
   flush(): Promise<void>
 }
 
-/** `evict` ends a session that is not in use. */
 export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => Promise<void>): SessionUpkeep {
   const { name, store, bounds, log, clock, figures, sessions } = node
   const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
@@ -72,7 +65,7 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     timer ??= clock.setTimeout(() => void flush(), MARK_INTERVAL).unref()
   }
 
-  /** Ends a session that is idle everywhere; forgets one that only other nodes use, unless this node runs its `runSession`. */
+  /** Ends sessions that are idle everywhere. Forgets sessions of other nodes, unless `runSession` runs here. */
   async function sweepIdle(session: Session) {
     const before = session.lastUsed
     const left = await store.timeLeft(session.digest)

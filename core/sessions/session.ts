@@ -1,4 +1,4 @@
-// A client's session on one node. A class, because a host can hold 100,000 idle sessions and methods are then shared.
+// A client's session on one node. A class, so that 100,000 idle sessions share their methods.
 import type { Clock } from '../http/clock.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
@@ -20,60 +20,45 @@ import {
   type StateChange,
 } from './session-store.ts'
 
-/** Sends messages that belong to no call to the client; provided by the transport. */
+/** Sends messages that belong to no call; provided by the transport. */
 export interface SessionChannel {
-  /** `place`: the message's position on the change bus. */
   send(message: string, place?: string): void
-  /** The session has ended; with `retry`, the host closes and the client can reconnect after that many milliseconds. */
+  /** With `retry`, the host closes and the client can reconnect after that many milliseconds. */
   close(retry?: number): void
 }
 
-/** The node of a session; implemented by registry.ts. */
 export interface SessionKeeper {
   readonly clock: Clock
-  /** The session's first use begins, or its last one ended. */
   used(session: Session, inUse: boolean): void
-  /** `elsewhere`: other nodes may continue the session. */
+  /** `elsewhere`: other nodes can continue the session. */
   disposed(session: Session, elsewhere: boolean): void
-  /** Requests are answered, or will not begin. */
   finished(session: Session, ids: readonly RequestId[]): void
-  /** Stores a change in the record; undefined if already done. */
   keep(session: Session, change: StateChange): Promise<void> | undefined
-  /** Sends a response to the node that made the request; undefined if that is this node. */
   passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
-  /** Sends a cancellation to the node that runs the request; undefined if that is this node. */
   passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
-  /** Creates ids for this node's requests to the client. */
   nameQuestions(session: Session): () => string
-  /** Counts watched bytes of the owner; see `Charge`. */
   charge(session: Session, bytes: number, letIn: boolean): boolean
   feedOn(route: Offer['route']): ChangeFeed
 }
 
-/** This node among the nodes that share sessions. */
 export interface ThisNode {
   /** Random for each host. */
   readonly name: string
   readonly store: SessionStore
   readonly peers: Peers
   readonly questionIds: QuestionIds
-  /** The event store and change bus of a session's route. */
   readonly events: (session: Session) => EventStore
   readonly bus: (session: Session) => ChangeBus
   readonly bounds: SessionBounds
   readonly log: Logger
   readonly clock: Clock
   readonly figures: SessionFigures
-  /** The sessions of this node by digest. */
   readonly sessions: Map<string, Session>
 }
 
-/** The metrics of sessions. */
 export interface SessionFigures {
-  /** Counts the sessions whose home is this node. */
   watch(node: string, sessions: ReadonlyMap<string, Session>): void
   opened(session: Session): void
-  /** Called on the home node only. */
   ended(session: Session): void
   evicted(count: number): void
 }
@@ -90,31 +75,23 @@ export interface SessionFacts {
   readonly version: number
 }
 
-/** A client's session, on the node that serves it. */
+/** A client's session on one node. */
 export class Session implements CallSession {
   readonly id: string
-  /** Its name in stores and messages between nodes. */
   readonly digest: string
-  /** The offer for its user's last token. */
   offer: Offer
   readonly opening: SessionOpening
-  /** The node that runs its `runSession` and, for a transport with a single stream, has that stream. */
   home: string
-  /** The record version that this node has. */
   version: number
-  /** The stream for messages that belong to no call, if this node has it. */
   claim: { readonly stream: string; readonly epoch: number } | undefined
   /** The newest claim of another node; 0: none. */
   relieved = 0
-  /** Undefined until `initialize` was answered. */
   revision: Revision | undefined
   client: ClientFacts = NO_CLIENT
-  /** The least severe level that the client receives; changed by `logging/setLevel`. */
   logLevel: LogLevel = 'info'
   /** Milliseconds since the epoch. */
   lastUsed: number
   disposed = false
-  /** Number of running requests, also after it is disposed. */
   calls = 0
   readonly #keeper: SessionKeeper
   #watched: WatchedUris | undefined
@@ -138,12 +115,10 @@ export class Session implements CallSession {
     this.lastUsed = keeper.clock.now()
   }
 
-  /** The owner that limits apply to: the user, or the IP address of an anonymous caller. */
   get holder(): string {
     return this.opening.holder
   }
 
-  /** The only transport that can use the session. */
   get transport(): string {
     return this.opening.transport
   }
@@ -153,17 +128,15 @@ export class Session implements CallSession {
     return { opening, version, home, state: { revision, client, logLevel, watched } }
   }
 
-  /** URIs of the watched resources. */
   get watched(): readonly string[] {
     return [...(this.#watched ?? [])]
   }
 
-  /** Stores a change in the record; undefined if already done. Rejects if the store is unavailable. */
   keep(change: StateChange): Promise<void> | undefined {
     return this.#keeper.keep(this, change)
   }
 
-  /** The offer for the user of a request, whose token can differ. Rejects with the error of `configureSession`. */
+  /** The offer for a request's token. Rejects with the error of `configureSession`. */
   offerFor(user: User | undefined): Offer | Promise<Offer> {
     const offer = this.offer.withToken(user)
     if (!(offer instanceof Promise)) return offer
@@ -173,7 +146,7 @@ export class Session implements CallSession {
     })
   }
 
-  /** Counts a use until the returned function is called. A session in use is not idle. */
+  /** Marks the session as in use until the returned function is called. */
   use(): () => void {
     if (this.#uses++ === 0) this.#keeper.used(this, true)
     let over = false
@@ -189,13 +162,11 @@ export class Session implements CallSession {
     return this.#uses > 0
   }
 
-  /** Its unfinished streams, by name. */
   get streams(): Map<string, ResumableStream> {
     this.#streams ??= new Map()
     return this.#streams
   }
 
-  /** Sets the channel for messages that belong to no call and subscribes to changes. */
   connect(channel: SessionChannel): void {
     this.#channel = channel
     if (this.#subscription) return
@@ -203,20 +174,18 @@ export class Session implements CallSession {
       lists: LISTS,
       covers: toolset => toolset === undefined || this.offer.toolsets().includes(toolset),
       view: () => this.offer.view,
-      // A later token of its user may allow more items.
       mayShowMore: this.offer.user !== undefined,
       deliver: ({ plain, place }) => this.#channel?.send(plain, place),
     })
     for (const uri of this.#watched ?? []) this.#subscription.watch(uri)
   }
 
-  /** Another node sends such messages from now on. */
+  /** Unsubscribes after another node took over. */
   disconnect(): void {
     this.#subscription?.end()
     this.#subscription = this.#channel = undefined
   }
 
-  /** Sends an earlier change of the bus if it concerns this session. */
   replay(change: Change, place: string | undefined): void {
     this.#subscription?.replay(change, place)
   }
@@ -234,12 +203,11 @@ export class Session implements CallSession {
     this.#subscription?.unwatch(uri)
   }
 
-  /** Sends a message that belongs to no call; dropped if the client has no stream for it. */
   send(message: string): void {
     this.#channel?.send(message)
   }
 
-  /** Registers a call; returns false if one with this id is running. */
+  /** Returns false if a call with this id is running. */
   begin(id: RequestId, cancel: (reason: Error) => void): boolean {
     this.#calls ??= new Map()
     if (this.#calls.has(id)) return false
@@ -249,12 +217,10 @@ export class Session implements CallSession {
 
   finish(id: RequestId): void {
     if (!this.#calls?.delete(id)) return
-    // No empty map in an idle session.
     if (this.#calls.size === 0) this.#calls = undefined
     this.#keeper.finished(this, [id])
   }
 
-  /** Requests that entered will not begin. */
   abandon(ids: readonly RequestId[]): void {
     const left = ids.filter(id => !this.#calls?.has(id))
     if (left.length > 0) this.#keeper.finished(this, left)
@@ -268,7 +234,7 @@ export class Session implements CallSession {
     return this.#calls?.has(id) ?? false
   }
 
-  /** Cancels a call on whatever node runs it. Unknown ids are ignored. */
+  /** Cancels a call on any node. Unknown ids are ignored. */
   cancel(id: RequestId, reason: string): Promise<void> | undefined {
     if (!this.runs(id)) return this.#keeper.passCancel(this, id, reason)
     this.cancelHere(id, reason)
@@ -279,19 +245,18 @@ export class Session implements CallSession {
     this.#calls?.get(id)?.(new Error(reason))
   }
 
-  /** Sends a request to the client with `send`; see `Questions.ask`. */
   ask(send: (message: string) => void, method: string, params: object, signal: AbortSignal): Promise<unknown> {
     this.#questions ??= new Questions(this.#keeper.nameQuestions(this), this.#keeper.clock)
     return this.#questions.ask({ send, method, params, signal })
   }
 
-  /** Takes the client's response to a request of any node. Unknown ids are ignored. */
+  /** Accepts a response for any node. Unknown ids are ignored. */
   answer(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
     if (this.#questions?.answer(id, body)) return undefined
     return this.#keeper.passAnswer(this, id, body)
   }
 
-  /** `task` runs once when `runSession` is to end on this node: with the session, or because another node runs it now. */
+  /** `task` runs once when `runSession` must end here: on session end or takeover. */
   onRunOver(task: () => void): void {
     this.#runOver = task
   }
@@ -301,18 +266,17 @@ export class Session implements CallSession {
     this.#runOver = undefined
   }
 
-  /** `task` runs once when the session ends. */
   onDispose(task: () => void): void {
     this.#disposing ??= []
     this.#disposing.push(task)
   }
 
-  /** Ends streams that would never end, with a reconnection hint: the host closes, not the session. Streams of calls stay. */
+  /** Ends endless streams with a reconnection hint. Streams of calls stay. */
   release(retry: number): void {
     this.#channel?.close(retry)
   }
 
-  /** Ends everything of the session on this node. `elsewhere`: other nodes may continue it, so its streams stay resumable. */
+  /** Ends the session on this node. `elsewhere`: streams stay resumable, because other nodes can continue it. */
   dispose(reason: Error, elsewhere = false): void {
     if (this.disposed) return
     this.#watched?.clear()

@@ -1,4 +1,4 @@
-// The sessions of all routes. Routes with the same session store and peers share a registry; most hosts have one.
+// Groups routes with the same session store and peers into one session registry.
 import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
 import type { Figures } from '../kernel/figures.ts'
@@ -16,7 +16,6 @@ import type { SessionIds } from './session-id.ts'
 import type { SessionBounds, SessionStore } from './session-store.ts'
 import { createSessionStreams, type SessionStreams } from './session-streams.ts'
 
-/** The stores of one route. */
 export interface RouteStores {
   readonly sessionStore: SessionStore
   readonly peers: Peers
@@ -27,7 +26,6 @@ export interface RouteStores {
 export interface SessionsSettings {
   readonly routes: readonly McpRoute[]
   readonly storesOn: (route: McpRoute) => RouteStores
-  /** The peers of sessions that no other node has. */
   readonly nobody: Peers
   readonly bounds: SessionBounds
   readonly ids: SessionIds
@@ -43,11 +41,8 @@ export interface SessionsSettings {
 export interface SessionsByRoute {
   readonly sessions: SessionRegistry
   readonly streams: SessionStreams
-  /** The change feed of a route. */
   changesOn(route: McpRoute): ChangeFeed
-  /** `ChangeFeed.review` of all feeds. */
   review(): () => number
-  /** Starts to receive messages of other nodes. */
   start(): void
 }
 
@@ -76,7 +71,6 @@ function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {
   return groups
 }
 
-/** One registry that delegates to the registry of the route. */
 function joinRegistries(
   registries: readonly SessionRegistry[],
   on: (route: McpRoute) => SessionRegistry,
@@ -110,7 +104,6 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
   receive: (transport, route, take) => on(route).receive(transport, route, take),
 })
 
-/** Throws a StartError if the stores of a route do not match. */
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
   const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, figures, questionKeys } = settings
   const feeds = new Map<ChangeBus, ChangeFeed>()
@@ -169,10 +162,8 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
   }
 }
 
-/** `none` until `initialize` was answered. */
 const revisionOf = ({ revision }: Session) => revision ?? 'none'
 
-/** Counts by labels. */
 function countSessions(node: string, sessions: ReadonlyMap<string, Session>) {
   type Labels = { route: string; protocol_version: string; transport: string }
   const counts = new Map<string, [number, Labels]>()

@@ -10,34 +10,28 @@ import type { SessionStore } from './session-store.ts'
 type SharedSlot = (typeof SESSION_SLOTS)[number]
 
 export interface SharedParts {
-  /** Number of processes that serve the config. */
   readonly processes: number
   readonly routes: readonly CompiledRoute[]
-  /** Whether a plugin fills the slot on a route. */
   readonly isFilled: (slot: SharedSlot, route: Route) => boolean
-  /** Whether changes and messages reach the other processes without a plugin. */
   readonly isCarried: boolean
   readonly sharedOn: (route: Route) => SessionStore['shared']
-  /** True if the keys are temporary ones of this process. */
+  /** True for temporary keys of this process. */
   readonly ownKeys: boolean
-  /** The plugins that provide these slots. */
   readonly suggest: SuggestPlugin
   readonly report: Report
 }
 
 const SESSION_SLOTS = ['sessionStore', 'eventStore', 'changeBus', 'peers'] as const
 
-/** Whether clients of this route get sessions. */
 export const keepsSessions = ({ stateless, revisions }: CompiledRoute) =>
   !stateless && revisions.some(isHandshakeRevision)
 
-/** Whether no other process can serve the sessions while this one closes. */
+/** True if no other process can serve the sessions during shutdown. */
 export const isServedHereAlone = ({ shared }: SessionStore, processes: number) =>
   !shared || (shared === 'host' && processes === 1)
 
 const names = (routes: readonly CompiledRoute[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-/** Slots that the primary process provides. */
 const CARRIED: readonly SharedSlot[] = ['changeBus', 'peers']
 
 function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): string[] {
@@ -72,7 +66,6 @@ export const NO_SECRETS =
   'signs and the requestState that it seals hold on no other node and not after a restart; ' +
   "`secrets: { file: './state/secrets' }` keeps them on this machine"
 
-/** Sessions of a shared store need peers and common keys. */
 function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: SharedParts): void {
   for (const route of routes.filter(keepsSessions)) {
     const shared = sharedOn(route)

@@ -1,24 +1,20 @@
-// Whom a handler asks in a test: the answers that the test gives, by name, by kind or in order. What has none is told in
-// words that say how to give one.
+// Test responses to client requests of a handler, by name, by kind or in order.
 import type { ElicitParams, ElicitResult, RootsResult, SampleParams, SampleResult } from '../mcp/protocol.ts'
 import { compileSchema } from '../mcp/schema/schema.ts'
 
-/** A question of a handler: `ctx.elicit`, `ctx.sample` or `ctx.roots`. */
+/** A client request of a handler: `ctx.elicit`, `ctx.sample` or `ctx.roots`. */
 export type Ask =
   | { readonly kind: 'elicit'; readonly key: string; readonly params: ElicitParams }
   | { readonly kind: 'sample'; readonly key: string; readonly params: SampleParams }
   | { readonly kind: 'roots'; readonly key: string; readonly params: object }
 
-/** What a client answers: the protocol's own result. */
+/** A client's result. */
 export type AskResult = ElicitResult | SampleResult | RootsResult
 
-/** An answer, or what makes it of the question. */
+/** A response, or a function that creates it. */
 export type Answer = AskResult | ((ask: Ask) => AskResult | Promise<AskResult>)
 
-/**
- * The answers to what a handler asks: a list, in the order of the questions; an object, by the question's key (`elicit-1`, or
- * its own `key`) or its kind (`elicit`, `sample`, `roots`); or one function for all of them.
- */
+/** An array in request order, an object by key (`elicit-1`) or kind (`elicit`), or one function. */
 export type Answers = readonly Answer[] | Readonly<Record<string, Answer>> | Extract<Answer, (ask: Ask) => unknown>
 
 const KINDS: Readonly<Record<string, Ask['kind']>> = {
@@ -27,17 +23,14 @@ const KINDS: Readonly<Record<string, Ask['kind']>> = {
   'roots/list': 'roots',
 }
 
-/** An example of each kind, as it is written in a test. */
 const EXAMPLES: Readonly<Record<Ask['kind'], string>> = {
   elicit: "{ action: 'accept', content: { … } }",
   sample: "{ role: 'assistant', model: 'test', content: { type: 'text', text: '…' } }",
   roots: "{ roots: [{ uri: 'file:///project' }] }",
 }
 
-/** What was asked, for a person: the question of an elicit. */
 const quoted = ({ kind, params }: Ask) => (kind === 'elicit' ? ` ${JSON.stringify(params.message)}` : '')
 
-/** Why a question does not take an answer: what is wrong with which field, or how one is written. */
 async function whyNot({ kind, params }: Ask, answer: AskResult | undefined): Promise<string> {
   if (kind === 'elicit' && answer !== undefined && 'action' in answer && 'requestedSchema' in params) {
     const checked = await compileSchema(params.requestedSchema, 'input').validate(answer.content)
@@ -48,10 +41,9 @@ async function whyNot({ kind, params }: Ask, answer: AskResult | undefined): Pro
 
 const isList = (answers: Answers): answers is readonly Answer[] => Array.isArray(answers)
 
-/** Answers questions, and keeps what was asked. */
 export interface Questioned {
   readonly asks: Ask[]
-  /** Rejects where the test gives no answer. `key`: undefined where the client is not told it. */
+  /** Rejects without a test response. `key`: undefined where clients do not receive keys. */
   answer(method: string, params: unknown, key?: string): Promise<AskResult>
 }
 

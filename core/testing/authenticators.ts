@@ -1,5 +1,4 @@
-// Who says who calls, in a test: the plugins of a config that provide `user`, each with an issuer of the test's own in the
-// place of the real one. For test-host.ts.
+// Replaces the issuers of authentication plugins by test issuers.
 
 import type { UnderTest } from '../access/claims.ts'
 import type { Config, PluginsSettings, RoutePluginsSettings } from '../config/define-config.ts'
@@ -9,10 +8,9 @@ import type { Plugin } from '../plugin-host.ts'
 
 type Issue = UnderTest<object>['issue']
 
-/** A config whose tokens the test makes up. */
 export interface Repointed {
   readonly config: Config
-  /** A token for a user on a configured route. Throws where no plugin of it can be given one. */
+  /** Throws if no plugin of the route accepts test tokens. */
   issue(route: string, ...given: Parameters<Issue>): string
   close(): Promise<void>
 }
@@ -22,13 +20,10 @@ const optionsOf = (value: unknown): object => {
   return isObject(value) ? value : {}
 }
 
-/** The same value with other options. */
 const withOptions = (value: unknown, options: object) => (isConfiguredPlugin(value) ? { ...value, options } : options)
 
-/** Puts issuers of the test's own into a config. `plugins`: every plugin that it names. */
 export async function repoint(config: Config, plugins: ReadonlyMap<string, Plugin<object>>): Promise<Repointed> {
   const opened: UnderTest<object>[] = []
-  /** By route, or for all that have no own; by the plugin's name. */
   const issuers = new Map<string | undefined, Map<string, Issue | undefined>>()
 
   async function repointed<Settings extends PluginsSettings | RoutePluginsSettings>(

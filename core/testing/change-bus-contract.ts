@@ -1,4 +1,4 @@
-// What every change bus promises to those who publish and to those who listen.
+// The contract of change buses.
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 import { type Check, type ContractSettings, checksOf, eventually, type Promises } from './contract.ts'
@@ -19,7 +19,6 @@ interface Heard {
 function listenTo(bus: ChangeBus): Heard {
   const [changes, places]: [Change[], Array<string | undefined>] = [[], []]
   const end = bus.subscribe((change, place) => {
-    // As JSON says it: a member that is undefined is as good as none.
     changes.push(JSON.parse(JSON.stringify(change)))
     places.push(place)
   })
@@ -35,7 +34,7 @@ async function publishAll(bus: ChangeBus, changes: readonly Change[]) {
 const alone: Promises<ChangeBus>['alone'] = {
   async 'notifies every listener of every change once, in publishing order'(bus) {
     const heard = [listenTo(bus), listenTo(bus)]
-    // Not one after the other: the order is that of the calls.
+    // Concurrent: the order is that of the calls.
     await Promise.all(CHANGES.map(change => bus.publish(change)))
     for (const { changes } of heard) {
       await eventually(() => changes.length >= CHANGES.length)
@@ -110,6 +109,6 @@ const together: Promises<ChangeBus>['together'] = {
   },
 }
 
-/** Of the slot `changeBus`. */
+/** Checks for the slot `changeBus`. */
 export const changeBusContract = (settings: ContractSettings<ChangeBus>): readonly Check[] =>
   checksOf(settings, { alone, together })

@@ -1,4 +1,4 @@
-// What every event store promises, and what a shared one promises to nodes that pass a stream on to each other.
+// The contract of event stores, and of shared ones between nodes.
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { type EventStore, type SharedStreams, StreamFenced, type StreamWriter } from '../sessions/event-store.ts'
 import { type Check, type ContractSettings, checksOf, type Promises } from './contract.ts'
@@ -6,7 +6,6 @@ import { type Check, type ContractSettings, checksOf, type Promises } from './co
 const A: StreamWriter = { epoch: 1, facts: 'node A' }
 const B: StreamWriter = { epoch: 2, facts: 'node B' }
 
-/** `m1`, `m2`, ...: as many as there are in `to`. */
 async function write(
   store: EventStore,
   to: number,
@@ -169,6 +168,6 @@ const passed: Promises<EventStore>['together'] = {
   },
 }
 
-/** Of the slot `eventStore`; `shared` where the store has its `shared`. */
+/** `shared`: whether the store has `shared`. */
 export const eventStoreContract = (settings: ContractSettings<EventStore>): readonly Check[] =>
   checksOf(settings, { alone: kept, together: passed })

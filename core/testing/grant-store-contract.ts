@@ -15,21 +15,17 @@ import {
 const MINUTE = 60_000
 /** More than 2^31 milliseconds, which timers cannot wait for. */
 const LONG = 90 * 86_400_000
-/** Operations at the same time. */
 const MANY = 50
 
-/** A key of each kind. */
 const KEYS = Object.values(GRANT_KINDS).map(kind => `${kind}one`)
 const [PENDING = '', GRANTED = ''] = KEYS
 
-/** A check for a key of each kind, concurrently. */
 const forBoth =
   (act: (store: GrantStore, key: string, expiry: Expiry) => Promise<void>) =>
   async (store: GrantStore, expiry: Expiry) => {
     await Promise.all(KEYS.map(key => act(store, key, expiry)))
   }
 
-/** Concurrent operations on all stores in turn. */
 const race = <Value>(stores: readonly GrantStore[], act: (store: GrantStore, index: number) => Promise<Value>) =>
   Promise.all(Array.from({ length: MANY }, (_, index) => act(stores[index % stores.length] as GrantStore, index)))
 
@@ -194,10 +190,8 @@ const times: Promises<GrantStore>['alone'] = {
   },
 }
 
-/** How many of them are this. */
 const count = (found: readonly unknown[], wanted: unknown) => found.filter(one => one === wanted).length
 
-/** What of many that are done at the same time is done once; at one node, or by turns at two. */
 async function racing(...stores: readonly GrantStore[]) {
   const [store] = stores as [GrantStore]
   for (const key of KEYS) {
@@ -301,7 +295,7 @@ const sets: Promises<GrantStore>['alone'] = {
   }),
 }
 
-/** Of the slot `grantStore`; `shared` as the store's own. */
+/** Checks for the slot `grantStore`. */
 export const grantStoreContract = (settings: ContractSettings<GrantStore>): readonly Check[] =>
   checksOf(settings, {
     alone: {

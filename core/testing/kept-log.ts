@@ -9,7 +9,6 @@ export interface LoggedLine {
   readonly [field: string]: unknown
 }
 
-/** A log that only keeps its lines. */
 export function createKeptLog(): Logger & { readonly lines: LoggedLine[] } {
   const lines: LoggedLine[] = []
   const logger = (bindings: object): Logger => {
@@ -32,7 +31,7 @@ export interface ToldChange {
   readonly uri?: string
 }
 
-/** Adds the changes of this bus to `list`, until the returned function is called. */
+/** Adds changes to `list` until the returned function is called. */
 export function keepChanges(bus: Pick<ChangeBus, 'subscribe'>, list: ToldChange[]): () => void {
   return bus.subscribe(change => {
     if (change.kind === 'missed') return

@@ -1,4 +1,4 @@
-// What the way between nodes promises: messages to one node each, in order, and who is still there.
+// The contract of peers: ordered messages to one node, and liveness.
 import { deepEqual, equal, notEqual } from 'node:assert/strict'
 import type { PeerMessage, Peers } from '../sessions/peers.ts'
 import { type Check, type ContractSettings, checksOf, eventually, type Promises } from './contract.ts'
@@ -78,6 +78,6 @@ const together: Promises<Peers>['together'] = {
   },
 }
 
-/** Of the slot `peers`; `shared` where there can be other nodes. */
+/** Checks for the slot `peers`. */
 export const peersContract = (settings: ContractSettings<Peers>): readonly Check[] =>
   checksOf(settings, { alone, together })

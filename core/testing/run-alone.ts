@@ -1,4 +1,4 @@
-// Runs one definition in a host of its own that does not listen: a Call through the same dispatch, with responses of the test.
+// Runs one definition in a host without a listener, with test responses.
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { openAccess } from '../access/authorize.ts'
@@ -23,42 +23,33 @@ import { definePlugin, type Services } from '../plugin-host.ts'
 import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 
-/** Who calls, and from where: all of it may be left out. */
+/** The caller and client of a test call. */
 export interface RunSettings {
-  /** Absent: nobody, an anonymous caller. */
+  /** Default: an anonymous caller. */
   user?: TestUser
-  /** To what the handler asks. */
   answers?: Answers
-  /** What the client declares. Default: everything that can be asked. */
+  /** Declared client capabilities. Default: all that handlers can use. */
   capabilities?: ClientCapabilities
-  /** The client's revision of the protocol. Default: the newest, in which a handler that asks runs again from its start. */
+  /** Default: the newest, in which a handler restarts after a client request. */
   revision?: Revision
-  /** The values of the route's parameters, `ctx.route.params`. */
   params?: Readonly<Record<string, string>>
-  /** Of the request, names in lower case. */
+  /** Lower-case names. */
   headers?: Readonly<IncomingHttpHeaders>
-  /** The id of the session, `ctx.session`. Default: none. */
+  /** The id of `ctx.session`. Default: none. */
   session?: string
-  /**
-   * What `ctx.upstreamToken` gives: a token, or a function of what the tool asks for, which may throw as the real one does.
-   * Default: it rejects, as on a route where nobody signs callers in with an identity provider.
-   */
+  /** Result of `ctx.upstreamToken`: a token, or a function that can throw. Default: rejects. */
   upstreamToken?: string | ((request: UpstreamTokenRequest) => string | Promise<string>)
-  /** Aborts the call, as a client does that cancels. */
   signal?: AbortSignal
-  /** Hears of progress as it is reported: to cancel in the middle. */
+  /** Called for each progress report, for example to cancel. */
   onProgress?: (report: Happened['progress'][number]) => void
 }
 
-/** What happened while a handler ran. */
+/** Effects of a handler run. */
 export interface Happened {
-  /** What it sent with `ctx.log`, all levels, in order. */
+  /** Messages of `ctx.log`, all levels, in order. */
   readonly logs: ReadonlyArray<{ readonly level: LogLevel; readonly data: unknown; readonly logger?: string }>
-  /** What it reported with `ctx.progress`. */
   readonly progress: ReadonlyArray<{ readonly progress: number; readonly total?: number; readonly message?: string }>
-  /** What it asked, each question once. */
   readonly asks: readonly Ask[]
-  /** What it changed through `ctx.host`, as clients are told of it. */
   readonly changes: readonly ToldChange[]
 }
 
@@ -76,7 +67,6 @@ interface Alone {
 
 const ISSUER = 'https://issuer.test'
 
-/** A user as from an auth plugin. Throws for an empty subject. */
 function makeUser(user: TestUser): User {
   const made = readUser({ iss: ISSUER, ...makeClaims(user) }, ISSUER)
   if (!made) throw new TypeError('a user needs a subject or a clientId: leave them out for "tester", or give a text')
@@ -85,12 +75,10 @@ function makeUser(user: TestUser): User {
 
 type Handler = (args: unknown, ctx: CallContext) => unknown
 
-/** Plugins for `app` and `task` are tested with `testHost`. */
 function withoutKeys({ app: _app, task: _task, ...tool }: ToolDefinition): ToolDefinition {
   return tool
 }
 
-/** A tool with `isolate` runs in this process; its result is cloned as for another process. */
 function runHere(definition: Definition): Definition {
   if (kindOf(definition) !== 'tool') return definition
   const { isolate, ...tool } = withoutKeys(definition as ToolDefinition)
@@ -100,13 +88,12 @@ function runHere(definition: Definition): Definition {
   return { ...tool, handler: cloned as ToolDefinition['handler'] }
 }
 
-/** A host of this definition alone. Rejects with the StartError that says what is wrong with it. */
 async function openAlone(definition: Definition, { upstreamToken }: RunSettings): Promise<Alone> {
   const bus = createMemoryChangeBus()
   let found: Pick<Alone, 'services' | 'route'> | undefined
   const caller = definePlugin<Record<never, never>>({
     options: NO_OPTIONS,
-    // Who may call is the config's business: testHost has it.
+    // Access depends on the config: use `testHost` to test it.
     provides: ['access', 'policy'],
     setup(host) {
       host.revisions(() => REVISIONS)
@@ -138,7 +125,6 @@ async function openAlone(definition: Definition, { upstreamToken }: RunSettings)
   return { host, ...found, changes, lines: log.lines }
 }
 
-/** Runs a request to its result, its questions answered on the way. */
 async function answerCall(
   { services, route }: Alone,
   method: string,
@@ -206,7 +192,6 @@ async function answerCall(
   return result
 }
 
-/** A result as a client gets it, and what happened; `error` is what the handler threw and clients are not told. */
 export async function runAlone<Result extends object>(
   definition: Definition,
   method: string,
@@ -229,12 +214,11 @@ export async function runAlone<Result extends object>(
   }
   try {
     const result = await answerCall(alone, method, params, settings, { questioned, send })
-    // A failed handler ends in the log.
     const error = alone.lines.find(({ err }) => err !== undefined)?.['err']
     const happened = { logs, progress, asks: questioned.asks, changes: [...alone.changes] }
     return { result: JSON.parse(JSON.stringify(result)) as Result, error, happened }
   } catch (error) {
-    // What clients are not told is what a test is about.
+    // Tests need the original error, which clients do not receive.
     throw HostError.is(error) && error.kind === 'internal' && error.cause !== undefined ? error.cause : error
   } finally {
     await alone.host.close({ grace: 0 })

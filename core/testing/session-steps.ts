@@ -12,7 +12,6 @@ export const BOUNDS: SessionBounds = {
   maxCallsPerOwner: 256,
 }
 
-/** That of a session which `node` opens now, for a holder of this name. */
 export const recordOf = (node: string, holder = 'ada'): SessionRecord => ({
   opening: {
     transport: 'transport',
@@ -31,7 +30,6 @@ export const recordOf = (node: string, holder = 'ada'): SessionRecord => ({
 export const open = (store: SessionStore, digest: string, holder?: string, bounds: Partial<SessionBounds> = {}) =>
   store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })
 
-/** By default as a node that has no copy. */
 export const enter = (
   store: SessionStore,
   digest: string,
@@ -39,23 +37,20 @@ export const enter = (
   bounds: Partial<SessionBounds> = {},
 ) => store.enter(digest, { version: 0, requests: [], from: [], ...visit }, { ...BOUNDS, ...bounds })
 
-/** Where it was entered. */
 export const recordIn = (entered: Entered): SessionRecord | undefined =>
   entered.kind === 'entered' ? entered.record : undefined
 
 export const kindOf = async (store: SessionStore, digest: string, requests: readonly RequestId[] = []) =>
   (await enter(store, digest, { requests })).kind
 
-/** How long one use begins before the next, milliseconds. */
 const STEP = 10
 
-/** Uses that began one after the other, the first of them longest ago, and each since the session was touched last. */
 export const mark = async (
   store: SessionStore,
   uses: ReadonlyArray<readonly [string, string, boolean]>,
   bounds: Partial<SessionBounds> = {},
 ) => {
-  // A store may keep the later of what it saw itself and of what it is told.
+  // A store can use the later of its own and the reported time.
   await pause((uses.length + 1) * STEP)
   return store.mark(
     uses.map(([digest, holder, inUse], index) => ({ digest, holder, inUse, ago: (uses.length - index) * STEP })),

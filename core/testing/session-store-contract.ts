@@ -446,7 +446,7 @@ const sharedBounds: Promises<SessionStore>['together'] = {
   },
 }
 
-/** Of the slot `sessionStore`; `shared` as the store's own. */
+/** Checks for the slot `sessionStore`. */
 export const sessionStoreContract = (settings: ContractSettings<SessionStore>): readonly Check[] =>
   checksOf(settings, {
     alone: { ...records, ...requests, ...ends, ...bounds, ...restores },

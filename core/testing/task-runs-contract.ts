@@ -1,4 +1,4 @@
-// The parts of the contract of task stores about runs and limits of size.
+// Checks of task stores for runs and size limits.
 import { SMALL_OUTCOME, type TaskBounds, type TaskStore } from '../tasks/task-store.ts'
 import { holds, type Promises, pause, same } from './contract.ts'
 import { begin, create, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
@@ -222,7 +222,7 @@ const words: Promises<TaskStore>['alone'] = {
 
 export const runs: Promises<TaskStore>['alone'] = { ...turns, ...leases, ...words }
 
-/** Bytes of a text that is more than half of what a holder may have. */
+/** More than half of a holder's limit, bytes. */
 const LARGE = 40_000
 const ROOM = { bytesPerHolder: 64_000 }
 const NARROW: TaskBounds = { ...WIDE, ...ROOM }

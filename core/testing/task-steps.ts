@@ -4,7 +4,6 @@ import type { NewTask, QueueOffer, TaskBounds, TaskNews, TaskRecord, TaskStore }
 import { holds, same } from './contract.ts'
 
 export const MINUTE = 60_000
-/** Operations at the same time. */
 export const MANY = 50
 
 export const WIDE: TaskBounds = { openPerHolder: 1_000, keptPerHolder: 1_000, kept: 10_000 }
@@ -26,14 +25,12 @@ export const offer = (more: Partial<QueueOffer> = {}): QueueOffer => ({
   ...more,
 })
 
-/** Creates a task, and gives its id. */
 export async function create(store: TaskStore, more: Partial<NewTask> = {}, bounds = WIDE): Promise<string> {
   const task = newTask(more)
   same(await store.create(task, bounds), 'created', 'create keeps a task that is within the bounds')
   return task.id
 }
 
-/** Creates a task and takes it. */
 export async function begin(store: TaskStore, more: Partial<NewTask> = {}, lease = MINUTE): Promise<TaskRecord> {
   const id = await create(store, more)
   const taken = await store.claim([offer({ queue: more.queue ?? 'jobs' })], lease)
@@ -41,7 +38,6 @@ export async function begin(store: TaskStore, more: Partial<NewTask> = {}, lease
   return taken as TaskRecord
 }
 
-/** The id of what is taken next. */
 export const takenFrom = async (store: TaskStore, ...offers: readonly QueueOffer[]) =>
   (await store.claim(offers.length === 0 ? [offer()] : offers, MINUTE))?.id
 
@@ -51,7 +47,6 @@ export async function read(store: TaskStore, id: string): Promise<TaskRecord> {
   return record
 }
 
-/** All that a store tells from now on. */
 export function hear(store: TaskStore) {
   const told: TaskNews[] = []
   let missed = 0

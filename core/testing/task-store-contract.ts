@@ -1,10 +1,10 @@
-// What every task store promises, and what a shared one promises to nodes that do the same at the same time.
+// The contract of task stores, and of shared ones between nodes.
 import { hasEnded, type TaskStore } from '../tasks/task-store.ts'
 import { type Check, type ContractSettings, checksOf, eventually, holds, type Promises, same } from './contract.ts'
 import { rooms, runs } from './task-runs-contract.ts'
 import { begin, create, hear, MANY, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 
-/** How long it may take until a store that was told to watch is told of changes, milliseconds. */
+/** Maximum delay of the first notification, milliseconds. */
 const FIRST_NEWS = 30_000
 
 const tasks: Promises<TaskStore>['alone'] = {
@@ -184,7 +184,6 @@ const tasks: Promises<TaskStore>['alone'] = {
   },
 }
 
-/** What of many that are done at the same time is done once; at one node, or by turns at two. */
 async function racing(...stores: readonly TaskStore[]) {
   const [store] = stores as [TaskStore]
   const race = <Value>(act: (one: TaskStore, index: number) => Promise<Value>) =>
@@ -231,7 +230,7 @@ const together: Promises<TaskStore>['together'] = {
   },
   async 'notifies both nodes of every change'(one, other) {
     const heard = [hear(one), hear(other)]
-    // One that listens may be told late that it does: what was told before is not told again.
+    // Subscriptions can start late, and earlier notifications are not repeated.
     let last = ''
     await eventually(async () => {
       last = await create(one)
@@ -252,7 +251,7 @@ const together: Promises<TaskStore>['together'] = {
   'lets one of many concurrent create, claim, answer, end or cancel calls on both nodes succeed': racing,
 }
 
-/** Of the slot `taskStore`; `shared` as the store's own. */
+/** Checks for the slot `taskStore`. */
 export const taskStoreContract = (settings: ContractSettings<TaskStore>): readonly Check[] =>
   checksOf(settings, {
     alone: {

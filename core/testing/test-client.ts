@@ -1,4 +1,4 @@
-// The official client in a test, with a protocol version and responses of the test.
+// Wraps the official client for tests, with test responses.
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import type { TestUser } from '../access/claims.ts'
 import { assertInstalled } from '../http/optional-packages.ts'
@@ -12,40 +12,36 @@ import type {
 import { isHandshakeRevision, MODERN_REVISION, type Revision } from '../mcp/revisions.ts'
 import { type Answers, type Ask, createQuestioned } from './answers.ts'
 
-/** Settings of a client. */
+/** Settings of a test client. */
 export interface ClientSettings {
   /** Default: the path of the first route. */
   route?: string
   /** Default: the newest. */
   revision?: Revision
-  /** Over HTTP+SSE, at `<route>/sse`, for revisions with `initialize`. */
+  /** Uses HTTP+SSE at `<route>/sse`, for versions with `initialize`. */
   sse?: boolean
   /** Sends a token of this user. Default: none. */
   user?: TestUser
-  /** A token, instead of `user`. */
   token?: string
-  /** Sent with every request. */
   headers?: Readonly<Record<string, string>>
-  /** Responses to requests of tools. Without them, the client declares no such capabilities. */
+  /** Responses to client requests. Without them, the client declares no such capabilities. */
   answers?: Answers
 }
 
 /** An entry of a list. */
 export type Listed = { readonly name: string; readonly description?: string } & JsonObject
 
-/** A notification that a client received. */
+/** A received notification. */
 export interface Notified {
   readonly method: string
   readonly params: JsonObject
 }
 
-/** A connected client. Requests reject with the `code` of the error or the HTTP `status`; for a missing scope with `requiredScope` and 403. */
+/** Requests reject with the error `code` or HTTP `status`; for a missing scope with `requiredScope`. */
 export interface TestClient extends AsyncDisposable {
   readonly url: string
   readonly revision: string
-  /** Undefined without a session. */
   readonly sessionId: string | undefined
-  /** Name and version of the server. */
   readonly server: Implementation | undefined
   readonly instructions: string | undefined
   listTools(): Promise<Listed[]>
@@ -58,17 +54,12 @@ export interface TestClient extends AsyncDisposable {
   ): Promise<{ result: CallToolResult; structured: unknown; text: string; isError: boolean }>
   readResource(uri: string): Promise<{ result: ReadResourceResult; text: string }>
   getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<{ result: GetPromptResult; text: string }>
-  /** Sends any request and returns its result. */
   request(method: string, params?: JsonObject): Promise<JsonObject>
-  /** Subscribes to a resource. */
   watch(uri: string): Promise<void>
-  /** Requests of tools so far. */
   readonly asks: readonly Ask[]
-  /** Notifications so far, without progress. */
   readonly notifications: readonly Notified[]
   /** Waits for the next notification of this method. Rejects after `patience` ms, default 5,000. */
   notified(method: string, patience?: number): Promise<Notified>
-  /** Ends the session and closes the connection. */
   close(): Promise<void>
 }
 
@@ -78,14 +69,12 @@ const CAPABILITIES = {
   roots: {},
 }
 
-/** Accepts any result. */
 const ANY = {
   '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value: value as JsonObject }) },
 } as const
 
 type Sdk = typeof import('@modelcontextprotocol/client')
 
-/** Notifications, and waiters for one. */
 function createInbox() {
   const notifications: Notified[] = []
   const taken = new Set<Notified>()
@@ -153,7 +142,6 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
     )
     client.setRequestHandler('roots/list', () => answer('roots/list', {}) as Promise<never>)
   }
-  /** The result of what the server answered; a question without an answer is the test's to hear of. */
   async function hear<Result>(asked: Promise<Result>): Promise<Result> {
     const [ended] = await Promise.allSettled([asked])
     if (missing.length > 0) throw missing.splice(0)[0]
@@ -163,13 +151,13 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
   return { client, inbox, questioned, hear }
 }
 
-/** The official client tells of a scope that is missing (RFC 6750 section 3.1) without the status that it came with. */
+/** The official client omits the status of a missing scope (RFC 6750 section 3.1). */
 function withStatus(error: unknown): unknown {
   const isScope = error instanceof Error && 'requiredScope' in error && !('status' in error)
   return isScope ? Object.assign(error, { status: 403 }) : error
 }
 
-/** Has the lists' changes told, where requests are served one by one: elsewhere sessions are. */
+/** Without sessions, list changes require `subscriptions/listen`. */
 async function listenToLists(client: Client): Promise<void> {
   const { tools, prompts, resources } = client.getServerCapabilities() ?? {}
   const filter = {
@@ -180,7 +168,7 @@ async function listenToLists(client: Client): Promise<void> {
   if (Object.keys(filter).length > 0) await client.listen(filter)
 }
 
-/** Connects. Rejects as the official client does, and with a StartError where that is not installed. */
+/** Rejects like the official client, and with a StartError if it is not installed. */
 export async function openClient(at: URL, settings: ClientSettings, bearer: string | undefined): Promise<TestClient> {
   assertInstalled(['@modelcontextprotocol/client'], { what: 'a client of mcp-host/testing' })
   const sdk = await import('@modelcontextprotocol/client')
@@ -199,7 +187,6 @@ export async function openClient(at: URL, settings: ClientSettings, bearer: stri
   }
   let closing: Promise<void> | undefined
   async function end() {
-    // A server without sessions refuses.
     await http?.terminateSession().catch(() => undefined)
     await client.close()
   }
@@ -240,7 +227,6 @@ export async function openClient(at: URL, settings: ClientSettings, bearer: stri
   }
 }
 
-/** The texts of its content, joined by line breaks, and the rest in short. */
 export function toolOutcome(result: CallToolResult) {
   const text = result.content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n')
   return { result, structured: result.structuredContent, text, isError: result.isError === true }

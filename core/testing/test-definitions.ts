@@ -4,7 +4,6 @@ import type { CallToolResult, ContentBlock, GetPromptResult, JsonObject, ReadRes
 import { type Happened, type RunSettings, runAlone } from './run-alone.ts'
 import { promptText, resourceText, toolOutcome } from './test-client.ts'
 
-/** The structured content of a handler's return value. */
 type StructuredOf<Return> = Return extends { content: readonly unknown[] }
   ? Return extends { structuredContent: infer Structured }
     ? Structured
@@ -15,20 +14,17 @@ type StructuredOf<Return> = Return extends { content: readonly unknown[] }
       ? Return
       : unknown
 
-/** The result of a tool, and what happened during the call. */
+/** The result of a tool, and effects of the call. */
 export interface ToolOutcome<Structured = unknown> extends Happened {
-  /** The result as clients receive it. */
   readonly result: CallToolResult
   /** Undefined without structured content, and if the tool failed. */
   readonly structured: Structured | undefined
-  /** The texts of the content, joined by line breaks. */
   readonly text: string
   readonly isError: boolean
-  /** The error of the handler, unless it is a ToolError. */
+  /** The handler's error, unless it is a ToolError. */
   readonly error: unknown
 }
 
-/** Any object for a tool without argument types. */
 type ArgumentsOf<Given> = [Given] extends [never] ? Readonly<Record<string, unknown>> : Given
 
 type Rest<Given> =
@@ -37,9 +33,8 @@ type Rest<Given> =
     : [args: ArgumentsOf<Given>, settings?: RunSettings]
 
 /**
- * Runs a tool as a route does: validates its arguments and result. Invalid arguments and errors are results with `isError`.
- * Ignores `access`, see `testHost`. Rejects with a StartError for an invalid tool, and if the handler asks something that
- * `answers` does not answer.
+ * Runs a tool with validation. Errors are `isError` results. Ignores `access`, see `testHost`. Rejects with a
+ * StartError for an invalid tool, and without a test response.
  */
 export async function testTool<Args, Return, Given>(
   tool: ToolDefinition<Args, Return, Given>,
@@ -53,17 +48,13 @@ export async function testTool<Args, Return, Given>(
   return { ...outcome, structured, error, ...happened }
 }
 
-/** The result of a resource, and what happened during the call. */
+/** The result of a resource, and effects of the call. */
 export interface ResourceOutcome extends Happened {
   readonly result: ReadResourceResult
-  /** The texts of the contents, joined by line breaks. */
   readonly text: string
 }
 
-/**
- * Reads a resource as a route does. Rejects with a HostError, `resourceNotFound`, if the handler returns nothing or `uri` does
- * not match, and with the error of the handler.
- */
+/** Rejects with the handler's error, or the HostError `resourceNotFound` for a URI without a resource. */
 export async function testResource(
   resource: ResourceDefinition,
   uri: string = resource.uri ?? '',
@@ -73,14 +64,13 @@ export async function testResource(
   return { result, text: resourceText(result), ...happened }
 }
 
-/** The result of a prompt, and what happened during the call. */
+/** The result of a prompt, and effects of the call. */
 export interface PromptOutcome extends Happened {
   readonly result: GetPromptResult
-  /** The texts of the messages, joined by line breaks. */
   readonly text: string
 }
 
-/** Gets a prompt as a route does. Rejects with a HostError, `invalidParams`, for invalid arguments. */
+/** Rejects with the HostError `invalidParams` for invalid arguments. */
 export async function testPrompt(
   prompt: PromptDefinition,
   args: Readonly<Record<string, string>> = {},

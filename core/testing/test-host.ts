@@ -17,43 +17,35 @@ import { type ClientSettings, openClient, type TestClient } from './test-client.
 export interface TestHostSettings {
   /** Base of relative paths. Default: the working directory, or the folder of the config file. */
   directory?: string
-  /** Overrides those of the config; `false` disables a plugin, such as a store. */
+  /** Overrides plugins of the config; `false` disables one. */
   plugins?: PluginsSettings
-  /** `PluginHost.purpose`. With `test` (default), plugins leave the files and ports of the config alone. */
+  /** `PluginHost.purpose`. With `test` (default), plugins do not use configured files and ports. */
   purpose?: 'serve' | 'test'
-  /** Default: the system clock. */
   clock?: Clock
 }
 
-/** Settings of a token. */
+/** Settings of a test token. */
 export interface TokenSettings {
   /** Default: the path of the first route. */
   route?: string
-  /** Seconds until it expires; negative: expired. Default 3,600. */
+  /** Seconds; negative: expired. Default 3,600. */
   expiresIn?: number
 }
 
 /** A running host. `await using` closes it. */
 export interface TestHost extends AsyncDisposable {
-  /** Such as `http://127.0.0.1:41234`. */
   readonly url: string
-  /** The host itself: `runtime`, `routes`, `inspect`. */
   readonly host: Host
-  /** Connects a client, which is closed with the host. */
   client(settings?: ClientSettings): Promise<TestClient>
-  /** A token as from the issuer of the config. Throws if no plugin of the route accepts test tokens. */
+  /** Throws if no plugin of the route accepts test tokens. */
   token(user?: TestUser, settings?: TokenSettings): string
-  /** Log lines so far, of one level or all. */
   logged(level?: LoggedLine['level']): readonly LoggedLine[]
-  /** Changes of lists and resources so far. */
   changes(): readonly ToldChange[]
-  /** Closes clients and host at once; running calls are cancelled. */
   close(): Promise<void>
 }
 
 const WATCHER = 'mcp-host/testing'
 
-/** The config with a free port, new keys, and a transport if it has none. */
 function forTest(config: Config, plugins: PluginsSettings, transports: readonly string[]): Config {
   const isOn = (name: string) => plugins[name] !== undefined && plugins[name] !== false
   const [transport] = transports
@@ -66,7 +58,6 @@ function forTest(config: Config, plugins: PluginsSettings, transports: readonly 
   }
 }
 
-/** A plugin that keeps services and routes. */
 function createWatcher() {
   const seen: { services?: Services; routes: readonly McpRoute[] } = { routes: [] }
   const plugin = definePlugin<Record<never, never>>({
@@ -87,7 +78,6 @@ async function configOf(given: Config | string, directory: string | undefined) {
   return { config: config as Config, directory: dirname(file) }
 }
 
-/** Replaces authentication plugins by test issuers. Startup reports faults of the config. */
 async function prepare(config: Config, overrides: PluginsSettings | undefined, directory: string): Promise<Repointed> {
   const unchanged = { config, issue: () => '', close: async () => undefined }
   if (!isObject(config) || !isObject(config.routes)) return unchanged
@@ -99,9 +89,8 @@ async function prepare(config: Config, overrides: PluginsSettings | undefined, d
 }
 
 /**
- * Starts a host of a config or config file on a free port of 127.0.0.1. Differences to `start`: plain HTTP, new keys, test
- * tokens, a transport if the config has none, a log in memory, and no further files and ports of plugins (audit, access log,
- * metrics). Rejects with a StartError.
+ * Uses a free port of 127.0.0.1, plain HTTP, new keys, test tokens and a log in memory. Adds a transport if none is
+ * configured. Rejects with a StartError.
  */
 export async function testHost(given: Config | string, settings: TestHostSettings = {}): Promise<TestHost> {
   const { purpose = 'test' } = settings
@@ -142,7 +131,6 @@ function openTestHost({ host, prepared, log, services, routes }: Started): TestH
   const changes: ToldChange[] = []
   const watching = [...buses].map(bus => keepChanges(bus, changes))
   const clients = new Set<TestClient>()
-  // Without the path of publicUrl, which a proxy would remove.
   const first = () => host.routes[0]?.samplePath ?? '/'
 
   function token(user: TestUser = {}, { route = first(), expiresIn = 3_600 }: TokenSettings = {}): string {

@@ -1,18 +1,17 @@
-// `testPlugin`: one plugin on a real host, beside a transport and a tool that says what it was called with.
+// `testPlugin`: runs one plugin on a real host with a transport and the tool `echo`.
 import type { Config } from '../config/define-config.ts'
 import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
 import { defineTool } from '../mcp/define.ts'
 import { type TestHost, type TestHostSettings, testHost } from './test-host.ts'
 
-/** How a plugin is served in a test. */
+/** Settings of `testPlugin`. */
 export interface TestPluginSettings extends TestHostSettings {
-  /** What it is called in the config, and in messages. Default `plugin`. */
+  /** The plugin's name in config and messages. Default `plugin`. */
   name?: string
-  /** Over a config with the toolset `echo` at `/`: other routes, toolsets, `http.publicUrl`, sections that the plugin reads. */
+  /** Merged over a config with the toolset `echo` at `/`. */
   config?: Partial<Config> & Readonly<Record<string, unknown>>
 }
 
-/** Says who called it, and with what. */
 const echo = defineTool({
   name: 'echo',
   description: 'Says who called it, and with what.',
@@ -24,13 +23,9 @@ const echo = defineTool({
   }),
 })
 
-/** A plugin as `definePlugin` makes it: the call that configures it. */
 type Factory<Options> = (options?: Options) => ConfiguredPlugin
 
-/**
- * Starts a host with this plugin, configured with these options, a transport, and the tool `echo` at `/`. Rejects with the
- * StartError that an operator would see.
- */
+/** Starts a host with the configured plugin and the tool `echo` at `/`. Rejects with a StartError. */
 export function testPlugin<Options extends object>(
   plugin: Factory<Options>,
   options?: Options,

@@ -1,18 +1,17 @@
-// Where lines go: a file, followed by its path when somebody renames or removes it, as logrotate does; or a stream, whose
-// reader may not read. For lines.ts.
+// Destinations of log lines: a file, reopened after rotation, or a stream.
 import { closeSync, fstatSync, openSync, readSync, type Stats, statSync, write } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 
-/** Of a new file: no other user of the machine reads it. */
+/** Other users cannot read new files. */
 const MODE = 0o640
-/** How often it is looked whether the path still leads to the file, milliseconds. */
+/** Interval of the check for a renamed or removed file, milliseconds. */
 const LOOK = 1_000
 
 const writeTo = promisify(write)
 
 export interface Destination {
-  /** Writes from there on; gives the bytes that were taken, at least one. Rejects as the system does. */
+  /** Writes from this offset; returns the number of bytes written, at least one. */
   write(bytes: Buffer, from: number): Promise<number>
   close(): void
 }
@@ -23,7 +22,7 @@ const openAppending = (file: string) => openSync(file, 'a', MODE)
 
 const LINE_FEED = Buffer.from('\n')
 
-/** Whether the last line has no end: whoever wrote it was killed, or its disk was full. A file that cannot be read is taken as whole. */
+/** Whether the last line is incomplete, after a crash or on a full disk. */
 function endsTorn(file: string, opened: Stats): boolean {
   if (!opened.isFile() || opened.size === 0) return false
   let fd: number | undefined
@@ -38,14 +37,12 @@ function endsTorn(file: string, opened: Stats): boolean {
   }
 }
 
-/** `file`: absolute. Throws where it cannot be opened. */
 export function toFile(file: string): Destination {
   let fd = openAppending(file)
   let opened = fstatSync(fd)
   let isTorn = endsTorn(file, opened)
   let lookedAt = performance.now()
 
-  /** Another file may be at its path by now, or none. */
   function follow() {
     if (performance.now() - lookedAt < LOOK) return
     lookedAt = performance.now()
@@ -72,7 +69,7 @@ export function toFile(file: string): Destination {
   }
 }
 
-/** Node's own stream: what a pipe does not take waits there, where a write by its number would hold a thread, and the end of the process. */
+/** Uses the stream's own queue: a direct write to a pipe would block a thread. */
 export const toStream = (stream: Writable): Destination => ({
   write: (bytes, from) =>
     new Promise((resolve, reject) => {

@@ -1,5 +1,4 @@
-// One line a request: who asked for what, how long it took, what came of it. What it says is safe to keep
-// (core/mcp/call-record.ts): no token, no argument, no whole session id.
+// Writes one log line per request, without tokens, arguments or complete session ids.
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isatty } from 'node:tty'
@@ -22,12 +21,11 @@ const FAILING = {
   help: '1 while the access log cannot be written, else 0.',
 }
 
-/** Gives each request an id, unless it has one, and tells it to the client: in its log and ours it is the same request. */
 function giveIds(host: PluginHost) {
   host.use((ctx, next) => {
     const { headers } = ctx.req
     const id = requestIdIn(headers) ?? randomUUID()
-    // Whoever asks for it behind this finds the one that is told.
+    // Later readers of the header find the same id.
     headers['x-request-id'] = id
     ctx.res.appendHeader('X-Request-Id', id)
     return next()
@@ -36,7 +34,7 @@ function giveIds(host: PluginHost) {
 
 function setup(host: PluginHost, { file, format, sample, slow }: FilledAccessLogOptions) {
   const path = file === undefined ? undefined : resolve(host.directory, file)
-  // What a client reads over stdio is the protocol alone.
+  // stdout of stdio carries the protocol only.
   const stream = host.purpose === 'stdio' ? STDERR : STDOUT
   const isText = (format ?? (path === undefined && isatty(stream) ? 'text' : 'json')) === 'text'
   const lineOf = isText ? textLine : jsonLine

@@ -1,4 +1,4 @@
-// Formats one line of the access log from the record of a finished request: JSON, or text for people.
+// Formats a line of the access log: JSON, or text for people.
 import type { CallRecord } from '../../core/index.ts'
 import { plainText } from '../../core/transport.ts'
 
@@ -8,11 +8,10 @@ const MOST_REASON = 160
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100
 
 const SECOND = 1_000
-/** The second that the last line was of, and how its time begins: a fifth of what a line costs. */
+/** Cached text of the last second: formatting it is a fifth of the cost of a line. */
 let second = Number.NaN
 let beginning = ''
 
-/** As `toISOString`, of milliseconds since the epoch. */
 function timeText(at: number): string {
   const whole = Math.floor(at / SECOND)
   if (whole !== second) {
@@ -23,17 +22,14 @@ function timeText(at: number): string {
   return `${beginning}${String(rest).padStart(3, '0')}Z`
 }
 
-/** The outcome in one word; for an error, its kind. */
 const wordFor = ({ outcome, error }: CallRecord): string => error?.kind ?? outcome
 
-/** What is said of a line beside its record. */
 export interface LineFacts {
   readonly slow: boolean
-  /** The part of such requests that is written, where it is not all of them. */
+  /** The sampling rate, if not every request is logged. */
   readonly sample: number | undefined
 }
 
-/** Fields that are undefined are left out. */
 export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): string {
   const {
     at,
@@ -93,7 +89,7 @@ export function textLine(record: CallRecord, { slow }: LineFacts): string {
     route,
     what,
     user,
-    // Quoted, so that it cannot look like another column.
+    // Quoted, so that a value cannot look like another column.
     client && JSON.stringify(`${client.name} ${client.version}`.trim()),
     refusedBy && `refused by ${refusedBy}`,
     error?.reason && JSON.stringify(plainText(error.reason, MOST_REASON)),

@@ -1,29 +1,26 @@
-// The writer of the access log: takes lines as they come and writes them together a few times a second, while nobody waits. A
-// library's stream would measure all that waits with each line, follow no file that is renamed, and hold the end of the host.
+// Buffers log lines and writes them a few times a second, without blocking requests.
 import { errorText, type Logger } from '../../core/index.ts'
 import { withTimeout } from '../../core/transport.ts'
 import type { Destination } from './destination.ts'
 
-/** Characters that are written at once, and how long fewer wait, milliseconds. */
+/** Maximum characters per write, and delay of smaller writes, milliseconds. */
 const TOGETHER = 256 * 1024
 const AT_MOST = 500
-/** Characters that may wait for a disk or a reader; past it lines are lost, and counted. */
+/** Maximum buffered characters. Further lines are lost and counted. */
 const MOST_WAITING = 8 * 1024 * 1024
-/** Milliseconds until what failed is tried again. */
+/** Delay of retries, milliseconds. */
 const RETRY = 1_000
-/** How long a write may take before it is told, milliseconds. A pipe whose reader does not read takes one, and never says so. */
+/** Milliseconds until a pending write is reported: a pipe without a reader never fails. */
 const PATIENCE = 5_000
-/** How long the end of the host waits for what is left, milliseconds. */
+/** Timeout of `close`, milliseconds. */
 const CLOSE_TIME = 3_000
 
 export interface LinesSettings {
   readonly destination: Destination
-  /** For the log. */
   readonly file: string | undefined
   readonly log: Logger
-  /** Hears of lines that will never be written. */
   lost(lines: number): void
-  /** Milliseconds that a write may take before it counts as failing. Default 5,000. */
+  /** Write timeout, milliseconds. Default 5,000. */
   readonly patience?: number
 }
 
@@ -39,12 +36,11 @@ export class Lines {
   readonly #settings: LinesSettings
   #waiting: string[] = []
   #size = 0
-  /** What is being written, and how far it is. */
   #batch: { readonly bytes: Buffer; from: number } | undefined
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #failure: string | undefined
-  /** The write that is out takes too long; it may come back yet. */
+  /** The pending write timed out; it may still complete. */
   #isStuck = false
   #lost = 0
   #closing = false
@@ -54,12 +50,10 @@ export class Lines {
     this.#settings = settings
   }
 
-  /** Why lines cannot be written; undefined while they can. */
   get failure(): string | undefined {
     return this.#failure
   }
 
-  /** Returns at once. */
   write(line: string): void {
     if (this.#closing || this.#size + line.length > MOST_WAITING) {
       this.#lose()
@@ -92,7 +86,6 @@ export class Lines {
     this.#writing = undefined
   }
 
-  /** Gives what went wrong; never rejects. */
   async #writeSome(): Promise<unknown> {
     this.#batch ??= this.#take()
     const batch = this.#batch
@@ -123,7 +116,6 @@ export class Lines {
     this.#isStuck = true
   }
 
-  /** Once, until it is over. A write that took too long and then fails is another matter. */
   #tell(problem: string) {
     const { file, log } = this.#settings
     if (this.#failure === undefined || this.#isStuck) {
@@ -154,7 +146,6 @@ export class Lines {
     lost(1)
   }
 
-  /** Resolves when all is written, or cannot be in time. */
   async close(): Promise<void> {
     this.#closing = true
     clearTimeout(this.#timer)
@@ -168,7 +159,7 @@ export class Lines {
       const problem = this.#failure ?? 'nobody takes them'
       log.error({ file, lines: left, problem }, 'closed with lines of the access log that were not written')
     }
-    // A write that hangs has the file, and the process ends without it.
+    // A hanging write still uses the file.
     if (this.#writing === undefined) destination.close()
   }
 }

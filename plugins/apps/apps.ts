@@ -15,11 +15,8 @@ import { canonical, lastPage, type Page, PageFault, type PageSettings, pageOf } 
 import { resourceFor, uiFault, uriOf } from './wire.ts'
 
 export interface Apps {
-  /** The same object for equal apps. */
   resourceOf(app: AppDefinition): ResourceDefinition
-  /** The digest of the checked page. */
   digestOf(app: AppDefinition): string | undefined
-  /** Builds the pages of all tools, and reports faults. */
   check(services: Services): Promise<void>
   /** Serves the pages of a reload and notifies subscribers. Returns the URIs of changed pages. */
   renew(services: Services, options: FilledAppsOptions): string[]
@@ -35,7 +32,6 @@ function note(digests: Map<string, Set<string>>, app: AppDefinition, page: Page)
   digests.set(uriOf(app), known.add(digestOf(app, page)))
 }
 
-/** Whether a known page changed. */
 const differs = (before: ReadonlySet<string> | undefined, now: ReadonlySet<string>): boolean =>
   before !== undefined && (before.size !== now.size || [...now].some(digest => !before.has(digest)))
 
@@ -49,7 +45,6 @@ type WithApp = ToolDefinition & { app: AppDefinition }
 
 const hasApp = (tool: ToolDefinition): tool is WithApp => tool.app !== undefined
 
-/** The tools on the routes of the plugin. */
 const toolsOn = (host: PluginHost, services: Services): Set<ToolDefinition> =>
   new Set(
     host.routes
@@ -57,7 +52,6 @@ const toolsOn = (host: PluginHost, services: Services): Set<ToolDefinition> =>
       .flatMap(({ kind, definition }) => (kind === 'tools' ? [definition] : [])),
   )
 
-/** Each app once, with its first tool. */
 function appsOf(tools: Iterable<ToolDefinition>): Map<string, WithApp> {
   const found = new Map<string, WithApp>()
   for (const tool of tools) {
@@ -95,11 +89,10 @@ export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
   const pages = new LRUCache<string, Promise<Page>>({ max: MAX_KEPT })
   /** Digests by URI: different routes can have different apps with one URI. */
   const digests = new Map<string, Set<string>>()
-  /** By app. */
   const hashes = new Map<string, string>()
   let settings = settingsOf(directory, options)
 
-  /** The last page. A failed one is built again after a reload. */
+  /** The last page. A failed page is built again after a reload. */
   const served = (app: AppDefinition, key = canonical(app)): Promise<Page> =>
     keep(pages, key, pages.get(key) ?? build(app, settings, host))
 

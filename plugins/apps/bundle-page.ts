@@ -4,7 +4,6 @@ import { type BuildOptions, build, type Metafile } from 'esbuild'
 import type { AppDefinition } from '../../core/index.ts'
 
 export interface BundleSettings {
-  /** Absolute. */
   readonly file: string
   readonly directory: string
   readonly minify: boolean
@@ -19,7 +18,6 @@ interface Bundled {
 /** Required by esbuild; nothing is written. */
 const NOWHERE = '/out'
 
-/** Embedded as data URIs. */
 const IMAGES = {
   '.svg': 'dataurl',
   '.png': 'dataurl',
@@ -46,7 +44,6 @@ const optionsFor = ({ file, directory, minify }: BundleSettings) =>
     logLevel: 'silent',
   }) as const satisfies BuildOptions
 
-/** Rejects with esbuild's own error. */
 export async function bundlePage(app: AppDefinition, settings: BundleSettings): Promise<Bundled> {
   const { outputFiles, metafile } = await build(optionsFor(settings))
   const textOf = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? ''
@@ -57,7 +54,6 @@ export async function bundlePage(app: AppDefinition, settings: BundleSettings): 
   }
 }
 
-/** Bytes in the page by input, the largest first. */
 function partsOf({ outputs }: Metafile): Array<readonly [file: string, bytes: number]> {
   const bytes = new Map<string, number>()
   for (const { inputs } of Object.values(outputs)) {
@@ -70,19 +66,14 @@ function partsOf({ outputs }: Metafile): Array<readonly [file: string, bytes: nu
 
 const escapeText = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
 
-/**
- * Escapes a script for HTML. `</script` would end the element; a bundle contains it only in strings, regular expressions and
- * comments, where the escape has the same meaning. After `<!--`, only `-->` lets the end tag end it.
- */
+/** `</script` would end the element. In a bundle it occurs only where the escape has the same meaning. */
 export function inScript(script: string): string {
   const closed = script.replace(/<\/(?=script)/gi, '<\\/')
   return closed.includes('<!--') ? `${closed}\n//-->\n` : closed
 }
 
-/** Escapes a style for HTML. */
 export const inStyle = (style: string): string => style.replace(/<\/(?=style)/gi, '<\\/')
 
-/** A page with `<main id="app">`. */
 export function htmlPage(
   title: string,
   { script, style }: { readonly script: string; readonly style: string },

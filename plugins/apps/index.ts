@@ -8,7 +8,7 @@ export type { AppsOptions } from './options.ts'
 
 const ID = 'io.modelcontextprotocol/ui'
 
-/** Adds structured content as text for clients that cannot show a page. */
+/** Adds structured content as text for clients without support for pages. */
 function withText(result: object): object {
   const { content, structuredContent } = result as Partial<CallToolResult>
   if (content?.length !== 0 || structuredContent === undefined) return result

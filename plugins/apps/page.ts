@@ -14,10 +14,8 @@ interface PageFaultFacts extends Partial<Pick<PageFault, 'at' | 'files'>> {
   readonly cause?: unknown
 }
 
-/** A mistake in an app or its page. */
 export class PageFault extends Error {
   readonly [BRAND] = true
-  /** Keys of the app. */
   readonly at: readonly string[]
   /** Files to watch for a fix: absolute paths. */
   readonly files: readonly string[]
@@ -40,16 +38,13 @@ const inOrder = (_key: string, value: unknown) =>
     ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
     : value
 
-/** The same text for equal apps. */
 export const canonical = (app: AppDefinition): string => JSON.stringify(app, inOrder)
 
-/** Errors of a bundle. */
 const MAX_SHOWN = 5
 
 const isFailure = (error: unknown): error is BuildFailure =>
   error instanceof Error && 'errors' in error && Array.isArray(error.errors)
 
-/** The errors of the bundler, with file and line. */
 function bundleFault(error: unknown, { file, directory }: BundleSettings): PageFault {
   const at = ['module']
   if (!isFailure(error)) return new PageFault(`esbuild cannot bundle it: ${errorText(error)}`, { at, cause: error })
@@ -67,20 +62,17 @@ function bundleFault(error: unknown, { file, directory }: BundleSettings): PageF
 export interface Page {
   readonly html: string
   readonly bytes: number
-  /** Its source files: absolute paths. */
   readonly files: readonly string[]
   /** Bytes by file, the largest first. */
   readonly parts: ReadonlyArray<readonly [file: string, bytes: number]>
 }
 
 export interface PageSettings {
-  /** Paths are relative to it. */
   readonly directory: string
   readonly minify: boolean
   readonly maxBytes: number
 }
 
-/** Pages by app, folder and `minify`, with the digest of their files. */
 const kept = new LRUCache<string, { readonly page: Page; readonly digest: string }>({ max: 256 })
 
 async function digestOf(files: readonly string[]): Promise<string> {
@@ -101,7 +93,6 @@ const keyOf = (app: AppDefinition, { directory, minify }: PageSettings) => `${di
 export const lastPage = (app: AppDefinition, settings: PageSettings): Page | undefined =>
   kept.get(keyOf(app, settings))?.page
 
-/** The page of an app, up to the maximum size. Throws a PageFault. */
 export async function pageOf(app: AppDefinition, settings: PageSettings): Promise<Page> {
   const key = keyOf(app, settings)
   const known = kept.get(key)

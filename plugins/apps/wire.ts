@@ -1,4 +1,4 @@
-// What clients are told of apps: in the `_meta` of tools, and as the contents of a resource.
+// Wire format of apps: `_meta` of tools, and resources.
 import {
   type AppDefinition,
   defineResource,
@@ -10,10 +10,10 @@ import {
 
 export const MIME_TYPE = 'text/html;profile=mcp-app'
 
-/** The same whatever the page says: clients keep it in conversations, and come back with it after a reload. */
+/** Stable across reloads, because clients keep it in conversations. */
 export const uriOf = ({ name }: AppDefinition): string => `ui://${name}/app.html`
 
-/** Beside what the author says there, such as `visibility`. The flat key is that of clients from before 2026. */
+/** Adds to the author's `_meta`. The flat key is for clients older than 2026. */
 export function toolMeta({ app, _meta }: ToolDefinition): Meta {
   if (!app) return {}
   const own = _meta?.['ui']
@@ -21,7 +21,6 @@ export function toolMeta({ app, _meta }: ToolDefinition): Meta {
   return { ui: { ...(isObject(own) && own), resourceUri }, 'ui/resourceUri': resourceUri }
 }
 
-/** What is wrong with what a tool says of itself in `_meta.ui`; undefined: nothing. */
 export function uiFault({ _meta }: ToolDefinition): string | undefined {
   const ui = _meta?.['ui']
   if (ui === undefined) return undefined
@@ -34,13 +33,12 @@ export function uiFault({ _meta }: ToolDefinition): string | undefined {
 
 const WHO: ReadonlySet<unknown> = new Set(['model', 'app'])
 
-/** `_meta` of the resource, and of its contents; undefined where the app wants nothing. */
+/** `_meta` of the resource and its contents; undefined if empty. */
 function pageMeta({ csp, permissions, domain, prefersBorder }: AppDefinition): Meta | undefined {
   const ui = Object.entries({ csp, permissions, domain, prefersBorder }).filter(([, value]) => value !== undefined)
   return ui.length === 0 ? undefined : { ui: Object.fromEntries(ui) }
 }
 
-/** The resource of an app, whose page `read` gives. */
 export function resourceFor(app: AppDefinition, read: () => Promise<string>): ResourceDefinition {
   const { name, title, description, icons } = app
   const _meta = pageMeta(app)

@@ -9,22 +9,18 @@ export interface Signer {
   sign(text: string | Buffer): string
 }
 
-/** The last line of a chain. */
 export interface Head {
   readonly chain: string
   readonly seq: number
   readonly hash: string
 }
 
-/** Precedes the first line of a chain. */
 export const NO_HASH = '0'.repeat(64)
-/** Of the first line of a file. */
 export const FORMAT = 1
 /** Maximum bytes of a line. Longer ones are not read into memory. */
 export const MOST_LINE = 256 * 1024
 
 const HASH = /^[\da-f]{64}$/
-/** Follows the signed part: `,"hash":"…"}`. */
 const HASH_FIELD = /^,"hash":"([\da-f]{64})"\}$/
 const HASH_LENGTH = 75
 
@@ -46,7 +42,6 @@ interface SealedLine {
   readonly head: Head
 }
 
-/** `fields`: a non-empty JSON object. */
 export function sealLine(fields: string, { chain, seq, hash: prev }: Head, signer: Signer): SealedLine {
   const next = seq + 1
   const signed = `{"seq":${next},"prev":"${prev}",${fields.slice(1, -1)}`
@@ -58,7 +53,6 @@ export interface ReadLine {
   readonly seq: number
   readonly prev: string
   readonly hash: string
-  /** The signed bytes. */
   readonly signed: Buffer
   readonly fields: Readonly<Record<string, unknown>>
 }

@@ -19,15 +19,12 @@ function pickArguments(names: readonly string[], given: unknown): Record<string,
 }
 
 interface EntrySettings {
-  /** Writes subjects and issuers as they are. */
   readonly clear: boolean
-  /** Names of top-level arguments to write, by tool. */
   readonly arguments: ReadonlyMap<string, readonly string[]>
   /** Whether the config has such an item on the route, including items hidden from the caller. */
   isKnown(route: string | undefined, kind: string, name: string): boolean
 }
 
-/** Errors of allowed calls. */
 const FAILURES: ReadonlySet<string> = new Set(['internal', 'callTimeout', 'nodeLost', 'stateTooLarge', 'unavailable'])
 
 const MOST_REASON = 256
@@ -46,7 +43,6 @@ function nameOf({ item, call, route }: CallRecord, settings: EntrySettings): str
   return typeof asked === 'string' && settings.isKnown(route, item.kind, asked) ? asked : OTHER
 }
 
-/** Whether a client ended its session. */
 export const isSessionEnd = ({ outcome, http, session }: Pick<CallRecord, 'outcome' | 'http' | 'session'>): boolean =>
   http?.verb === 'DELETE' && (outcome === 'ok' || outcome === 'cancelled') && session !== undefined
 
@@ -102,7 +98,6 @@ interface Tally {
   counted: number
   first: number
   last: number
-  /** By plugin and error kind, such as `auth-jwt unauthorized`. */
   readonly causes: Map<string, number>
 }
 

@@ -1,11 +1,11 @@
-// Locks a file for one writer. The lock of a killed process is taken over at once, that of another machine after a time-out.
+// Locks a file for one writer. Locks of killed processes are taken over.
 import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { link, lstat, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { isObject, StartError } from '../../core/index.ts'
 
-/** Milliseconds between heartbeats, and the number of missed ones after which a writer on another machine counts as gone. */
+/** Milliseconds between heartbeats, and missed ones after which a writer on another machine is dead. */
 const TOUCH = 10_000
 const MISSED = 6
 const MOST_ROUNDS = 100
@@ -19,7 +19,6 @@ export interface FileLock {
 /** The start time on Linux distinguishes processes with the same id. */
 function beganAt(pid: number): string | undefined {
   try {
-    // The name in parentheses can contain spaces and parentheses.
     return readFileSync(`/proc/${pid}/stat`, 'latin1')
       .replace(/^.*\) /s, '')
       .split(' ')[19]
@@ -42,7 +41,6 @@ const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
 const stop = (what: string) => new StartError(what, { exitCode: 2 })
 
-/** Undefined without a lock. Links and pipes are not read. */
 async function read(path: string): Promise<string | undefined> {
   try {
     const info = await lstat(path)
@@ -78,7 +76,6 @@ function newText(): string {
   return JSON.stringify({ pid, began: beganAt(pid), machine: hostname(), id: randomUUID() })
 }
 
-/** Uses a link, so that no process reads an incomplete lock. */
 async function make(path: string, text: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`
   try {
@@ -97,7 +94,7 @@ async function removeOwn(path: string, text: string): Promise<void> {
   if ((await read(path)) === text) await rm(path, { force: true })
 }
 
-/** Removes an abandoned lock. A guard lock, named by its content, prevents a slow process from removing a newer lock. */
+/** Removes an abandoned lock. A guard lock keeps slow processes from removing a newer one. */
 async function clear(path: string, text: string): Promise<string | undefined> {
   const name = createHash('sha256').update(text).digest('hex').slice(0, 16)
   const guard = await take(`${path}.${name}`)
@@ -112,7 +109,6 @@ async function clear(path: string, text: string): Promise<string | undefined> {
 
 async function put(path: string, text: string): Promise<string | undefined> {
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    // Reports the holder before a full disk.
     const found = await read(path)
     const holder = found === undefined ? undefined : ((await holderOf(path, found)) ?? (await clear(path, found)))
     if (holder !== undefined) return holder
@@ -145,7 +141,6 @@ async function take(path: string): Promise<{ lock: FileLock } | { holder: string
   return { lock: { hold, release } }
 }
 
-/** Throws a StartError that names the holder. */
 export async function lockFile(file: string): Promise<FileLock> {
   const taken = await take(`${file}.lock`)
   if ('lock' in taken) return taken.lock

@@ -1,4 +1,4 @@
-// Reads audit files: lines with limited memory, the end of a file, and the names of full files.
+// Reads audit files with limited memory, and names archives.
 import { createReadStream } from 'node:fs'
 import { access, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
@@ -42,7 +42,6 @@ const partsOf = (path: string) => {
   return { folder: dirname(path), stem: `${basename(path, extension)}.`, extension }
 }
 
-/** Oldest first. */
 export async function archivesOf(path: string): Promise<string[]> {
   const { folder, stem, extension } = partsOf(path)
   const names = await readdir(folder)
@@ -87,7 +86,6 @@ export function seatOf(path: string, number: number): string {
   return join(folder, `${stem}${number}${extension}`)
 }
 
-/** Removes control characters and marks truncation. */
 export const plainText = (text: string, most: number): string =>
   printableText(text, most) + (text.length > most ? '…' : '')
 
@@ -97,12 +95,10 @@ const MOST_TORN = 2_048
 export interface Tail {
   readonly facts: FileFacts
   readonly last: ReadLine
-  /** Bytes of all complete lines. */
   readonly size: number
   readonly torn: Buffer
 }
 
-/** Shows the number of zero bytes that a power cut leaves. */
 export const shownTorn = (torn: Buffer): string =>
   plainText(
     torn.toString('utf8').replace(/\0+/g, zeros => `[${zeros.length} zero bytes]`),
@@ -150,7 +146,6 @@ export async function readTail(handle: FileHandle, size: number): Promise<Tail |
   return { facts, last: found.last, size: from + found.until, torn: end.subarray(found.until) }
 }
 
-/** Undefined if it is no audit file, or has no complete line. */
 export async function readTailOf(path: string): Promise<Tail | undefined> {
   const handle = await open(path, 'r')
   try {
@@ -175,7 +170,6 @@ export async function openTail(path: string, mode: number) {
   }
 }
 
-/** Explains a file that `readTail` cannot read. */
 async function strangeFile(path: string, isFile: boolean): Promise<StartError> {
   const stop = (what: string) => new StartError(what, { exitCode: 2 })
   if (!isFile) return stop(`${path} is no file that lines can be added to: give the audit another \`file\``)

@@ -24,7 +24,6 @@ type Tool = Extract<Item, { kind: 'tools' }>
 /** With these keywords `properties` does not list all arguments. */
 const ELSEWHERE = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
 
-/** Undefined if unknown. */
 function argumentsOf({ wire }: Tool): readonly string[] | undefined {
   const schema = wire['inputSchema']
   if (!isObject(schema) || ELSEWHERE.some(keyword => keyword in schema)) return undefined
@@ -72,7 +71,6 @@ const NO_KEY =
 /** Refused because the audit cannot be written: counted, but not written. */
 const turnedAway = new WeakSet<object>()
 
-/** Refuses calls while the audit cannot be written. */
 function refuseUnwritten(host: PluginHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {
   host.around((call, next) => {
     const failure = trail()?.failure

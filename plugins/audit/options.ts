@@ -1,7 +1,7 @@
 // The options of audit.
 import { DURATION_PATTERN, type OptionsOf, SIZE_PATTERN } from '../../core/index.ts'
 
-/** What only looks at what there is. */
+/** Read-only methods. */
 const LOOKING = [
   'ping',
   'server/discover',

@@ -1,4 +1,4 @@
-// The file of an audit trail: appends chained lines, repairs an incomplete end, and rotates.
+// Appends chained lines to the audit file, repairs an incomplete end, and rotates.
 import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import type { Logger } from '../../core/index.ts'
@@ -29,7 +29,6 @@ interface WrittenLines {
   readonly lines: number
   readonly size: number
   readonly head: Head
-  /** Bytes of an incomplete line. */
   readonly torn: number
   readonly failure?: unknown
 }
@@ -72,7 +71,6 @@ class PartlyWritten extends Error {
   }
 }
 
-/** Readable by owner and group. */
 const MODE = 0o640
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
@@ -84,16 +82,13 @@ export class TrailFile {
   readonly #signer: Signer
   #handle: FileHandle | undefined
   #head: Head = { chain: randomBytes(8).toString('hex'), seq: 0, hash: NO_HASH }
-  /** Bytes of complete lines. */
   #size = 0
-  /** Bytes of an incomplete line after them. */
   #torn = 0
   #openedAt = 0
   /** Time of our last write; undefined if unknown. */
   #changedAt: number | undefined
   /** Whether the chain has a line about foreign changes in this file. */
   #toldChanged = false
-  /** Lines that startup has yet to write. */
   #steps: (() => Promise<unknown>)[] = []
   /** An incomplete line of a killed process, until it is recorded. */
   #healing: Buffer | undefined
@@ -111,7 +106,7 @@ export class TrailFile {
     return this.#head
   }
 
-  /** Continues or creates the file. Throws a StartError for foreign content. After a disk error it can be called again. */
+  /** Throws a StartError for foreign content. Can be called again after a disk error. */
   async start(): Promise<void> {
     await this.#settings.hold?.()
     try {
@@ -150,7 +145,6 @@ export class TrailFile {
     await handle?.close()
   }
 
-  /** Other programs can move, remove or truncate the file. */
   async #prepare(): Promise<void> {
     const { path, rotateAt, rotateAfter } = this.#settings
     const named = await stat(path).catch((error: unknown) => {
@@ -246,14 +240,12 @@ export class TrailFile {
     log.info({ file: path, seq, head: hash }, 'the file of the audit was moved; its chain goes on in a new one')
   }
 
-  /** Opens the file, and cuts off an incomplete end. */
   async #adopt(): Promise<void> {
     const { path, node } = this.#settings
     const { handle, tail, bornAt } = await openTail(path, MODE)
     const torn = 'empty' in tail ? tail.empty : tail.torn
     const size = 'last' in tail ? tail.size : 0
     if (torn.length > 0) {
-      // Logged first, in case the process is killed after the cut.
       this.#heal(path, torn)
       await handle.truncate(size).catch(async (error: unknown) => {
         await handle.close()
@@ -283,7 +275,6 @@ export class TrailFile {
     await this.#writeOpened('start')
   }
 
-  /** Logs an incomplete line and keeps it for the `healed` line. */
   #heal(file: string, torn: Buffer): void {
     const { log } = this.#settings
     const text = shownTorn(torn)

@@ -1,10 +1,9 @@
-// The writer of an audit: queues entries, writes them in batches, and reports failures to the log, readiness and the audit.
+// Queues and writes audit entries in batches, and reports failures.
 import { errorText } from '../../core/index.ts'
 import type { Appended, FileSettings } from './trail-file.ts'
 import { TrailFile } from './trail-file.ts'
 
 export interface TrailSettings extends FileSettings {
-  /** Takes the lock before the file is opened. */
   claim?(): Promise<Pick<FileSettings, 'path' | 'hold'>>
   readonly sync: 'always' | 'second' | 'never'
   /** Milliseconds between two log lines with the newest hash. */
@@ -75,7 +74,6 @@ export class Trail {
     this.#isOpen = true
   }
 
-  /** `fields`: a non-empty JSON object. Returns at once. */
   push(fields: string): void {
     const isFull = this.#waiting + fields.length > MOST_WAITING
     // Losses are contiguous, so that one `gap` line is at the right place.
@@ -134,7 +132,6 @@ export class Trail {
   }
 
   async #write(): Promise<void> {
-    // One batch per turn of the event loop.
     await new Promise(setImmediate)
     while (this.#queue.length > 0) {
       const batch = this.#queue.slice(0, TOGETHER)
@@ -186,7 +183,6 @@ export class Trail {
   #fail(problem: unknown): void {
     const why = errorText(problem)
     const code = codeOf(problem)
-    // A different cause is logged too.
     if (!this.#failure || this.#failure.code !== code)
       this.#settings.log.error({ file: this.#path, problem: why }, 'the audit cannot be written')
     this.#failure = { since: this.#failure?.since ?? new Date().toISOString(), why, code }
@@ -201,7 +197,6 @@ export class Trail {
   }
 
   #succeed(): void {
-    // After an overload the whole queue is written first.
     if (!this.#failure && (this.#lost === 0 || this.#queue.length > 0)) return
     const since = this.#failure?.since
     const told = { file: this.#path, since, lost: this.#lost, refused: this.#refused }

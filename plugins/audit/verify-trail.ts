@@ -7,16 +7,13 @@ export interface Expectations {
   readonly signers: readonly Signer[]
   /** Accepts unsigned files although there are keys. */
   readonly allowPlain: boolean
-  /** Expected hashes, from the log of the host. */
   readonly heads: readonly string[]
 }
 
 export interface Broken {
   readonly file: string
   readonly line?: number
-  /** Found and expected. */
   readonly what: string
-  /** Not verified, because the key is missing. */
   readonly isKeyMissing?: true
 }
 
@@ -30,7 +27,6 @@ export interface ChainReport {
   readonly lastTime: string
   /** Such as `hmac-sha256 with key 1a2b3c4d`. */
   readonly signedBy: readonly string[]
-  /** Entries that the chain reports as lost. */
   readonly lost: number
   readonly refused: number
   readonly healed: number
@@ -97,7 +93,6 @@ class Follower {
     return { what: `it is signed with key ${key}, and ${why}`, isKeyMissing: true }
   }
 
-  /** What is wrong with the next line. */
   follow(line: ReadLine | undefined, signer: Signer): string | undefined {
     if (!line) return 'it is no line of an audit'
     const { seq, prev, hash, signed, fields } = line

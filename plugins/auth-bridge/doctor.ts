@@ -1,4 +1,4 @@
-// The checks of `mcp-host doctor --config`: sends the provider requests with the operator's credentials, without a sign-in.
+// Checks of `mcp-host doctor --config`: sends requests to the provider with the configured credentials.
 import { randomBytes } from 'node:crypto'
 import { type Examination, type PluginFinding, shownUrl } from '../../core/auth.ts'
 import { errorText, isObject } from '../../core/index.ts'
@@ -40,7 +40,7 @@ const PAGE_ERRORS: readonly (readonly [pattern: RegExp, code?: string])[] = [
   [/\bredirect[_ ]ur[il]\b[^<"\\]{0,200}/i, 'invalid_request'],
   [/\b(invalid_request|access_denied)\b[^<"\\]{0,200}/],
 ]
-/** Errors that count on a page with status 200 too, which can be a login page with any words in its scripts. */
+/** Errors that also count with status 200. A login page can contain any words. */
 const CLEAR_ERRORS: typeof PAGE_ERRORS = [
   [/\bAADSTS\d{4,7}\b[^<"\\]{0,200}/, ''],
   [/\b(redirect_uri_mismatch|deleted_client|disabled_client|org_internal|admin_policy_enforced)\b/],
@@ -95,7 +95,7 @@ function readCallback(
     return [known, wrong(REQUEST, 'its answer names another issuer (iss) than its metadata', 'check `issuer`')]
   if (code === undefined || NOT_SIGNED_IN.test(code)) return [known, ok(REQUEST, 'it takes the scopes and parameters')]
   const said = refusalWords({ code, description }, secrets)
-  // Some providers do not support prompt=none, which sign-ins do not send.
+  // Some providers lack prompt=none, which sign-ins do not use.
   if (code === 'invalid_request' && /prompt/i.test(description ?? ''))
     return [known, note(REQUEST, `it cannot be tried without a person: ${said}`)]
   const fix = explain({ type: settings.type, code, description })?.fix ?? 'correct `scopes` and `parameters`'
@@ -144,7 +144,6 @@ async function checkAuthorization(connection: Connection, redirectUri: string): 
   }
 }
 
-/** Whether a JWK is a public key for signatures (RFC 7517, section 4). */
 function isSigningKey(key: unknown): boolean {
   if (!isObject(key) || !['RSA', 'EC', 'OKP'].includes(String(key['kty']))) return false
   const { use, key_ops: operations } = key
@@ -182,7 +181,6 @@ function compareClocks({ headers }: Response, asked: number, answered: number): 
   return [wrong('clock', `this machine's clock is ${how} that of the provider: tokens seem to be of another time`, fix)]
 }
 
-/** The signing keys of an OpenID Connect provider, and its clock. */
 export async function checkKeys({ ask, server, settings }: Connection): Promise<Findings> {
   const url = server.jwks_uri
   if (!settings.kind.openid || url === undefined) return []
@@ -209,7 +207,7 @@ function readTokenRefusal(
   const { code = '', description } = refusal
   const said = refusalWords(refusal, secrets)
   const isSetup = IS_SETUP.test(description ?? '')
-  // Only an authenticated client is told that the code is invalid.
+  // The server checks the code after client authentication.
   if (/^(?:invalid_grant|bad_verification_code)$/.test(code) && !isSetup) {
     const what = clientSecret === undefined ? 'the client without a secret' : 'the client id and the secret'
     return ok(SECRET, `the provider takes ${what}`)

@@ -1,4 +1,4 @@
-// The HTTP endpoints of auth-bridge. Endpoints of clients are open to all origins and use no cookies; the host's guard protects pages.
+// HTTP endpoints of auth-bridge. Client endpoints allow all origins and use no cookies.
 import { type HostContext, HostError, type HostMiddleware, type PluginHost } from '../../core/index.ts'
 import { sendPage } from './browser/browser.ts'
 import type { Handlers } from './browser/handlers.ts'
@@ -15,10 +15,10 @@ const MOST_SIGN_INS = 300
 const MOST_REGISTRATIONS = 60
 const WINDOW = '60'
 const MAX_QUERY = 6_000
-/** What of oidc-provider is reached by people: its router would take other spellings, and has more than is served. */
+/** The only paths of oidc-provider for browsers. */
 const AUTHORIZATION = /^\/authorize(?:\/[\w-]+)?$/
 
-/** Part of a page of another site, such as a picture: no person is there, and their address is not to be counted for it. */
+/** A subresource request of another site, not counted against its address. */
 const isPartOfPage = ({ req: { headers } }: HostContext): boolean =>
   headers['sec-fetch-site'] === 'cross-site' && (headers['sec-fetch-dest'] ?? 'document') !== 'document'
 
@@ -53,7 +53,6 @@ function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
   sendPage(ctx, pages.message({ title: 'Not now', text, isError: true }), 503)
 }
 
-/** Adds the default scope, and `openid` to a request with `max_age`: oidc-provider requires it there. */
 function completeScope(ctx: HostContext, { resources }: Bridge): void {
   if (ctx.method !== 'GET' || ctx.path !== ROUTES.authorization) return
   const { scope: asked, max_age: maxAge } = ctx.query

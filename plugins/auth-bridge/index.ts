@@ -1,5 +1,4 @@
-// The bridge: this host is the authorization server of its MCP clients, and people sign in with the company's identity
-// provider. docs/plugins/auth-bridge.md.
+// The plugin `auth-bridge`: an authorization server for MCP clients with sign-in at an identity provider.
 import { definePlugin } from '../../core/index.ts'
 import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/index.ts'
 
 const WINDOW = 60_000
 const MAX_KNOWN = 10_000
-/** One machine has a whole network of them. */
+/** One machine usually has a whole /64 network. */
 const IPV6_PREFIX = 64
 
 /** Returns false for a key with more than `most` calls within a minute. `refused` runs once per key and minute. */
@@ -21,7 +21,6 @@ export function createLimit(most: number, clock: Clock, refused: (key: string) =
   }
 }
 
-/** The same for IP addresses. */
 export function createAddressLimit(most: number, clock: Clock, refused?: (address: string) => void) {
   const may = createLimit(most, clock, refused)
   return (ip: string): boolean => may(addressKey(ip, IPV6_PREFIX))

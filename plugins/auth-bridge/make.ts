@@ -1,4 +1,4 @@
-// Creates the authorization server and its parts from the options. Loaded late, because oidc-provider loads slowly.
+// Creates the authorization server from the options. Loaded on demand, because oidc-provider loads slowly.
 
 import { type GrantStore, isLoopback } from '../../core/auth.ts'
 import { type PluginHost, parseDuration, type Services } from '../../core/index.ts'

@@ -1,8 +1,8 @@
-// The options of auth-bridge with their JSON Schema, and the presets of identity providers.
+// Options of auth-bridge with JSON Schema, and presets of identity providers.
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, SCOPE } from '../../core/auth.ts'
 import { DURATION_PATTERN, type OptionsOf } from '../../core/index.ts'
 
-/** Providers with ways of their own, and the two kinds that all others are of. */
+/** Provider types with special behaviour, and the generic `oidc` and `oauth`. */
 export const PROVIDERS = [
   'entra',
   'okta',
@@ -17,7 +17,7 @@ export const PROVIDERS = [
 
 const text = { type: 'string', minLength: 1 } as const
 export const texts = { type: 'array', items: text, minItems: 1, uniqueItems: true } as const
-/** Two labels or more: what is written as a domain by mistake, such as an address or a pattern, would let nobody in. */
+/** At least two labels: an address or pattern would match no user. */
 const domain = {
   type: 'string',
   pattern: '^[^\\s@*/:,.]+(?:\\.[^\\s@*/:,.]+)+$',
@@ -27,7 +27,6 @@ const domains = { ...texts, items: domain } as const
 const url = <const D extends string>(description: D) =>
   ({ type: 'string', pattern: ENDPOINT_URL_PATTERN, description }) as const
 const issuerUrl = <const D extends string>(description: D) => ({ type: 'string', ...ISSUER_URL, description }) as const
-/** What `minimum` is for numbers: of the texts, none below a second. */
 const LONG_ENOUGH = {
   pattern: '^(?=.*[1-9])(?!0*\\d{1,3}(?:\\.\\d+)?ms$)(?!0+\\.\\d+s$)\\d',
   patternErrorMessage: "a duration such as '30s', or milliseconds; at least 1s",
@@ -288,57 +287,55 @@ export const optionsSchema = {
 } as const
 
 export interface AuthBridgeOptions extends OptionsOf<typeof optionsSchema> {}
-/** The same with their defaults. */
 export interface FilledAuthBridge extends OptionsOf<typeof optionsSchema, true> {}
-/** The identity provider, as `entra(...)` and its like make it, or written by hand. */
+/** Identity provider settings, for example from `entra(...)`. */
 export type ProviderOptions = AuthBridgeOptions['provider']
 export type FilledProvider = FilledAuthBridge['provider']
-/** What must be true of a person. */
+/** Conditions on a user. */
 export type PersonRule = NonNullable<AuthBridgeOptions['scopes']>[string]
 
-/** Whether people sign in on a page of this host, without a password. */
 export const isDevelopment = ({ provider: { type } }: FilledAuthBridge): boolean => type === 'development'
 
 type SharedOption = 'label' | 'scopes' | 'parameters' | 'authMethod' | 'claims' | 'trustEmail' | 'exchange'
 
 interface Secret {
-  /** The application's secret there; from the environment, never in the config itself. */
+  /** Client secret, from an environment variable. */
   readonly clientSecret: string
 }
 
 type Preset<Own> = Readonly<Pick<ProviderOptions, SharedOption> & { clientId: string } & Own>
 
 /**
- * Microsoft Entra ID. `tenant`: the id of the directory, not a domain. `clientSecret`: the secret's value, not its id.
- * `issuer`: of a national cloud, in the place of tenant, such as `https://login.microsoftonline.us/<tenant>/v2.0`.
+ * Microsoft Entra ID. `tenant`: the directory id, not a domain. `clientSecret`: the value, not its id. `issuer`:
+ * replaces `tenant` in a national cloud, such as `https://login.microsoftonline.us/<tenant>/v2.0`.
  */
 export const entra = (options: Preset<Secret & ({ tenant: string } | { issuer: string })>) =>
   ({ type: 'entra', ...options }) satisfies ProviderOptions
 
-/** Okta. `domain`: such as acme.okta.com. `issuer`: of a custom authorization server, in the place of domain. */
+/** Okta. `domain`: such as acme.okta.com. `issuer`: replaces `domain` for a custom authorization server. */
 export const okta = (options: Preset<Secret & ({ domain: string } | { issuer: string })>) =>
   ({ type: 'okta', ...options }) satisfies ProviderOptions
 
-/** Google. For one Workspace alone: `parameters: { hd: 'acme.example' }`, and the domain in `allow.domains`. */
+/** Google. For one Workspace: `parameters: { hd: 'acme.example' }`, and the domain in `allow.domains`. */
 export const google = (options: Preset<Secret>) => ({ type: 'google', ...options }) satisfies ProviderOptions
 
-/** GitHub: an OAuth App or a GitHub App. `endpoints`: of an own GitHub Enterprise Server; userinfo ends with /api/v3/user. */
+/** GitHub OAuth App or GitHub App. `endpoints`: for GitHub Enterprise Server; userinfo ends with /api/v3/user. */
 export const github = (options: Preset<Secret & Pick<ProviderOptions, 'endpoints'>>) =>
   ({ type: 'github', ...options }) satisfies ProviderOptions
 
-/** Auth0. `domain`: such as acme.eu.auth0.com, or a custom one. */
+/** Auth0. `domain`: such as acme.eu.auth0.com, or a custom domain. */
 export const auth0 = (options: Preset<Secret & { domain: string }>) =>
   ({ type: 'auth0', ...options }) satisfies ProviderOptions
 
-/** Keycloak. `issuer`: the realm, such as `https://id.acme.example/realms/acme`. */
+/** Keycloak. `issuer`: realm URL, such as `https://id.acme.example/realms/acme`. */
 export const keycloak = (options: Preset<{ issuer: string; clientSecret?: string }>) =>
   ({ type: 'keycloak', ...options }) satisfies ProviderOptions
 
-/** Any OpenID Connect provider. `issuer`: exactly as it names itself. */
+/** OpenID Connect provider. `issuer`: exactly as in its metadata. */
 export const oidc = (options: Preset<{ issuer: string; clientSecret?: string }>) =>
   ({ type: 'oidc', ...options }) satisfies ProviderOptions
 
-/** Plain OAuth 2.0 without OpenID Connect: `endpoints` says where everything is, `claims.subject` what a person's id is. */
+/** OAuth 2.0 without OpenID Connect. `claims.subject`: claim with the user id. */
 export const oauth = (
   options: Preset<{ endpoints: NonNullable<ProviderOptions['endpoints']>; clientSecret?: string }>,
 ) => ({ type: 'oauth', ...options }) satisfies ProviderOptions

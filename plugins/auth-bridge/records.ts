@@ -1,5 +1,4 @@
-// What the bridge keeps, over the grant store: sealed values under digests of their names. Who reads the store learns neither
-// a token nor a name, and cannot make up an entry, nor put one in the place of another.
+// Encrypted records in the grant store, under digests of their names.
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { GRANT_KINDS, type GrantStore } from '../../core/auth.ts'
 
@@ -8,18 +7,18 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const FORMAT = '1'
 
-/** SHA-256, base64url: of what is random, or tells nobody anything. */
+/** SHA-256, base64url. For random or public text. */
 export const digest = (text: string): string => hash('sha256', text, 'base64url')
 
 export type Place = string & { readonly __place: true }
 
-/** A login that is under way, which anyone can begin. */
+/** A pending login, which anyone can create. */
 export const pendingAt = (what: string, id: string) => `${GRANT_KINDS.pending}${what}:${digest(id)}` as Place
 export const grantedAt = (what: string, id: string) => `${GRANT_KINDS.granted}${what}:${digest(id)}` as Place
 
 export type Sealer = ReturnType<typeof createSealer>
 
-/** Seals and opens JSON; `place` is sealed in. The first key seals, all open. */
+/** Encrypts JSON, bound to `place`. The first key encrypts, all decrypt. */
 export function createSealer(keys: readonly Buffer[]) {
   const [first] = keys
   if (!first) throw new Error('there is no key to seal with')
@@ -92,7 +91,6 @@ export function createRecords(store: GrantStore, sealer: Sealer) {
     add: (place: Place, value: unknown, ttl: number): Promise<boolean> =>
       store.add(place, sealer.seal(place, value), ttl),
     take: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await store.take(place)),
-    /** Writes the result of `change`; undefined if there is no record, or `change` returns undefined. */
     async update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined) {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const sealed = await store.get(place)

@@ -1,4 +1,4 @@
-// The set-up of the bridge: what its options must be, what it fills and serves. Loaded where the plugin is on, not at every start.
+// Sets up the bridge: checks options, fills slots and serves pages. Loaded on demand.
 import { join, resolve } from 'node:path'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import { errorText, type PluginHost, parseDuration, type Services, StartError } from '../../core/index.ts'
@@ -106,7 +106,7 @@ interface Made {
   readonly tokens: BridgeTokens
 }
 
-/** For one request, milliseconds. Clients wait meanwhile, and three of them fit into the lock of a login (people/logins.ts). */
+/** Milliseconds per request; three fit into the login lock (people/logins.ts). */
 const PROVIDER_TIMEOUT = 6_000
 
 const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts'), import('./upstream-tokens.ts')])
@@ -165,7 +165,7 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
     }
     addEndpoints(host, options, getBridge)
   })
-  // The body of a first request that is a POST would not wait for it.
+  // The body of a first POST would not wait for it.
   host.starting(async () => {
     if (host.purpose !== 'inspect') await load()
   })

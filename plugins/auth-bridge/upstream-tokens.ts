@@ -1,5 +1,4 @@
-// `ctx.upstreamToken()`: the token of a caller at the identity provider, for tools that call the company's API as them. It is
-// of the login that the caller's token came from, new where it would soon expire, and nobody else's.
+// `ctx.upstreamToken()`: the caller's token at the identity provider, refreshed before expiry.
 import { LRUCache } from 'lru-cache'
 import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
 import { HostError, type Services, ToolError } from '../../core/index.ts'
@@ -8,7 +7,7 @@ import type { Login, Renewed } from './people/logins.ts'
 import { isUpstreamError, type ProviderTokens } from './upstream/upstream.ts'
 
 const TOO_SHORT = 60_000
-/** Tokens of other scopes that are remembered, and for how long one without an end is, milliseconds. */
+/** Maximum cached tokens of other scopes, and lifetime without expiry, milliseconds. */
 const MAX_EXCHANGED = 1_000
 const EXCHANGED_TTL = 300_000
 const MAX_SCOPE = 1_024
@@ -62,7 +61,7 @@ export class BridgeTokens {
     const { login } = renewed
     const { expiresAt } = login.tokens
     if (expiresAt === undefined || expiresAt > Date.now()) return login
-    // Where there is no refresh token the login lasts as long as its access token does.
+    // Without a refresh token the login ends with its access token.
     throw login.tokens.refreshToken === undefined
       ? this.#ended(caller, 'the token of the identity provider has expired')
       : this.#unavailable('the identity provider cannot be asked now')

@@ -23,10 +23,9 @@ interface IntrospectionClient {
   readonly signal: AbortSignal
 }
 
-/** RFC 6749 section 2.3.1: id and secret are form-encoded. */
+/** RFC 6749 section 2.3.1. */
 const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
 
-/** The introspection response; undefined if the token is not active. Rejects if the server gives no valid response. */
 async function introspect(token: string, client: IntrospectionClient): Promise<Claims | undefined> {
   const { endpoint, clientId, clientSecret, clientAuth, signal } = client
   const form = new URLSearchParams({ token, token_type_hint: 'access_token' })
@@ -49,7 +48,7 @@ async function introspect(token: string, client: IntrospectionClient): Promise<C
 
 export type { AuthIntrospectionOptions } from './options.ts'
 
-/** Milliseconds: a revoked token must not live longer. */
+/** Milliseconds; limits the use of a revoked token. */
 const MAX_CACHE = 300_000
 
 export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAuthIntrospection>({

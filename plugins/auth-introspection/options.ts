@@ -1,4 +1,4 @@
-// What an operator says about opaque tokens: the options of auth-introspection and their schema.
+// The options of auth-introspection and their schema.
 
 import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, IDENTIFIER, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
 import { DURATION_PATTERN, type OptionsOf } from '../../core/index.ts'
@@ -66,5 +66,4 @@ export const authIntrospectionSchema = {
 } as const
 
 export interface AuthIntrospectionOptions extends OptionsOf<typeof authIntrospectionSchema> {}
-/** The same with their defaults. */
 export interface FilledAuthIntrospection extends OptionsOf<typeof authIntrospectionSchema, true> {}

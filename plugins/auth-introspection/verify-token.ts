@@ -1,4 +1,4 @@
-// Verifies opaque tokens by introspection, with a short cache. Concurrent requests with one token share one introspection.
+// Verifies opaque tokens by introspection, with a short cache and shared concurrent requests.
 import { LRUCache } from 'lru-cache'
 import {
   type ClaimPaths,
@@ -19,9 +19,7 @@ const CLOCK_TOLERANCE = 60
 
 export interface VerifierSettings {
   ask(token: string): Promise<Claims | undefined>
-  /** Expected `iss`; undefined if unknown. */
   readonly issuer: string | undefined
-  /** Issuer of users without `iss`. */
   readonly origin: string
   /** Accepted audiences; undefined if not checked. */
   audienceAt: ((place: TokenPlace) => readonly string[]) | undefined

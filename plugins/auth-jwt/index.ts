@@ -18,7 +18,6 @@ const KEY_AGE = {
 
 const KEYS_AWAY = 'the keys of the issuer cannot be fetched; the log says why'
 
-/** Warns if clients are sent to an authorization server whose tokens are refused. */
 function warnOfOtherServers(host: PluginHost, services: Services, { issuers }: Profile): void {
   const named = host.routes.flatMap(route => services.slot('protectedResource', route).serversOf?.(route) ?? [])
   const others = [...new Set(named)].filter(server => !issuers.has(server))

@@ -47,7 +47,6 @@ export interface Profile {
   readonly validate: Checks
   readonly clockTolerance: number
   readonly streamsOutliveToken: boolean
-  /** Issuers whose keys are fetched. */
   readonly remote: ReadonlyMap<string, IssuerKeys>
 }
 
@@ -57,7 +56,6 @@ const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and
 
 type Path = PluginHost['at']
 
-/** Throws for an empty audience. */
 function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
   if (given === undefined) return undefined
   const listed = [given].flat()
@@ -66,7 +64,6 @@ function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string
   throw new StartError(why, { at })
 }
 
-/** Checks the options of one issuer. */
 function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
   const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...at, ...key] })
   const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
@@ -112,7 +109,6 @@ function warnOfChecksOff(validate: Checks, host: PluginHost): void {
   }
 }
 
-/** Empty if only this host issues tokens. */
 function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   const { issuers: several, authority, issuer, jwksUri, keys, secret, ownIssuer } = options
   const single = { authority, issuer, jwksUri, keys, secret }
@@ -124,7 +120,6 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
 }
 
-/** Throws a StartError for options without a usable key. */
 export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
   const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
   const { at } = host
@@ -170,7 +165,6 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   }
 }
 
-/** Whether a URL is of this host. */
 function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: PluginHost): boolean {
   if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
   const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))
@@ -213,13 +207,10 @@ function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, plac
   })
 }
 
-/** The signature algorithm of host-issued tokens. */
 const ALGORITHM = 'ES256'
 
-/** Claims of host-issued tokens. */
 const CLAIMS = { scopes: 'scope', roles: 'roles', subject: 'sub', clientId: 'client_id', audience: 'aud' }
 
-/** One for each authorization server of this host. */
 export interface OwnIssuer extends Issuer {
   /** Distinguishes the servers of one plugin. */
   readonly mark: string

@@ -1,4 +1,4 @@
-// What an operator may say about tokens: the options of auth-jwt and their schema.
+// The options of auth-jwt and their schema.
 
 import {
   CLAIM_PATHS_SCHEMA,
@@ -64,7 +64,7 @@ const issuerProperties = {
     type: 'array',
     items: { anyOf: [{ type: 'object' }, { type: 'string', pattern: '^\\s*-----BEGIN' }] },
     minItems: 1,
-    // A private key can be put here by mistake.
+    // May contain a private key by mistake.
     writeOnly: true,
     description: 'Its public keys: JWKs, or PEM texts.',
   },
@@ -133,7 +133,6 @@ export const authJwtSchema = {
 } as const
 
 export interface AuthJwtOptions extends OptionsOf<typeof authJwtSchema> {}
-/** The same with their defaults. */
 export interface FilledAuthJwt extends OptionsOf<typeof authJwtSchema, true> {}
 export type FilledIssuer = NonNullable<FilledAuthJwt['issuers']>[number]
 /** One issuer: `authority` alone, or `issuer` with one of `jwksUri`, `keys` and `secret`. */

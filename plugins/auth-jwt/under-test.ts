@@ -1,11 +1,11 @@
-// For `testHost`: replaces the keys of the issuers by one of the test. Names, audience and claims stay as configured.
+// For `testHost`: replaces the issuer keys by a test key.
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import type { UnderTest } from '../../core/auth.ts'
 import { makeClaims, writeClaim } from '../../core/auth.ts'
 import type { AuthJwtOptions, IssuerOptions } from './options.ts'
 
-/** If the config takes the name from a missing environment variable. */
+/** For a name from a missing environment variable. */
 const NAMELESS = 'https://issuer.test'
 const KID = 'test'
 
@@ -21,7 +21,6 @@ export function issueInTest(options: AuthJwtOptions): UnderTest<AuthJwtOptions> 
   const isNamed = [given.authority, given.issuer, given.jwksUri, given.keys, given.secret].some(
     value => value !== undefined,
   )
-  // Next to the test's issuer the default would be off.
   const ownIssuer = given.ownIssuer ?? (!issuers && !isNamed)
   const rest = { ...given, ...(ownIssuer && { ownIssuer }) }
   const [first = rest] = issuers ?? []

@@ -1,4 +1,4 @@
-// Verifies access tokens: decoding, issuer, header, claims, key, signature. Results are cached by token hash and audience while the key is valid.
+// Verifies access tokens, with a cache by token hash and audience.
 import { LRUCache } from 'lru-cache'
 import {
   type Claims,
@@ -76,9 +76,7 @@ type Outcome = Exclude<TokenVerdict, { user: User }> | Remembered
 
 export interface VerifierSettings {
   readonly profile: Profile
-  /** Routes whose tokens this host issues. */
   readonly own?: ReadonlyMap<Route, OwnIssuer>
-  /** Default audience. */
   resourceAt(place: TokenPlace): string
   readonly now?: () => number
 }

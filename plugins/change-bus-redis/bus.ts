@@ -1,4 +1,4 @@
-// The change bus of all nodes: a Redis Stream of numbered changes. After a gap in the numbers, everything may have changed.
+// The change bus of all nodes: a Redis Stream of numbered changes. A gap becomes `missed`.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { errorText, type Logger } from '../../core/index.ts'
@@ -16,7 +16,6 @@ end
 const TAG = '{bus}'
 
 export const changesKey = (redis: RedisConnection) => redis.key(TAG, 'changes')
-/** The number of the last change. */
 const countKey = (redis: RedisConnection) => redis.key(TAG, 'count')
 export const inboxKey = (redis: RedisConnection, node: string) => redis.key(TAG, 'inbox', node)
 /** Exists while the node runs. */
@@ -66,12 +65,9 @@ function isAfter(one: string, other: string): boolean {
 
 export interface RedisChangeBus extends ChangeBus {
   readonly history: ChangeHistory
-  /** Id of the last change that this node has read. */
   readonly lastId: string
-  /** Finds the position at startup and after an outage. */
   locate(): Promise<void>
   tell(id: string, number: number, text: string): void
-  /** Waits for queued changes, at most one command time-out. */
   close(): Promise<void>
 }
 
@@ -117,7 +113,6 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
       const before = position
       const reply = (await redis.evaluate(LOCATE, keys, [before?.id ?? '0-0'])) as string[]
       const [id = '0-0', count = '', next = ''] = reply
-      // The position changed meanwhile.
       if (position !== before) return this.locate()
       const isWhole = next === '' ? Number(count) === before?.number : Number(next) === (before?.number ?? 0) + 1
       if (before && isWhole) return
@@ -126,7 +121,6 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
       if (before) dispatch({ kind: 'missed' })
     },
     tell(id, number, text) {
-      // Read before the position changed.
       if (position && !isAfter(id, position.id)) return
       const expected = (position?.number ?? 0) + 1
       position = { id, number }
@@ -140,7 +134,6 @@ export function createBus(redis: RedisConnection, log: Logger): RedisChangeBus {
   }
 }
 
-/** Changes in the stream. */
 const KEPT = '10000'
 /** Maximum queued changes; more become one `missed`. */
 const MAX_WAITING = 10_000

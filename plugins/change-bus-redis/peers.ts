@@ -7,11 +7,9 @@ import { changesKey, inboxKey, leftKey, nodeKey, type RedisChangeBus } from './b
 
 /** Milliseconds after which a silent node is gone. */
 const NODE_LIFETIME = 15_000
-/** Milliseconds. */
 const BEAT_INTERVAL = 5_000
 /** Milliseconds for which the state of a node is cached. */
 const KNOWN_FOR = 1_000
-/** Milliseconds. */
 const INBOX_LIFETIME = '60000'
 const MAX_MESSAGES = '100000'
 /** Milliseconds after an outage for which silent nodes count as alive. */
@@ -27,7 +25,6 @@ return 1
 
 interface RedisPeers extends Peers {
   readonly inbox: string
-  /** Resolves when the node is registered, if Redis is available. */
   begin(): Promise<void>
   deliver(text: string): void
 }
@@ -39,7 +36,6 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
   let listener: ((message: PeerMessage) => void) | undefined
   let beating: NodeJS.Timeout | undefined
   let left = false
-  /** The last own heartbeat, and the end of the uncertainty about others. */
   let beatAt = performance.now()
   let unsureUntil = 0
 

@@ -1,5 +1,4 @@
-// Everything that nodes need to serve the same sessions, logins and tasks, with one set of options: change-bus-redis,
-// session-store-redis, event-store-redis, grant-store-redis and task-store-redis. docs/plugins/cluster-redis.md.
+// The plugin `cluster-redis`: all Redis plugins that a cluster needs, with one set of options.
 import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { changeBusRedis } from '../change-bus-redis/index.ts'
 import { EVENT_STORE_OPTIONS, eventStoreRedis } from '../event-store-redis/index.ts'
@@ -14,7 +13,7 @@ const OPTIONS = {
     'Any node serves any session: change-bus-redis, and session-, event-, grant- and task-store-redis in one.',
 } as const
 
-/** Where Redis is, unless the config's `redis` says it, and how much of a stream is kept. */
+/** Redis settings (default: the config's `redis`) and stream limits. */
 export interface ClusterRedisOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledClusterRedisOptions extends OptionsOf<typeof OPTIONS, true> {}
 

@@ -20,13 +20,11 @@ const ORIGIN_PATTERN = '^(\\*|[A-Za-z][A-Za-z0-9+.-]*://[^/?#@*\\s]+)$'
 /** A token of HTTP (RFC 9110 section 5.6.2). */
 const HEADER_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
-/** An origin as browsers write it. */
 function canonical(origin: string): string {
   const parsed = URL.canParse(origin) ? new URL(origin).origin : 'null'
   return parsed === 'null' ? origin.toLowerCase() : parsed
 }
 
-/** Reports a policy that no browser would follow. */
 function compilePolicy(name: string, policy: FilledCorsOptions['policies'][string], host: PluginHost): CrossOrigin {
   const { origins, credentials, maxAge, headers = [] } = policy
   const at = [...host.at, 'policies', name]
@@ -64,7 +62,6 @@ const refuse = (fault: StartError): never => {
   throw fault
 }
 
-/** Reports routes that name an unknown policy. */
 function compilePolicies(
   { policies = {} }: FilledCorsOptions,
   host: PluginHost,
@@ -201,7 +198,6 @@ const EXPOSED_HEADERS = [
   'MCP-Protocol-Version',
 ]
 
-/** Headers that a tool's input schema names (`x-mcp-header`). */
 const PARAMETER_HEADER = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/i
 
 function askedParameters(ctx: HostContext): string[] {
@@ -215,15 +211,14 @@ interface CorsFacts {
   readonly credentials: boolean
   /** Seconds. */
   readonly maxAge: number
-  /** Request headers in addition to those of MCP. */
   readonly headers: readonly string[]
 }
 
-/** Answers preflights of allowed origins; those of others get no CORS header and go on, to be refused. */
+/** Answers preflights of allowed origins; others get no CORS headers. */
 function createCorsMiddleware({ any, allows, credentials, maxAge, headers }: CorsFacts): HostMiddleware {
   const allowHeaders = [...REQUEST_HEADERS, ...headers]
   const answer = koaCors({
-    // An empty origin ends @koa/cors's part: nothing is set but `Vary`.
+    // With an empty origin, @koa/cors sets `Vary` only.
     origin: any ? '*' : ctx => (allows(ctx.get('Origin')) ? ctx.get('Origin') : ''),
     allowMethods: METHODS,
     allowHeaders,

@@ -4,7 +4,6 @@ import { type Call, DURATION_PATTERN, definePlugin, type OptionsOf, parseDuratio
 
 /** How often the delay is read, milliseconds. */
 const CHECK_EVERY = 1_000
-/** Maximum names in one warning. */
 const MAX_NAMES = 5
 
 const BLOCKED = {
@@ -12,7 +11,6 @@ const BLOCKED = {
   help: 'Time for which the event loop was blocked: each second, the longest delay above warnAfter.',
 }
 
-/** A tool by its name, any other call by its method. */
 function nameOf({ method, params, view }: Call): string {
   const name = params['name']
   return method === 'tools/call' && typeof name === 'string' && view.tools.has(name) ? `tool ${name}` : method
@@ -41,12 +39,10 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
     const limit = parseDuration(warnAfter)
     const delays = monitorEventLoopDelay({ resolution: 20 })
     const blocked = host.figures.counter(BLOCKED)
-    /** The calls that run now, by name. */
     const running = new Map<string, number>()
-    /** Calls that ended since the last check, and in the interval before: the histogram can record a delay one interval late. */
+    /** The histogram can record a delay one interval late, so calls of the previous interval count too. */
     let ended = new Set<string>()
     let endedBefore = new Set<string>()
-    /** CPU time of this process at the last check and at the one before. */
     let cpu = process.cpuUsage()
     let cpuBefore = cpu
     let timer: ReturnType<typeof host.clock.setInterval> | undefined

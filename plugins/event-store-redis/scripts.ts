@@ -1,12 +1,11 @@
-// What happens to a stream at Redis, each step whole or not at all. For store.ts.
-// A stream is a Redis stream of its events, whose ids are `<seq>-0`, and a hash beside it:
-//   epoch, facts  who writes it        before  the facts of the writer that the present one claimed it from
-//   last          its last number      bytes   those of the events that are kept
-//   bus           as its writer says   finished  '1' at its end
-// The hash is what makes a stream known: events without one are of the past. A set names the streams of a session.
+// Lua scripts of the event store; each is atomic. A stream is a Redis stream with ids `<seq>-0`, and a hash:
+//   epoch, facts  current writer     before  facts of the previous writer
+//   last          last number        bytes   bytes of the stored events
+//   bus           set by the writer  finished  '1' after the end
+// A stream without a hash has ended. A set contains the streams of a session.
 import { redisScript } from '../families/redis/index.ts'
 
-/** Start of scripts that change a stream. KEYS: events, hash, set. ARGV: deadline, name, ttl, epoch, facts, bus, finished. */
+/** Start of writing scripts. KEYS: events, hash, set. ARGV: deadline, name, ttl, epoch, facts, bus, finished. */
 const PRELUDE = `
 local events, hash, names = KEYS[1], KEYS[2], KEYS[3]
 local deadline, name, ttl = tonumber(ARGV[1]), ARGV[2], ARGV[3]
@@ -31,7 +30,6 @@ local function note(fields)
 end
 `
 
-/** Start of scripts that write events. */
 const WRITING = `${PRELUDE}
 -- Redis has lost that this writer claimed it, and has an end of the writer before.
 if known and owner < epoch and found[6] == '1' then return {'fenced'} end

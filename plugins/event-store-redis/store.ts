@@ -1,4 +1,4 @@
-// The event store in Redis. Appends are idempotent, and have no effect after their failure was reported. Lost data is a gap.
+// The event store in Redis, with idempotent appends. Lost data is reported as a gap.
 import { performance } from 'node:perf_hooks'
 import {
   type EventStore,
@@ -28,7 +28,6 @@ function readState([kind, epoch, last, facts = '', bus = '', finished]: Reply): 
   return { epoch: Number(epoch), last: Number(last), facts, bus, finished: finished === '1' }
 }
 
-/** Undefined after a gap. */
 function readEvents([kind, ...entries]: Reply, seq: number): StoredEvents {
   if (kind !== 'events') return undefined
   const events: StoredEvent[] = []
@@ -59,7 +58,6 @@ export function createRedisEventStore(redis: RedisConnection, bounds: StreamBoun
     const deadline = Math.floor((now ?? 0) + left) - 1
     const reply = now === undefined ? ['late'] : await ask(script, keys, [String(deadline), ...args], left)
     if (reply[0] !== 'late') return reply
-    // The deadline passed, or the clock is unknown.
     await redis.run(() => redis.askTime(), left)
     return undefined
   }

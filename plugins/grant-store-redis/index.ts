@@ -18,7 +18,6 @@ export const GRANT_STORE_COMMANDS = [
   ...(['zadd', 'zcard', 'zrange', 'zrangebyscore', 'zrem', 'zremrangebyscore'] as const),
 ] as const
 
-/** Also for cluster-redis. */
 export function fillGrantStore(host: RedisHost, options: RedisSettings) {
   const redis = redisConnection(host, options, GRANT_STORE_COMMANDS)
   host.fill('grantStore', createRedisGrantStore(redis))

@@ -1,18 +1,14 @@
-// What happens to grants at Redis, each operation whole or not at all. For store.ts.
-// A text is a string; a set is one too, `[member, end, member, end, ...]` as JSON, in the order in which they joined.
-// Of what is pending there is an index beside it, all of it under one hash tag:
-//   order    sorted set: the keys, by when they were written        ends   sorted set: the same, by when they end
-//   sizes    hash: what each costs in bytes; '' has the sum
+// Lua scripts of the grant store; each is atomic. Replies: `{word, ...}` with `done`, `no`, `late` or `full`.
+// A text is a string; a set is a JSON string `[member, expiry, ...]` in insertion order.
+// Pending entries have an index with one hash tag:
+//   order    sorted set: keys by write time        ends   sorted set: keys by expiry
+//   sizes    hash: bytes of each key; '' is the sum
 import { redisScript } from '../families/redis/index.ts'
 
-/** The keys of the index, in the order in which scripts are given them. */
+/** Order of the index keys in KEYS. */
 export const INDEX = ['order', 'ends', 'sizes'] as const
 
-/**
- * KEYS: what it is about, then the index, where that is pending. ARGV: until when it may run by the clock of Redis, how many
- * may be pending, how many bytes they may cost; then what the script says itself. All answer `{word, ...}`: `late` and `full`,
- * where nothing was done, else `done` or `no`.
- */
+/** KEYS: entry, then the index if pending. ARGV: deadline by the Redis clock, maximum entries, maximum bytes. */
 const COMMON = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -79,13 +75,13 @@ if redis.call('EXISTS', key) == 1 then return {'no'} end
 return write(ARGV[5], ARGV[4])
 `)
 
-/** ARGV: ttl, text, the one that it must hold. */
+/** ARGV: ttl, text, expected text. */
 export const REPLACE = redisScript(`${COMMON}
 if redis.call('GET', key) ~= ARGV[6] then return {'no'} end
 return write(ARGV[5], ARGV[4])
 `)
 
-/** Gives the text as well. */
+/** Also returns the text. */
 export const TAKE = redisScript(`${COMMON}
 local text = redis.call('GET', key)
 if not text then return {'no'} end
@@ -93,7 +89,7 @@ forget(key)
 return {'done', text}
 `)
 
-/** ARGV: other keys, with the same hash tag, of the same kind. */
+/** ARGV: other keys of this kind with the same hash tag. */
 export const DELETE = redisScript(`${COMMON}
 forget(key)
 for index = 4, #ARGV do forget(ARGV[index]) end
@@ -132,7 +128,7 @@ local function without(list, member)
 end
 `
 
-/** ARGV: ttl, member, how many may be in it. Gives how many are. */
+/** ARGV: ttl, member, maximum members. Returns the number of members. */
 export const JOIN = redisScript(`${SETS}
 local others, own = without(read(), ARGV[5])
 local till = math.max(now + tonumber(ARGV[4]), own and own[2] or 0)
@@ -151,7 +147,7 @@ if not own then return {'no'} end
 return save(others)
 `)
 
-/** Gives the members as well. */
+/** Also returns the members. */
 export const MEMBERS = redisScript(`${SETS}
 local reply = {'done'}
 for index, one in ipairs(read()) do reply[index + 1] = one[1] end

@@ -11,7 +11,6 @@ interface DetailSettings {
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
-/** Compares the bearer token of a request in constant time. */
 function createBearerCheck(token: string): (ctx: HostContext) => boolean {
   const expected = digest(token)
   return ({ req }) => {
@@ -36,7 +35,6 @@ function isLocal({ req, state }: HostContext): boolean {
 const isHiddenProxyLikely = ({ publicUrl, trustProxy }: PluginHost['http']): boolean =>
   trustProxy === false && publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)
 
-/** Whether a caller may read details. */
 function createDetailRule(http: PluginHost['http'], { details, token }: DetailSettings): (ctx: HostContext) => boolean {
   if (details === 'anyone') return () => true
   const hasToken = token === undefined ? () => false : createBearerCheck(token)
@@ -92,7 +90,6 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
   setup(host, { path, live, ready, ...settings }) {
     const maySeeDetails = createDetailRule(host.http, settings)
 
-    /** At its `standard` path it is a fallback. */
     function serve(at: string | false, answer: (ctx: HostContext) => void | Promise<void>, standard?: string) {
       if (at === false) return
       const answerUncached = (ctx: HostContext) => {

@@ -1,4 +1,4 @@
-// Runs the handlers of tools with `isolate` in worker processes. On by default; the first call of such a tool loads the pools.
+// The plugin `isolate`: runs tools with `isolate` in worker processes, which start on the first call.
 import { definePlugin } from '../../core/index.ts'
 import { shuttingDown } from '../../core/transport.ts'
 import type { Pools } from './pools.ts'

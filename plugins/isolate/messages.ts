@@ -13,7 +13,6 @@ export type CallData = Pick<CallContext, 'user' | 'session' | 'route' | 'headers
   readonly fetchHeaders: Readonly<Record<string, string>>
 }
 
-/** One call, for a worker process. */
 export interface Task {
   readonly tool: string
   /** The module of the tool: an absolute path. */
@@ -34,7 +33,7 @@ export type Outcome = { readonly value: Uint8Array } | { readonly thrown: Packed
 /** `cpuTime`: milliseconds. */
 export type TaskResult = Outcome & { readonly cpuTime: number }
 
-/** The limit that a call exceeded. `stopped`: time after its end. `kept`: memory that the process holds after the call. */
+/** The exceeded limit. `stopped`: time after the end of the call. `kept`: memory held after the call. */
 export type ExceededLimit = 'memory' | 'cpuTime' | 'stopped' | 'kept'
 
 /** Methods of the context that return nothing. */
@@ -48,9 +47,7 @@ export interface Ask {
   readonly args: readonly unknown[]
 }
 
-/** `ask`: the requests that a handler made in one turn of the event loop. */
 export type ToHost =
-  /** The handler runs. */
   | { readonly kind: 'begun'; readonly pid: number }
   | { readonly kind: 'tell'; readonly what: NotifyMethod; readonly args: readonly unknown[] }
   | { readonly kind: 'ask'; readonly asks: readonly Ask[] }
@@ -67,7 +64,6 @@ export type ToProcess =
 export type FromThread =
   | ToHost
   | { readonly kind: 'ready' }
-  /** The module cannot be imported. */
   | { readonly kind: 'unloadable'; readonly error: PackedError }
   | { readonly kind: 'end'; readonly outcome: Outcome; readonly spent: boolean }
 

@@ -18,7 +18,6 @@ export interface PackedError {
 
 const ASK = Symbol('ask')
 
-/** For values that throw when their properties are read. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -29,7 +28,6 @@ function attempt<T>(read: () => T): T | undefined {
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_TEXT) : undefined)
 
-/** Never throws. */
 export function packError(thrown: unknown, causes = MAX_CAUSES): PackedError {
   const isTool = ToolError.is(thrown)
   const message = isTool ? thrown.message : errorText(thrown).slice(0, MAX_TEXT)

@@ -1,4 +1,4 @@
-// The worker processes of a host: one pool for each module version and set of limits. A process runs one call at a time.
+// Worker processes: one pool per module version and set of limits. A process runs one call at a time.
 import { deserialize } from 'node:v8'
 import { Tinypool } from 'tinypool'
 import { errorText, HostError, type PluginHost, ToolError } from '../../core/index.ts'
@@ -19,9 +19,7 @@ const STOP_TIME = 1_000
 
 export interface Pools {
   run(isolated: IsolatedCall): Promise<unknown>
-  /** Number of processes. */
   size(): number
-  /** Ends all processes, also those that run a call. */
   close(): Promise<void>
 }
 
@@ -101,9 +99,7 @@ export function createPools(
   { log, clock }: Pick<PluginHost, 'log' | 'clock'>,
   ended: (by: number, labels: { tool: string; over: string }) => void,
 ): Pools {
-  /** By the exports of the module, which differ for each version, then by the limits. */
   const byModule = new WeakMap<object, Map<string, Tinypool>>()
-  /** Pools that can have processes. */
   const open = new Set<Tinypool>()
 
   function tell(tool: string, over: ExceededLimit | 'uncaught', more: object = {}) {
@@ -123,7 +119,6 @@ export function createPools(
     return pool
   }
 
-  /** Processes that ended because they ran out of memory. */
   const outOfMemory = new WeakSet<Worker>()
   const watched = new WeakSet<Worker>()
 
@@ -138,7 +133,6 @@ export function createPools(
     return worker
   }
 
-  /** Calls in each pool by user or IP address. */
   const counts = new WeakMap<Tinypool, Map<string, number>>()
 
   async function run(isolated: IsolatedCall): Promise<unknown> {
@@ -181,9 +175,8 @@ export function createPools(
       kill.abort()
     }
     function stop() {
-      // The call is still queued.
       if (!send) return kill.abort()
-      // The process is starting. `begun` calls this function again, so the process starts completely and stays usable.
+      // The process is starting. `begun` calls this function again, so that the process stays usable.
       if (!worker) return
       send({ kind: 'abort', reason: packError(ctx.signal.reason) })
       stopTimer = clock.setTimeout(() => end('stopped'), STOP_TIME).unref()

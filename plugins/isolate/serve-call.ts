@@ -9,7 +9,6 @@ const HELD_FOR = 250
 export interface ServedCall {
   tell(what: NotifyMethod, args: readonly unknown[]): void
   ask(asks: readonly Ask[]): void
-  /** The error of a handler. If the handler rethrows the error of a request, the original object is returned. */
   errorOf(packed: PackedError): unknown
 }
 
@@ -37,7 +36,6 @@ async function request({ ctx, call }: IsolatedCall, { what, args }: Ask): Promis
 }
 
 export function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => void): ServedCall {
-  /** The errors of requests, by request number. */
   const failures = new Map<number, unknown>()
 
   async function answer(ask: Ask) {

@@ -1,5 +1,4 @@
-// Which values another process can receive: plain data, without functions and class instances. A clone would turn an instance
-// into a plain object, and the client would receive another result than without `isolate`.
+// Checks which values can be transferred: plain data only. A clone of a class instance would lose its class.
 import { serialize } from 'node:v8'
 
 /** Maximum bytes of one result, or of the arguments of one call: the host's event loop reads them. */
@@ -9,7 +8,6 @@ export const MAX_NOTIFY_BYTES = 1_024 ** 2
 
 const PLAIN = new Set<unknown>([Object.prototype, Array.prototype, Date.prototype, Map.prototype, Set.prototype, null])
 
-/** Also a plain object of another realm, for example of `node:vm`. */
 function isPlain(value: object): boolean {
   const prototype: object | null = Object.getPrototypeOf(value)
   return (
@@ -18,7 +16,6 @@ function isPlain(value: object): boolean {
   )
 }
 
-/** The entries inside of a value; the path of each is for the error message. */
 const entriesOf = (value: object): Iterable<readonly [key: string, inner: unknown]> =>
   value instanceof Map || value instanceof Set
     ? [...value].flat().map(inner => ['', inner] as const)
@@ -44,7 +41,7 @@ function checkPlain(root: unknown): void {
   }
 }
 
-/** The value as bytes for `deserialize` of `node:v8`. Throws a TypeError with the reason if it cannot be transferred. */
+/** Serializes for `deserialize` of `node:v8`. Throws a TypeError if the value cannot be transferred. */
 export function toBytes(value: unknown, most = MAX_BYTES): Uint8Array {
   checkPlain(value)
   const bytes = serialize(value)

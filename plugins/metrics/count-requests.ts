@@ -1,10 +1,8 @@
-// Counts and measures finished requests. Label values come from the config or from lists in the code. Names of tools that are added
-// at run time, and of clients, are limited: further names are counted together.
+// Counts and measures finished requests. Label values are limited; further names are counted together.
 import type { CallRecord, Observer } from '../../core/index.ts'
 import { REVISIONS, rulesOf } from '../../core/transport.ts'
 import { type Add, CALL_BUCKETS, type Metric, OTHER, Series } from './series.ts'
 
-/** Tools, prompts and resources that have series of their own. */
 const MAX_ITEMS = 1_000
 
 const ITEM_LABELS = {
@@ -16,14 +14,12 @@ const ITEM_LABELS = {
 /** Protocol versions in which one HTTP request can have several calls. */
 const BATCHING: ReadonlySet<string | undefined> = new Set(REVISIONS.filter(revision => rulesOf(revision).batches))
 
-/** Requests of a handler to its client. */
 const KINDS: Readonly<Record<string, string>> = {
   'sampling/createMessage': 'sampling',
   'elicitation/create': 'elicitation',
   'roots/list': 'roots',
 }
 
-/** Outcomes of calls whose handler ran to its end. */
 const COMPLETED: ReadonlySet<string> = new Set(['ok', 'tool_error', 'input_required'])
 
 const createSeries = () => ({
@@ -120,7 +116,6 @@ function countRefusal({ refusals }: AllSeries, { route, method, http, error, ref
   })(1)
 }
 
-/** `mostClients`: names and versions of clients that have series of their own. */
 export function createRequestCounts(mostClients: number): { readonly observe: Observer; read(): Metric[] } {
   const series = createSeries()
   const durationOf = createDurations(series)

@@ -1,20 +1,20 @@
-// The response to a scrape: the metrics of every process that serves this config, combined, as Prometheus or OpenMetrics text.
+// Combines the metrics of all processes and formats them as Prometheus or OpenMetrics text.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { AggregatorRegistry, Registry } from 'prom-client'
 import type { Aggregator, Labels, Metric, Sample } from './series.ts'
 
-/** What one process gives; JSON. Of one that is gone there is `lasting` alone. */
+/** Metrics of one process, as JSON. Ended processes have `lasting` only. */
 export interface Snapshot {
-  /** Gauges, and what the counts are called, without them. */
+  /** Gauges, and metadata of counters. */
   readonly metrics?: readonly Metric[]
-  /** Counts and sums by what they are of (`keyOf`): they are added up. */
+  /** Counters by `keyOf`, summed over processes. */
   readonly lasting: Readonly<Record<string, number>>
 }
 
 export type Format = 'text' | 'openmetrics'
 
-/** How figures of processes become one, where prom-client leaves them out or takes the mean: who is worst hides in a mean. */
+/** Aggregators of process metrics that prom-client omits or averages; a mean would hide the worst process. */
 const PROCESS_AGGREGATORS: Readonly<Record<string, Aggregator>> = {
   process_start_time_seconds: 'min',
   nodejs_eventloop_lag_seconds: 'max',
@@ -30,7 +30,7 @@ export function snapshotOf(metrics: readonly Metric[]): Snapshot {
   const others = metrics.map(metric => {
     const { name, type, values } = metric
     const aggregator = PROCESS_AGGREGATORS[name]
-    // Between processes what is no number arrives as none.
+    // JSON turns NaN into null.
     if (type === 'gauge') {
       return {
         ...metric,
@@ -47,7 +47,6 @@ export function snapshotOf(metrics: readonly Metric[]): Snapshot {
 const isSnapshot = (given: unknown): given is Snapshot =>
   typeof given === 'object' && given !== null && 'lasting' in given && typeof given.lasting === 'object'
 
-/** The counts of all, by the name of their metric. */
 function addUp(snapshots: readonly Snapshot[]): Map<string, Sample[]> {
   const totals = new Map<string, number>()
   for (const { lasting } of snapshots) {
@@ -63,11 +62,11 @@ function addUp(snapshots: readonly Snapshot[]): Map<string, Sample[]> {
   return byName
 }
 
-/** One list of metrics a process, and the counts of all in the first: what prom-client's `aggregate` takes. */
+/** Input of prom-client's `aggregate`: all counters are in the first list. */
 function joined(snapshots: readonly Snapshot[], format: Format): Metric[][] {
   const totals = addUp(snapshots)
   const shown = new Set<string>()
-  // prom-client writes `_total` behind the name of a counter in OpenMetrics, and does not look whether it is there.
+  // prom-client appends `_total` to counters in OpenMetrics even if present.
   const nameOf = ({ name, type }: Metric) =>
     format === 'openmetrics' && type === 'counter' ? name.replace(/_total$/, '') : name
   return snapshots.map(({ metrics = [] }) =>
@@ -82,11 +81,10 @@ function joined(snapshots: readonly Snapshot[], format: Format): Metric[][] {
 
 export interface Exposition {
   readonly type: string
-  /** The bytes of the text: once in memory, however many read it. */
+  /** Encoded once, shared by all responses. */
   readonly body: Buffer
 }
 
-/** `given`: what each process gave. */
 export async function expose(
   given: readonly unknown[],
   format: Format,
@@ -107,24 +105,22 @@ async function watch(): Promise<Registry> {
   return register
 }
 
-/** Begins to watch, where nobody did. */
 export async function watchProcess(): Promise<void> {
   watched ??= watch()
   await watched
 }
 
-/** Nothing, as long as nobody watches. */
 export async function readProcess(): Promise<readonly Metric[]> {
   const register = await watched
   return register ? ((await register.getMetricsAsJSON()) as unknown as Metric[]) : []
 }
 
-/** Times as long as it took to make the last one: who floods gets a fifth of the process. */
+/** Pause as a multiple of the last duration: limits scrapes to a fifth of CPU time. */
 const REST = 4
 /** Milliseconds. */
 const LONGEST_REST = 1_000
 
-/** Gives what `make` makes of a key. Who asks while the same is being made, or waits for its turn, gets that one. */
+/** Shares results: requests for a key that is queued or in progress get the same result. */
 export function shareInTurn<Key, Made>(make: (key: Key) => Promise<Made>): (key: Key) => Promise<Made> {
   const asked = new Map<Key, Promise<Made>>()
   let idle: Promise<void> = Promise.resolve()

@@ -1,5 +1,4 @@
-// Metrics for Prometheus: of calls, refusals, clients, the host, its plugins and the process. Served on a port of their own, or at a
-// path of the host with a token.
+// The plugin `metrics`: Prometheus metrics on a separate port, or at a path with a token.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
@@ -41,7 +40,7 @@ const FACTS = {
   aggregator: 'min',
 } as const
 
-/** If the conditions take too long, a scrape returns the previous result: a hanging condition must not hide the metrics. */
+/** A scrape returns the previous result if conditions hang. */
 function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): () => Promise<Metric> {
   let last: Awaited<ReturnType<typeof readiness>>['checks'] = {}
   const check = async () => {
@@ -57,7 +56,6 @@ function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): ()
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
-/** Compares the bearer token of a request in constant time. */
 function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => boolean {
   const wanted = digest(token)
   return ({ authorization = '' }) => {
@@ -71,7 +69,7 @@ const SHORTEST_TOKEN = 16
 
 const OWN_PORT = { port: 9464, host: '127.0.0.1' } as const
 
-/** Reports what would open the metrics to anyone, and what cannot be meant. */
+/** Reports settings that expose metrics to anyone. */
 function checkPlace(host: PluginHost, { path, port, host: address, token }: FilledMetricsOptions) {
   const wrong = (key: string, text: string) => host.report(new StartError(text, { at: [...host.at, key] }))
   if (host.at[0] === 'routes') {
@@ -97,7 +95,7 @@ function checkPlace(host: PluginHost, { path, port, host: address, token }: Fill
   }
 }
 
-/** As readers name them; the first is for those who take anything. */
+/** Formats by media type; the first is the default. */
 const FORMATS: Readonly<Record<string, Format>> = {
   'text/plain;version=0.0.4': 'text',
   'application/openmetrics-text;version=1.0.0': 'openmetrics',
@@ -145,7 +143,7 @@ async function setup(host: PluginHost, options: FilledMetricsOptions) {
 
 const ANY_ADDRESS = ['0.0.0.0', '::']
 
-/** The host's own port is taken as soon as it listens. */
+/** The host's own port conflicts once it listens. */
 function checkPort({ http, at, report }: PluginHost, port: number, address: string) {
   const isSame = http.port === port && port !== 0
   const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)

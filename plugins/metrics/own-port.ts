@@ -1,5 +1,4 @@
-// The server of the metrics port. It is separate from clients and answers while the host drains. Connections, pipelining and times
-// are limited, because anyone who reaches the port can connect.
+// The server of the metrics port. It responds while the host drains, and limits unauthenticated connections.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { addressKey, isLoopback } from '../../core/auth.ts'
@@ -9,31 +8,28 @@ import type { Exposition } from './exposition.ts'
 
 export const OWN_PATH = '/metrics'
 
-/** Connections at a time. A few scrapers ask, one connection each. */
+/** Maximum connections. */
 export const MOST_CONNECTIONS = 64
-/** Connections of an address at a time that have not shown the token. */
+/** Maximum unauthenticated connections per address. */
 export const MOST_OF_ADDRESS = 8
 /** Milliseconds. */
 const TIME_LIMITS = { requestTimeout: 5_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
 
 export interface OwnPort {
-  /** The keys that lead to the plugin's options. */
   readonly at: PluginHost['at']
   readonly port: number
   readonly host: string
-  /** Undefined: whoever reaches it may read. */
+  /** Undefined: no authentication. */
   readonly mayRead: ((headers: IncomingMessage['headers']) => boolean) | undefined
   scrape(req: IncomingMessage): Promise<Exposition>
   readonly news: ServerNews
   failed(error: unknown): void
 }
 
-/** The name in a Host header, without its port. */
 const nameIn = (host: string) => host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
 
-/** Who is refused, and why; undefined: nobody. */
 function refusalOf({ method = '', url = '', headers }: IncomingMessage, { mayRead }: OwnPort) {
-  // A page of a foreign name that leads here (DNS rebinding) must not read what only this machine may.
+  // Prevents DNS rebinding.
   if (!mayRead && !isLoopback(nameIn(headers.host ?? ''))) {
     return { status: 403, text: 'ask for it by 127.0.0.1 or localhost, or set `token`' }
   }
@@ -54,7 +50,7 @@ const hasBody = ({ headers }: IncomingMessage) =>
 
 async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort, places: Places) {
   const send = (status: number, type: string, body: Buffer, headers = {}) => {
-    // Node would read a body to its end, to find the next request.
+    // Node would read the whole body to find the next request.
     const ending = hasBody(req) ? { Connection: 'close' } : {}
     const facts = { 'Content-Type': type, 'Content-Length': body.length, 'Cache-Control': 'no-store' }
     res.writeHead(status, { ...facts, ...ending, ...headers })
@@ -63,7 +59,7 @@ async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort, p
   const say = (status: number, text: string, headers = {}) =>
     send(status, 'text/plain; charset=utf-8', Buffer.from(`${text}\n`), headers)
   const refusal = refusalOf(req, own)
-  // A connection that is refused and kept would hold its place for as long as it asks.
+  // A refused keep-alive connection would keep its slot.
   if (refusal) return say(refusal.status, refusal.text, { ...refusal.headers, Connection: 'close' })
   places.keep(req.socket)
   try {
@@ -75,12 +71,12 @@ async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort, p
   }
 }
 
-/** Resolves with the server once it listens; rejects with a StartError. It does not keep the process alive. */
+/** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
 export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; readonly url: string }> {
   const { host, port } = own
   const serve = (req: IncomingMessage, res: ServerResponse) => void answer(req, res, own, places)
   const { server } = createHttpServer(serve, TIME_LIMITS, own.news)
-  // Without a token all come from this machine, and whoever asks may read.
+  // Without a token, only local callers connect.
   const perAddress = own.mayRead ? MOST_OF_ADDRESS : MOST_CONNECTIONS
   const places = limitPlaces(server, MOST_CONNECTIONS, perAddress)
   server.unref()
@@ -100,25 +96,20 @@ export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; re
   })
 }
 
-/** Bits of an IPv6 address that count as one caller. */
 const NETWORK = 64
 
 interface Places {
-  /** The connection is authorized: it keeps its place until it closes. */
+  /** Marks an authenticated connection, which keeps its slot. */
   keep(socket: Socket): void
 }
 
-/**
- * Limits connections to `all`, and to `perAddress` for callers that are not yet authorized. A new connection closes the oldest
- * unauthorized one, first of the same address, so that no one without the token can block a scraper.
- */
+/** A new connection closes the oldest unauthenticated one, so that callers without a token cannot block a scraper. */
 function limitPlaces(server: Server, all: number, perAddress: number): Places {
-  /** The callers of unauthorized connections, oldest first. */
   const newcomers = new Map<Socket, string>()
   const readers = new Set<Socket>()
 
   server.on('connection', socket => {
-    // Without an address, the client has left already.
+    // The client has disconnected.
     const { remoteAddress } = socket
     if (remoteAddress === undefined) return
     const caller = addressKey(remoteAddress, NETWORK)

@@ -35,7 +35,6 @@ const COMBINE: Partial<Record<Aggregator, (one: number, other: number) => number
 interface Family {
   readonly kind: Metric['type']
   read(): Metric
-  /** Of a gauge. */
   readonly reads: Read[]
   readonly tell: Tell
 }
@@ -49,17 +48,14 @@ function faultOf({ name, labels = [] }: Figure): string | undefined {
   return wrong === undefined ? undefined : `"${wrong}" is no name of a label`
 }
 
-/** The labels of a figure, in its order. */
 const labelsOf = ({ labels = [] }: Figure, given: Labels | undefined): Labels =>
   Object.fromEntries(labels.map(label => [label, given?.[label]]))
 
 const keyOf = (labels: Labels) => Object.values(labels).join('\n')
 
-/** `limits`: the buckets of a histogram. */
 function createTold(kind: Family['kind'], figure: Figure, limits?: readonly number[]): Family {
   const series = new Series(figure, limits)
   const others: Labels = Object.fromEntries((figure.labels ?? []).map(label => [label, OTHER]))
-  // A series without labels exists from the start.
   if (!figure.labels?.length) series.of({})
   return {
     kind,

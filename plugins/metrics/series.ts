@@ -1,4 +1,4 @@
-// Counters and histograms with labels, in the format of prom-client. Its own counters take several times as long per request.
+// Counters and histograms in the format of prom-client, whose own counters are several times slower.
 
 /** A metric, as prom-client reads and writes it. */
 export interface Metric {
@@ -15,7 +15,6 @@ export type Aggregator = 'sum' | 'min' | 'max' | 'average' | 'first' | 'omit'
 export interface Sample {
   readonly labels: Labels
   readonly value: number
-  /** Set for the samples of a histogram. */
   readonly metricName?: string
 }
 
@@ -24,11 +23,9 @@ export type Labels = Readonly<Record<string, string | number | undefined>>
 /** Replaces label values over the limit. */
 export const OTHER = '_OTHER'
 
-/** The labels that have a value. */
 export const knownLabels = (labels: Labels): Labels =>
   Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== undefined))
 
-/** Adds to a counter, or one measurement to a histogram. */
 export type Add = (value: number) => void
 
 interface Row {
@@ -92,7 +89,6 @@ export class Series {
   has(key: string): boolean {
     return this.#rows.has(key)
   }
-  /** The row of a key. A new row gets the labels. */
   row(key: string, labels: Labels): Add {
     let row = this.#rows.get(key)
     if (!row) {
@@ -102,7 +98,6 @@ export class Series {
     }
     return row.add
   }
-  /** The row of labels that all have values. */
   of(labels: Labels): Add {
     return this.row(Object.values(labels).join('\n'), labels)
   }
@@ -112,7 +107,7 @@ export class Series {
   }
 }
 
-/** Seconds of calls: the buckets of the OpenTelemetry conventions for MCP, and finer ones below 10 ms for local tools. */
+/** Seconds. The buckets of the OpenTelemetry conventions for MCP, and finer ones below 10 ms. */
 export const CALL_BUCKETS = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
 ]

@@ -1,4 +1,4 @@
-// Counts in Redis with rate-limiter-flexible, and `onFailure` if a store does not respond.
+// Counts in Redis with rate-limiter-flexible. `onFailure` decides if a store does not respond.
 import { blame } from '../../core/auth.ts'
 import { errorText, HostError, type PluginHost } from '../../core/index.ts'
 import { type RedisConnection, type RedisScript, redisScript } from '../families/redis/index.ts'
@@ -8,7 +8,6 @@ import type { FilledRateLimit } from './options.ts'
 /** Seconds. */
 const RETRY_AFTER = '2'
 
-/** Counts uncounted requests, and logs the begin and end of an outage. */
 function createTrouble({ log, figures }: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
   let failing = false
   const tell = figures.counter({
@@ -42,7 +41,6 @@ function refusal(cause: unknown, { name }: PluginHost, store: string): HostError
   return error
 }
 
-/** If counting fails, the request passes uncounted or is refused with 503. */
 export function createGuard(host: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
   const trouble = createTrouble(host, onFailure, store)
   return (count: (key: string) => Promise<Tally>): Count =>

@@ -19,7 +19,6 @@ function keyOfUser(user: User): string {
   return key
 }
 
-/** The user, otherwise the network address. */
 const callerKey = (user: User | undefined, ip: string, prefix: number): string =>
   user ? keyOfUser(user) : addressKey(ip, prefix)
 
@@ -29,19 +28,14 @@ const clientKey = (user: User | undefined): string | undefined =>
 /** Seconds. The end of a running call is unknown. */
 const SOON = 1
 
-/** Seconds until the window ends, at least one. */
 const secondsLeft = ({ until }: Tally, now: number) => Math.max(1, Math.ceil((until - now) / 1_000))
 
-/** The `RateLimit` member of a limit. */
 const standing = ({ name, rate }: Limit, tally: Tally, now: number): string =>
   `"${name}";r=${Math.max(0, rate.most - tally.used)};t=${secondsLeft(tally, now)}`
 
 export interface Refusing {
-  /** Name of the plugin in the config. */
   readonly by: string
-  /** The clock of the tallies. */
   now(): number
-  /** Called for each refusal. */
   refused(limit: string): void
 }
 
@@ -107,7 +101,6 @@ function judge(ctx: HostContext, limit: Limit, tally: Tally | undefined, refusin
   ctx.res.appendHeader('RateLimit', standing(limit, tally, refusing.now()))
 }
 
-/** Returns a promise only if counting is asynchronous. */
 function charge(ctx: HostContext, limit: Limit, key: string, refusing: Refusing): Promise<void> | undefined {
   const tally = limit.count(key)
   if (tally instanceof Promise) return tally.then(counted => judge(ctx, limit, counted, refusing))
@@ -148,7 +141,6 @@ const toolOf = ({ method, params, view }: Call): ToolItem | undefined => {
   return tool && view.denialOf(tool) ? undefined : tool
 }
 
-/** Enters every cap or none. */
 function enterAll(caps: ReadonlyArray<readonly [Cap, string]>, refusing: Refusing) {
   for (const [index, [cap, key]] of caps.entries()) {
     if (cap.running.enter(key)) continue
@@ -165,7 +157,7 @@ function judgeCall(limit: Limit, tally: Tally | undefined, refusing: Refusing) {
   if (tally && tally.used > limit.rate.most) throw overLimit(limit, tally, refusing)
 }
 
-/** Counts the call for every rule, in one round trip. Synchronous tallies are judged at once, because the counter is shared. */
+/** Counts concurrently in Redis. Synchronous tallies are judged at once, because the counter is shared. */
 function chargeCall(rules: readonly ToolRule[], who: string, refusing: Refusing): Promise<unknown> | undefined {
   let counting: Promise<void>[] | undefined
   for (const { limit, forAll } of rules) {

@@ -18,7 +18,6 @@ const counts = (options: FilledRateLimit) =>
   [options.address, options.user, options.client].some(rate => rate !== undefined) ||
   toolLimits(options).some(rule => typeof rule === 'string' || rule.limit !== undefined)
 
-/** Checks options at startup and on reload. */
 function faultIn(options: FilledRateLimit, { processes, countTogether, at }: RedisHost): StartError | undefined {
   if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
     const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
@@ -40,7 +39,6 @@ const countInMemory =
     return createMemoryCount({ window, full, now: clock.monotonic }).count
   }
 
-/** Counts in the primary process, for all workers. */
 function countInPrimary(
   host: RedisHost,
   countTogether: NonNullable<RedisHost['countTogether']>,
@@ -69,7 +67,6 @@ function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount | Pr
   return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })
 }
 
-/** Warns about rules that match no tool. */
 function lintRules({ rules }: Limits, host: RedisHost, services: Services) {
   const tools = host.routes
     .flatMap(route => services.reachableItemsOf(route))

@@ -4,7 +4,6 @@ import type { Count, CreateCount } from './memory-counts.ts'
 import { type FilledRateLimit, type Rate, readRate } from './options.ts'
 
 interface Running {
-  /** Returns false at the limit. */
   enter(key: string): boolean
   leave(key: string): void
   readonly count: number
@@ -33,7 +32,6 @@ function createRunning(most: number): Running {
 export interface Limit {
   /** `address`, `user`, `client` or `tool`. */
   readonly name: string
-  /** Place in the options, for logs, such as `tools.search*`. */
   readonly place: string
   readonly rate: Rate
   /** The `RateLimit-Policy` member. */
@@ -52,7 +50,6 @@ export interface ToolRule {
   readonly glob: string
   readonly limit: Limit | undefined
   readonly cap: Cap | undefined
-  /** Whether all callers are counted together. */
   readonly forAll: boolean
 }
 

@@ -3,24 +3,24 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Rate } from './options.ts'
 
-/** What is known of one caller in its current window, this request included. */
+/** Requests of one caller in the current window, including this one. */
 export interface Tally {
   readonly used: number
-  /** When the window ends, by the clock's monotonic time. */
+  /** End of the window, monotonic milliseconds. */
   readonly until: number
 }
 
-/** Counts a request of the caller with this key; undefined where it could not be counted and may pass all the same. */
+/** Undefined if the request cannot be counted and passes. */
 export type Count = (key: string) => Tally | Promise<Tally | undefined>
 
-/** Makes what counts for one limit; `name` tells it from others of the same plugin. */
+/** `name`: unique within a plugin. */
 export type CreateCount = (name: string, rate: Rate) => Count
 
-/** Callers that one limit counts one by one. */
+/** Maximum callers with individual counters. */
 export const MOST_CALLERS = 100_000
-/** What those past it share. */
+/** Shared counters of further callers. */
 const SHARED = 4_096
-/** How often windows that ended are looked for, milliseconds. */
+/** Interval of the removal of ended windows, milliseconds. */
 const SWEEP = 1_000
 
 type Entry = { -readonly [Name in keyof Tally]: Tally[Name] }
@@ -29,12 +29,12 @@ interface MemorySettings {
   /** Milliseconds. */
   readonly window: number
   readonly most?: number
-  /** Hears when callers begin to share counters. */
+  /** Called when callers start to share counters. */
   readonly full?: () => void
   readonly now?: () => number
 }
 
-/** Callers by chance: nobody outside can choose whose counter is theirs. */
+/** Random seed: callers cannot choose a shared counter. */
 function createShared(window: number) {
   const seed = randomBytes(16).toString('base64url')
   const entries = new Map<number, Entry>()
@@ -50,7 +50,6 @@ function createShared(window: number) {
 
 interface MemoryCount {
   readonly count: (key: string) => Tally
-  /** Counters that are kept. */
   readonly size: () => number
 }
 
@@ -60,7 +59,7 @@ export function createMemoryCount({
   full,
   now = () => performance.now(),
 }: MemorySettings): MemoryCount {
-  /** In the order in which they end: all last as long. */
+  /** Ordered by end, because all windows have the same length. */
   const kept = new Map<string, Entry>()
   const share = createShared(window)
   let sweepAt = 0
@@ -92,7 +91,6 @@ export function createMemoryCount({
     const at = now()
     let entry = kept.get(key)
     if (entry && entry.until <= at) {
-      // It begins anew at the end of the order.
       kept.delete(key)
       entry = undefined
     }

@@ -1,9 +1,9 @@
-// What an operator may write: limits as `120/1m`, for whom, and what counts them. docs/plugins/rate-limit.md.
+// The options of rate-limit, and rates such as `120/1m`.
 import { type OptionsOf, parseDuration } from '../../core/index.ts'
 
-/** So many requests in a time. */
+/** A number of requests per window. */
 export interface Rate {
-  /** As it is written. */
+  /** As configured. */
   readonly text: string
   readonly most: number
   /** Milliseconds, at least a second. */

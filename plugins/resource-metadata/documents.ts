@@ -9,10 +9,8 @@ type Params = Readonly<Record<string, string>>
 
 const plain = (path: string) => path.replace(/\/+$/, '')
 
-/** The path of `http.publicUrl`, which a proxy removes. */
 const prefixOf = ({ publicUrl }: ResolvedHttp) => (publicUrl === undefined ? '' : plain(new URL(publicUrl).pathname))
 
-/** Origin of all URLs; empty while it is unknown. */
 const baseOf = ({ publicUrl }: ResolvedHttp, route: Route) =>
   publicUrl?.replace(/\/$/, '') ?? /^https?:\/\/[^/]+/.exec(route.url())?.[0] ?? ''
 
@@ -51,7 +49,6 @@ type Said = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpop
 
 const namesOf = (routes: readonly Route[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-/** Reports options that contradict the plugin that verifies tokens. */
 function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingOn: (route: Route) => TokenBinding) {
   const tell = (why: string, key: keyof Said) => report(new StartError(why, { at: [...at, key] }))
   const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said
@@ -76,7 +73,6 @@ export function sayBinding(host: PluginHost, options: FilledResourceMetadata): (
   host.serving(services => {
     bindingOn = route => services.slot('tokenBinding', route)
   })
-  // Known once every plugin has its services.
   host.checking(() => {
     if (bindingOn) checkSaid(host, options, bindingOn)
   })

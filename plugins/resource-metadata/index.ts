@@ -27,7 +27,6 @@ const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET']
 
 const isLoopbackUrl = (url: string) => isLoopback(new URL(url).hostname)
 
-/** Members that the host does not implement. */
 function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   const { tlsClientCertificateBoundAccessTokens, bearerMethodsSupported } = options
   return [
@@ -38,7 +37,6 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   ].map(([name, value]) => [name, value])
 }
 
-/** Reports options that make invalid documents. */
 function checkOptions({ at, http, log, report, purpose }: PluginHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError(what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options

@@ -8,7 +8,7 @@ const AUTHORIZATION_SERVERS =
 
 const page = <const D extends string>(description: D) =>
   ({ type: 'string', pattern: ENDPOINT_URL_PATTERN, description }) as const
-// An empty list would have to be left out of the document (RFC 9728 section 3.2): it says nothing.
+// RFC 9728 section 3.2 forbids empty lists.
 const listOf = <const D extends string, const I>(description: D, items: I) =>
   ({ type: 'array', minItems: 1, uniqueItems: true, items, description }) as const
 
@@ -80,7 +80,6 @@ export const optionsSchema = {
 } as const
 
 export interface ResourceMetadataOptions extends OptionsOf<typeof optionsSchema> {}
-/** The same with their defaults. */
 export interface FilledResourceMetadata extends OptionsOf<typeof optionsSchema, true> {}
 
 const snakeCase = (name: string) => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)

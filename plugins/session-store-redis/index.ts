@@ -1,4 +1,4 @@
-// Keeps the records of sessions in Redis, so that any node serves any session. docs/plugins/session-store-redis.md.
+// The plugin `session-store-redis`: stores sessions in Redis, so that any node can serve them.
 import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import {
   claimOf,

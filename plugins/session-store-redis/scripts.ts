@@ -1,13 +1,11 @@
-// What happens to the record of one session at Redis, each step whole or not at all. For store.ts.
-// The record is a hash:
-//   opening, home, v            what it was opened with, the node that runs it, the version of its state
-//   revision, client, level     its state; w:<uri> for each resource that it watches, wn how many, and wb the bytes
-//                               that they cost
-//   n:<node>                    a node that has a copy; b:<node> until when it is in use there
-//   stream, streamNode, streamEpoch   who sends what belongs to no call
-// Beside it a hash of the requests that run (id -> node), and for an hour after its end a mark that it was ended.
-// The index of all sessions has one hash tag; its KEYS[1] is their prefix:
-//   of:<holder>     sessions by last use          idle:<holder>  those that are idle
+// Lua scripts of the session store; each is atomic. A record is a hash:
+//   opening, home, v            opening data, node that runs it, state version
+//   revision, client, level     state; w:<uri> for each watched resource, wn their number, wb their bytes
+//   n:<node>                    a node with a copy; b:<node> until when it is in use there
+//   stream, streamNode, streamEpoch   the writer of messages outside of calls
+// Another hash has the running requests (id -> node); a mark remembers the end for an hour.
+// The index of all sessions has one hash tag; its KEYS[1] is the prefix:
+//   of:<holder>     sessions by last use          idle:<holder>  idle sessions
 //   idle            all idle sessions, `<digest>:<holder>`       holders        number of idle sessions by holder
 import { redisScript } from '../families/redis/index.ts'
 
@@ -18,7 +16,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return {'created'}
 `)
 
-/** KEYS: record, requests, mark. ARGV: ttl, node, version, nodes where none of them runs (`,a,b,`), requests. */
+/** KEYS: record, requests, mark. ARGV: ttl, node, version, nodes without running requests (`,a,b,`), requests. */
 export const ENTER = redisScript(`
 local version = redis.call('HGET', KEYS[1], 'v')
 if not version then return {'missing', tostring(redis.call('EXISTS', KEYS[3]))} end
@@ -46,7 +44,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 redis.call('HSET', KEYS[1], unpack(ARGV, 2))
 ${CHANGED}`)
 
-/** KEYS: record. ARGV: node, uri, what it costs, how many may be watched, what they may cost together. */
+/** KEYS: record. ARGV: node, URI, bytes, maximum resources, maximum bytes. */
 export const WATCH = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 local field = 'w:' .. ARGV[2]
@@ -60,7 +58,7 @@ if redis.call('HEXISTS', KEYS[1], field) == 0 then
 end
 ${CHANGED}`)
 
-/** KEYS: record. ARGV: node, uri, what it costs. */
+/** KEYS: record. ARGV: node, URI, bytes. */
 export const UNWATCH = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 if redis.call('HDEL', KEYS[1], 'w:' .. ARGV[2]) == 1 then
@@ -69,7 +67,7 @@ if redis.call('HDEL', KEYS[1], 'w:' .. ARGV[2]) == 1 then
 end
 ${CHANGED}`)
 
-/** KEYS: record. ARGV: node, the home that it had. */
+/** KEYS: record. ARGV: node, previous home. */
 export const ADOPT = redisScript(`
 if redis.call('HGET', KEYS[1], 'home') ~= ARGV[2] then return {'no'} end
 redis.call('HSET', KEYS[1], 'home', ARGV[1])
@@ -77,7 +75,7 @@ redis.call('HINCRBY', KEYS[1], 'v', 1)
 return {'yes'}
 `)
 
-/** KEYS: record. ARGV: node, stream. Epochs are times, so they grow even where the last one was lost. */
+/** KEYS: record. ARGV: node, stream. Epochs are times, so they grow even after a loss. */
 export const CLAIM = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 local had = redis.call('HMGET', KEYS[1], 'stream', 'streamNode', 'streamEpoch')
@@ -89,7 +87,7 @@ redis.call('HSET', KEYS[1], 'stream', ARGV[2], 'streamNode', ARGV[1], 'streamEpo
 return {'claimed', epoch, had[2] or '', had[1] or ''}
 `)
 
-/** KEYS: record, requests, mark. ARGV: node, '1' for only where it is idle, how long the mark stays. Gives nodes. */
+/** KEYS: record, requests, mark. ARGV: node, '1' to end it only if idle, mark lifetime. Returns nodes. */
 export const END = redisScript(`
 local record = redis.call('HGETALL', KEYS[1])
 if ARGV[2] == '1' then
@@ -113,7 +111,7 @@ end
 return reply
 `)
 
-/** KEYS: record, requests. ARGV: node, ttl, '1' where it is in use there. */
+/** KEYS: record, requests. ARGV: node, ttl, '1' if in use there. */
 export const USE = redisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'missing'} end
 local field = 'b:' .. ARGV[1]
@@ -128,10 +126,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return {'used'}
 `)
 
-/**
- * KEYS: record, requests, mark. ARGV: ttl, node, stream ('': none) and its epoch, the number of fields and values, these,
- * then requests.
- */
+/** KEYS: record, requests, mark. ARGV: ttl, node, stream or '', epoch, number of fields and values, these, requests. */
 export const RESTORE = redisScript(`
 if redis.call('EXISTS', KEYS[3]) == 1 then return {'ended'} end
 local count = tonumber(ARGV[5])
@@ -160,7 +155,7 @@ local function forgetIdle(digest, holder)
 end
 `
 
-/** ARGV: digest, holder, how long a session idles, how many he may have (0: any number). Gives whether this is one. */
+/** ARGV: digest, holder, idle timeout, maximum sessions (0: unlimited). Returns whether it is admitted. */
 export const ADMIT = redisScript(`${COMMON}
 local own = prefix .. 'of:' .. ARGV[2]
 local lifetime, most = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -178,8 +173,7 @@ forgetIdle(ARGV[1], ARGV[2])
 return 1
 `)
 
-/** ARGV: how long a session idles, how many may, then by turns digest, holder, '1' for in use, and how long
- * that was ago. Gives who must go. */
+/** ARGV: idle timeout, maximum, then digest, holder, '1' if in use and idle time of each. Returns evicted sessions. */
 export const MARK = redisScript(`${COMMON}
 local lifetime, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 for index = 3, #ARGV, 4 do

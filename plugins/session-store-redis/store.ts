@@ -23,7 +23,6 @@ import { ADMIT, ADOPT, CLAIM, CREATE, END, ENTER, FORGET, MARK, RESTORE, SET, UN
 
 type Fields = ReadonlyMap<string, string>
 
-/** Names with this prefix, without it. */
 const namesAfter = (prefix: string, fields: Fields): string[] =>
   [...fields.keys()].flatMap(name => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
 
@@ -66,7 +65,6 @@ class RedisSessionStore implements SessionStore {
   readonly #redis: RedisConnection
   readonly #log: PluginHost['log']
   readonly #outage: SessionOutage
-  /** Sessions that are marked as used here. */
   readonly #inUse = new Set<string>()
 
   constructor(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
@@ -103,7 +101,6 @@ class RedisSessionStore implements SessionStore {
     try {
       await this.#ask(CREATE, [this.#key(digest, 'session')], [String(idleTimeout), ...fields])
     } catch (error) {
-      // The session was counted, but does not exist.
       const forgotten = this.#index(FORGET, digest, holder)
       forgotten.catch(err => this.#log.debug({ err }, 'a session that failed to open counts until it has idled'))
       throw error

@@ -8,7 +8,6 @@ const DIGEST = 'io.modelcontextprotocol.skills/digest'
 export interface Snapshot {
   readonly skills: readonly Skill[]
   readonly resources: readonly ResourceDefinition[]
-  /** By URI. */
   readonly definitions: ReadonlyMap<string, ResourceDefinition>
 }
 

@@ -20,7 +20,6 @@ export interface FrontMatter {
   readonly [key: string]: unknown
 }
 
-/** A mistake in a line of the file. */
 export class FrontMatterFault extends Error {
   readonly line: number
 
@@ -38,7 +37,6 @@ const MAX_NESTED = 32
 const NAME = /^[a-z\d]+(?:-[a-z\d]+)*$/
 const FENCED = /^\uFEFF?---\r?\n(?:([\s\S]*?)\r?\n)??---[ \t]*(?:\r?\n|$)/
 
-/** The YAML of a SKILL.md. Throws a FrontMatterFault. */
 export function cutOut(text: string): string {
   if (!/^\uFEFF?---\r?(?:\n|$)/.test(text)) {
     throw new FrontMatterFault('a SKILL.md begins with a line of `---`, its name and description, and another', 1)
@@ -154,7 +152,6 @@ function checkDescription(description: unknown): string | undefined {
   return undefined
 }
 
-/** Parses the front matter of a SKILL.md in this folder. Throws a FrontMatterFault. */
 export function readFrontMatter(yaml: string, folder: string): FrontMatter {
   const parsed = parse(yaml)
   const { document, lineOf } = parsed

@@ -8,12 +8,9 @@ export const MAX_BYTES = 16 * 1024 * 1024
 export const MAX_FRONT_MATTER = 64 * 1024
 /** Tokens of its YAML: parsing time grows with them. */
 export const MAX_TOKENS = 5_000
-/** Bytes of the front matter of all skills. */
 export const MAX_FRONT_MATTER_IN_ALL = 4 * 1024 * 1024
 
-/** Files and folders below the skills folder. */
 export const MAX_ENTRIES = 50_000
-/** Depth of folders. */
 export const MAX_DEPTH = 32
 
 /** Bytes of a file in memory; a larger one is read for each request. */
@@ -24,8 +21,6 @@ export const KEPT_IN_ALL = 64 * 1024 * 1024
 /** Skills, and bytes of their JSON, on a page of `skills/list`; at least one skill. */
 export const PAGE_SKILLS = 100
 export const PAGE_BYTES = 1024 * 1024
-/** Entries on a page of `resources/directory/read`. */
 export const PAGE_ENTRIES = 500
 
-/** Faults that are reported. */
 export const MAX_TOLD = 20

@@ -1,4 +1,4 @@
-// The methods `skills/list`, `skills/get` and `resources/directory/read`. Access is checked as for reads of the resources.
+// The methods `skills/list`, `skills/get` and `resources/directory/read`, with the access checks of resource reads.
 import type { CatalogItem } from '../../core/auth.ts'
 import { type Call, HostError } from '../../core/index.ts'
 import { checkUri, shown } from '../../core/transport.ts'
@@ -6,7 +6,6 @@ import { placeOf } from './definitions.ts'
 import { PAGE_BYTES, PAGE_ENTRIES, PAGE_SKILLS } from './limits.ts'
 import { type SkillEntry, shownSkills } from './shown-skills.ts'
 
-/** Throws if the caller cannot use an item. */
 type Admit = (call: Call, item: CatalogItem) => void
 type Answer = (call: Call) => object
 
@@ -39,14 +38,12 @@ function startOf(uris: readonly string[], cursor: unknown): number {
 
 const sizes = new WeakMap<SkillEntry, number>()
 
-/** Approximate bytes as JSON. */
 function sizeOf(skill: SkillEntry): number {
   const size = sizes.get(skill) ?? JSON.stringify(skill).length
   sizes.set(skill, size)
   return size
 }
 
-/** The end of a page with at least one skill. */
 function endOf(skills: readonly SkillEntry[], from: number): number {
   let bytes = 0
   let at = from
@@ -102,7 +99,6 @@ const readFolder =
     }
   }
 
-/** The methods, by name. */
 export const createMethods = (admit: Admit): Readonly<Record<string, Answer>> => ({
   'skills/list': listSkills,
   'skills/get': getSkill(admit),

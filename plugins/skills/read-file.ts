@@ -17,7 +17,6 @@ export interface ReadFile {
   readonly size: number
   /** Whether its bytes are UTF-8 without 0. */
   readonly isText: boolean
-  /** Undefined if there are more than `keep`. */
   readonly bytes: Buffer | undefined
   /** Device and inode: the same for all hard links. */
   readonly id: string
@@ -28,7 +27,6 @@ type FileId = { readonly dev: bigint; readonly ino: bigint }
 /** Some file systems have no inodes. */
 const idOf = ({ dev, ino }: FileId, path: string) => (ino === 0n ? path : `${dev}:${ino}`)
 
-/** Whether the path leads to the open file, in each of several comparisons. */
 async function isStillAt(path: string, opened: FileId): Promise<boolean> {
   for (let round = 0; round < ROUNDS; round++) {
     // Some file systems return names in another Unicode composition.
@@ -39,7 +37,7 @@ async function isStillAt(path: string, opened: FileId): Promise<boolean> {
   return true
 }
 
-/** Throws if the open file is not at this path: a link can have replaced the file, or a folder above it, after the walk. */
+/** Detects a link that replaced the file or one of its folders after the walk. */
 async function checkPlace(handle: FileHandle, path: string, opened: FileId, openFiles: string) {
   // Reported by the system, without a race.
   const told = await readlink(`${openFiles}/${handle.fd}`).catch(() => undefined)
@@ -47,7 +45,6 @@ async function checkPlace(handle: FileHandle, path: string, opened: FileId, open
   throw new Error('it was moved, or became a link, while it was read')
 }
 
-/** Whether bytes that come in pieces are UTF-8. */
 function createTextCheck() {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let isText = true
@@ -103,7 +100,7 @@ async function readAll(handle: FileHandle, path: string, keep: number, openFiles
   return { digest, size, isText: text.end(), bytes, id: idOf(found, path) }
 }
 
-/** Reads a file at a path without links, with its bytes if they are at most `keep`. `openFiles`: the links to open files. */
+/** Returns the bytes if they are at most `keep`. `openFiles`: folder with links to open files. */
 export async function readFile(path: string, keep: number, openFiles = OPEN_FILES): Promise<ReadFile> {
   const handle = await open(path, READ)
   try {

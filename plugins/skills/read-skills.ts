@@ -23,7 +23,6 @@ export interface SkillFile {
 }
 
 export interface Skill {
-  /** The URI of its SKILL.md. */
   readonly uri: string
   readonly frontMatter: FrontMatter
   /** The names of its SKILL.md from the skills folder on. */
@@ -44,7 +43,6 @@ const isSkillFile = (file: FoundFile) => nameIn(file) === SKILL_FILE
 const filesBelow = ({ files, folders }: FoundFolder): FoundFile[] => [...files, ...folders.flatMap(filesBelow)]
 const byUri = (a: { readonly uri: string }, b: { readonly uri: string }) => (a.uri < b.uri ? -1 : a.uri > b.uri ? 1 : 0)
 
-/** Every folder with a SKILL.md, at any depth. */
 function findSkills(folder: FoundFolder, shown: Shown, tell: Tell, isInSkill = false): FoundSkill[] {
   const isSkill = folder.files.some(isSkillFile)
   const alike = folder.files.find(file => nameIn(file).toLowerCase() === SKILL_FILE.toLowerCase())
@@ -58,7 +56,6 @@ function findSkills(folder: FoundFolder, shown: Shown, tell: Tell, isInSkill = f
   return isSkill ? [{ folder, files: filesBelow(folder) }, ...inner] : inner
 }
 
-/** Bytes of each file that exists. */
 async function sizesOf(files: Iterable<FoundFile>): Promise<Map<FoundFile, number>> {
   const sizes = new Map<FoundFile, number>()
   await forEachOf(files, async file => {
@@ -115,7 +112,6 @@ function fileOf(found: FoundFile, read: ReadFile, bytes: Buffer | undefined): Sk
 
 interface Read {
   readonly file: SkillFile
-  /** Of a SKILL.md. */
   readonly frontMatter?: FrontMatter
 }
 
@@ -169,7 +165,6 @@ const RESERVED = 'io.modelcontextprotocol/'
 /** Characters of such a key. */
 const MAX_SHOWN = 160
 
-/** Warnings about skills that can be served. */
 export function doubtsAbout(skills: readonly Skill[], written: string): SkillFault[] {
   const doubts: SkillFault[] = []
   const byName = new Map<string, string>()
@@ -188,7 +183,6 @@ export function doubtsAbout(skills: readonly Skill[], written: string): SkillFau
   return doubts
 }
 
-/** Reports all faults, sorted by location; undefined if there are any. */
 export async function readSkills(
   folder: string,
   written: string,

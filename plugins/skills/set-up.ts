@@ -13,7 +13,6 @@ const EXTENSION = 'io.modelcontextprotocol/skills'
 /** By options: on reload, `setup` of the new host reads the folder for the options that `reconfigure` receives. */
 const readFor = new WeakMap<object, Snapshot>()
 
-/** Undefined if faults were reported. */
 async function readNow(host: PluginHost, options: SkillsOptions): Promise<Snapshot | undefined> {
   const at = [...host.at, 'folder']
   const folder = resolve(host.directory, options.folder)

@@ -1,4 +1,4 @@
-// The skills and files that the callers of a view can see. Built once for each view, so that a result has one version of them.
+// The skills and files that are visible in a view, built once per view for consistent results.
 import type { CatalogItem, ResourceItem } from '../../core/auth.ts'
 import type { Call } from '../../core/index.ts'
 import { placeOf } from './definitions.ts'
@@ -17,20 +17,17 @@ export interface SkillEntry {
 }
 
 export interface ShownFolder {
-  /** Files and folders by URI. */
   readonly entries: Map<string, Wire>
   /** A file in the folder that the callers cannot see. */
   hidden: ResourceItem | undefined
 }
 
 export interface ShownSkills {
-  /** Sorted by URI. */
   readonly skills: readonly SkillEntry[]
   readonly byUri: ReadonlyMap<string, SkillEntry>
   readonly folders: ReadonlyMap<string, ShownFolder>
 }
 
-/** Adds a file to its folder, and each folder to its parent. */
 function putInFolders(folders: Map<string, ShownFolder>, item: ResourceItem, wire: Wire | undefined) {
   let child = item.key
   let entry = wire

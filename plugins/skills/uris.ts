@@ -1,4 +1,4 @@
-// URIs of files and folders. Each has one spelling, and look-ups compare it exactly: `..` and other encodings are not found.
+// URIs of files and folders. Each has one spelling and is compared literally; `..` does not match.
 
 export const SKILL_FILE = 'SKILL.md'
 const SCHEME = 'skill://'
@@ -22,5 +22,4 @@ export function folderOf(uri: string): string | undefined {
   return at < SCHEME.length ? undefined : uri.slice(0, at)
 }
 
-/** The last name of a URI, decoded. */
 export const nameOf = (uri: string): string => decodeURIComponent(uri.slice(uri.lastIndexOf('/') + 1))

@@ -1,5 +1,4 @@
-// Walks a skills folder. Hidden names (`.git`, `.DS_Store`) are left out; symbolic links are refused, except those of Kubernetes
-// volumes, so that each file has one name and policy rules apply to it.
+// Walks a skills folder. Symbolic links are refused except in Kubernetes volumes: one name per file for policies.
 import type { Dirent, Stats } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
@@ -14,7 +13,6 @@ export class SkillFault extends Error {
   }
 }
 
-/** An error of the file system as text. */
 export function fileTrouble(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'EACCES' || code === 'EPERM') return 'it may not be read by the user that the host runs as'
@@ -23,7 +21,6 @@ export function fileTrouble(error: unknown): string {
   return `it cannot be read: ${code ?? message}`
 }
 
-/** A count with separators: `16,777,216`. */
 export const shownCount = (count: number): string => count.toLocaleString('en-US')
 
 export interface FoundFile {
@@ -52,13 +49,11 @@ const VOLUME = /^\.\.(?:data|\d{4}(?:_\d\d){5}\.\d+)$/
 
 const UNUSABLE = /\p{Cc}|\uFFFD/u
 
-/** Whether a link only leads through a Kubernetes volume. */
 function isOfVolume(root: string, path: string, names: readonly string[]): boolean {
   const real = relative(root, path).split(sep)
   return real.filter(name => !VOLUME.test(name)).join('/') === names.join('/') && real.length > names.length
 }
 
-/** The real path of an entry, and whether it is a folder. Throws a SkillFault. */
 async function resolveEntry(walk: Walk, folder: string, entry: Dirent, names: readonly string[]) {
   const fail = (what: string) => new SkillFault(walk.shown(names), what)
   if (UNUSABLE.test(entry.name)) throw fail('its name has control characters or is not UTF-8: rename it')
@@ -102,17 +97,13 @@ async function walkFolder(walk: Walk, path: string, names: readonly string[]): P
   return { names, files, folders }
 }
 
-/** Ends the walk. */
 class TooMany extends SkillFault {
   constructor({ shown }: Walk) {
     super(shown([]), `more than ${shownCount(MAX_ENTRIES)} files and folders are below it: is it the right folder?`)
   }
 }
 
-/**
- * Everything below a skills folder. `shown` names a path in messages. `tell` receives faults of single entries, which are left
- * out. Rejects with a SkillFault if the folder cannot be read.
- */
+/** `shown`: formats paths. `tell` receives faults of skipped entries. Rejects with a SkillFault. */
 export async function walkSkills(
   folder: string,
   shown: (names: readonly string[]) => string,

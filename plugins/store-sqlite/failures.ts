@@ -5,7 +5,6 @@ import type { Fault } from './thread/messages.ts'
 const RETRY_AFTER = '2'
 
 interface Explained {
-  /** Without the path. */
   readonly reason: string
   readonly fix: string
 }

@@ -1,4 +1,4 @@
-// Stores sessions, streams, grants and tasks in one file that all processes of a machine share. docs/plugins/store-sqlite.md.
+// The plugin `store-sqlite`: stores sessions, streams, grants and tasks in one file per machine.
 import { definePlugin } from '../../core/index.ts'
 import { type FilledStoreSqliteOptions, OPTIONS, type StoreSqliteOptions } from './options.ts'
 

@@ -30,6 +30,6 @@ export const OPTIONS = {
   },
 } as const
 
-/** Where the file is, how large it may grow, and how much of a stream is kept. */
+/** File location, maximum size, and stream limits. */
 export interface StoreSqliteOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledStoreSqliteOptions extends OptionsOf<typeof OPTIONS, true> {}

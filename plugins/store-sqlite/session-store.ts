@@ -63,7 +63,6 @@ class SqliteSessionStore implements SessionStore {
   readonly #room: number
   #isJudged = false
   readonly #outage: SessionOutage
-  /** Sessions recorded as in use here. */
   readonly #inUse = new Set<string>()
   /** Evicted sessions that `mark` has not returned yet; and the nodes with copies of those that it has. */
   #ended: Ended[] = []
@@ -182,7 +181,6 @@ class SqliteSessionStore implements SessionStore {
   }
 }
 
-/** `maxSize`: of the file, for a warning if it is small. */
 export const createSqliteSessionStore = (
   file: Writer,
   host: Pick<PluginHost, 'node' | 'log'>,

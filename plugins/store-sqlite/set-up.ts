@@ -15,7 +15,6 @@ import { Writer } from './writer.ts'
 
 const PRIMARY = 'MCP_HOST_PRIMARY'
 
-/** An empty string if the system has no such file. */
 function read(file: string, by: (file: string) => string): string {
   try {
     return by(file)

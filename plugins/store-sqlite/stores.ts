@@ -93,7 +93,6 @@ export const createSqliteGrantStore = (file: Writer): GrantStore => ({
   members: async set => file.ask('grantMembers', checked(set)),
 })
 
-/** Throws if there was no room. */
 function wrote(done: boolean | TaskRefusal): boolean {
   if (typeof done === 'boolean') return done
   const headers = { 'Retry-After': '10' }

@@ -1,4 +1,4 @@
-// Connects this process to the thread with the file: batches operations of one event loop turn, and tracks whether it is writable.
+// Connects this process to the database thread and batches operations of one event loop turn.
 import type { Worker } from 'node:worker_threads'
 import { type Logger, StartError } from '../../core/index.ts'
 import { startThread, type TaskNews } from '../../core/transport.ts'
@@ -65,19 +65,16 @@ export class Writer {
     return this.#hasOpened ? undefined : 'the file is not open yet'
   }
 
-  /** Called when the file is available again. */
   onReturn(listener: () => void): void {
     this.#returned.add(listener)
   }
 
-  /** Reports tasks that any process changed, until the returned function is called. */
   watchTasks(listener: TasksListener): () => void {
     this.#watching.add(listener)
     if (this.#hasOpened) this.#worker?.postMessage('watch' satisfies Order)
     return () => void this.#watching.delete(listener)
   }
 
-  /** Opens the file once. Rejects with a StartError. */
   open(): Promise<void> {
     this.#opened ??= this.#start()
     return this.#opened
@@ -102,7 +99,6 @@ export class Writer {
     })
   }
 
-  /** Finishes waiting operations, closes the file and ends the thread. */
   async close(): Promise<void> {
     await this.#opened?.catch(() => undefined)
     this.#send()

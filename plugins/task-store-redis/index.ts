@@ -30,7 +30,6 @@ const TASK_STORE_COMMANDS = [
   'zscore',
 ] as const
 
-/** Also for cluster-redis. */
 export async function fillTaskStore(host: RedisHost, options: RedisSettings) {
   const redis = redisConnection(host, options, TASK_STORE_COMMANDS)
   const { createRedisTaskStore } = await import('./store.ts')

@@ -11,7 +11,6 @@ import {
 } from '../families/redis/index.ts'
 
 const BATCH = 1_000
-/** Milliseconds between attempts. */
 const PAUSE = 100
 
 /** KEYS: prefix. ARGV: an id. Returns the last id, the number of changes, and that of the next change or ''. */
@@ -41,7 +40,6 @@ export class TaskNewsReading {
     this.#log = log
   }
 
-  /** Reading starts with the first listener. Returns a function that ends the notifications. */
   watch(tell: Listener): () => void {
     // A new function, so that one listener can watch twice.
     const listener: Listener = news => tell(news)
@@ -50,7 +48,6 @@ export class TaskNewsReading {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Resolves when changes are reported, if Redis is available. */
   begin(): Promise<void> {
     if (!this.#closed) this.#begun ??= this.#begin()
     return this.#begun ?? Promise.resolve()
@@ -78,7 +75,6 @@ export class TaskNewsReading {
     }
   }
 
-  /** Continues after the last change, or from the end with a gap. */
   async #locate() {
     const before = this.#lastId
     const reply = (await this.#redis.evaluate(LOCATE, [this.#prefix], [before ?? '0-0'])) as string[]

@@ -1,17 +1,17 @@
-// Lua scripts of the task store; each is atomic. They reply `{word, ...}`: `done`, `no`, or `late` after the deadline in ARGV[1].
+// Lua scripts of the task store; each is atomic. Replies: `{word, ...}` with `done`, `no`, `late` after ARGV[1], or
+// `holder`, `full` or `task` without room.
 // All keys have one hash tag; KEYS[1] is their prefix, and `d`, `h` and `q` are digests:
 //   task:<d>         hash: the record                         facts     hash: of each task `<q> <h> <bytes> <state>`
-//   ends             sorted set: tasks by their end           leases    sorted set: those that run, by the end of the lease
-//   holder:<h>       sorted set: tasks by their serial        open      hash: how many of each holder are not over
-//   queued:<q>       sorted set: those that wait, the same    lane:<q>:<h>  the same, of one holder
-//   turns:<q>        sorted set: holders who wait, by turn    busy      hash: how many run of each `<q>` and `<q> <h>`
-//   held             hash: bytes of each holder
-//   names            hash: queues where something waits or runs
-//   sums             hash: bytes, the last serial, turn and number of a change
-//   news             stream: changes                          claim:<token>  string: the task that this claim gave
+//   ends             sorted set: tasks by expiry              leases    sorted set: running tasks by lease expiry
+//   holder:<h>       sorted set: tasks by serial              open      hash: number of open tasks by holder
+//   queued:<q>       sorted set: queued tasks by serial       lane:<q>:<h>  the same for one holder
+//   turns:<q>        sorted set: waiting holders by turn      busy      hash: running tasks of each `<q>` and `<q> <h>`
+//   held             hash: bytes of each holder               names     hash: queues with open tasks
+//   sums             hash: bytes, last serial, last turn, number of the last change
+//   news             stream: changes                          claim:<token>  string: the task of this claim
 import { redisScript } from '../families/redis/index.ts'
 
-/** The states as the index has them: queued, running, ended. ARGV[1] is until when it may run, by the clock of Redis. */
+/** Task states in the index: queued, running, ended. ARGV[1]: deadline by the Redis clock. */
 const LINES = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -182,10 +182,7 @@ local function record(word, d)
 end
 `
 
-/**
- * ARGV: d, h, q, ttl, open of one holder, kept of one, kept of all, bytes of all, of one, size, id, holder, owner, queue, body.
- * Gives also `holder` and `full`; `done` where it is there already.
- */
+/** ARGV: d, h, q, ttl, limits (open, kept, all kept, all bytes, bytes), size, id, holder, owner, queue, body. */
 export const CREATE = redisScript(`${LINES}
 local d, h, q, ttl, size = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[11])
 if find(d) then return {'done'} end
@@ -214,13 +211,13 @@ expire(f)
 return {'done'}
 `)
 
-/** ARGV: d. Gives the record. */
+/** ARGV: d. Returns the record. */
 export const GET = redisScript(`${LINES}
 if not find(ARGV[2]) then return {'no'} end
 return record('done', ARGV[2])
 `)
 
-/** ARGV: d. Gives what is small of it. */
+/** ARGV: d. Returns the small fields. */
 export const LOOK = redisScript(`${LINES}
 if not find(ARGV[2]) then return {'no'} end
 local reply = summary(ARGV[2])
@@ -228,7 +225,7 @@ table.insert(reply, 1, 'done')
 return reply
 `)
 
-/** ARGV: h, how many, the serial before which. Gives for each how many fields there are, then these. */
+/** ARGV: h, limit, serial to start before. Returns for each task the number of fields, then these. */
 export const LIST = redisScript(`${LINES}
 sweep()
 local reply = {'done'}
@@ -267,10 +264,7 @@ if before then
 end
 `
 
-/**
- * ARGV: lease, token, then for each queue q, how many may run, and of one holder. Gives the record. Asked again with the token of
- * a claim whose answer was lost it gives what that gave.
- */
+/** ARGV: lease, token, then q, limit and holder limit of each queue. A repeated token returns the same record. */
 export const CLAIM = redisScript(`${CLAIMS}
 local function first(q, h)
   for _ = 1, 100 do
@@ -318,7 +312,7 @@ end
 return {'no'}
 `)
 
-/** ARGV: lease, token. Gives the record. */
+/** ARGV: lease, token. Returns the record. */
 export const CLAIM_LAPSED = redisScript(`${CLAIMS}
 for _, d in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0, 100)) do
   local f = factsOf(d)
@@ -329,7 +323,7 @@ end
 return {'no'}
 `)
 
-/** ARGV: lease, then d and fence by turns. Gives the versions; empty where the lease is lost. */
+/** ARGV: lease, then pairs of d and fence. Returns the versions; empty for a lost lease. */
 export const RENEW = redisScript(`${LINES}
 local reply = {'done'}
 for index = 3, #ARGV, 2 do
@@ -340,7 +334,7 @@ end
 return reply
 `)
 
-/** ARGV: d, fence. True also where it was released with this fence, and nobody has claimed it since. */
+/** ARGV: d, fence. True also if this fence released it before and it was not claimed since. */
 export const RELEASE = redisScript(`${LINES}
 local d = ARGV[2]
 if not held(d, ARGV[3]) then
@@ -358,7 +352,7 @@ expire(f)
 return {'done'}
 `)
 
-/** ARGV: d, fence, bytes of all, of one, note. Gives also `holder` and `full`. */
+/** ARGV: d, fence, maximum bytes in total and per holder, note. Also replies `holder` or `full`. */
 export const NOTE = redisScript(`${LINES}
 local d = ARGV[2]
 if not held(d, ARGV[3]) then return {'no'} end
@@ -372,7 +366,7 @@ changed(d)
 return {'done'}
 `)
 
-/** ARGV: d, fence, bytes of all, of one, key, text. Gives also `holder` and `full`. */
+/** ARGV: d, fence, maximum bytes in total and per holder, key, text. Also replies `holder` or `full`. */
 export const ASK = redisScript(`${LINES}
 local d, key, text = ARGV[2], ARGV[6], ARGV[7]
 if not held(d, ARGV[3]) then return {'no'} end
@@ -390,8 +384,7 @@ return {'done'}
 `)
 
 /**
- * ARGV: d, bytes of all, of one holder, of all answers to the task, then keys and answers by turns. Gives how many were questions
- * without one; `holder`, `full` and `task` where there is no room for these.
+ * ARGV: d, limits (all bytes, bytes, answers), then pairs of key and answer. Returns the number of accepted answers.
  */
 export const ANSWER = redisScript(`${LINES}
 local d = ARGV[2]
@@ -421,7 +414,7 @@ changed(d)
 return {'done', tostring(#taken)}
 `)
 
-/** Gives by turns a queue, how many wait, how many run, and for how long the one has waited that waits longest. */
+/** Returns for each queue: name, queued tasks, running tasks, age of the oldest queued task. */
 export const DEPTHS = redisScript(`${LINES}
 sweep()
 local reply = {'done'}
@@ -478,10 +471,7 @@ local function finish(d, till, state, outcome, isCancelled, size)
 end
 `
 
-/**
- * ARGV: d, fence, state, ttl, cost, bytes of all, of one, then the outcome where there is one: without bounds where it is small.
- * Gives also `holder` and `full`.
- */
+/** ARGV: d, fence, state, ttl, cost, limits (all bytes, bytes), outcome (optional; a small one is not limited). */
 export const END = redisScript(`${OVER}
 local d = ARGV[2]
 local found = find(d)
@@ -494,7 +484,7 @@ if refusal then return {refusal} end
 return finish(d, math.max(found.till, now + tonumber(ARGV[5])), ARGV[4], ARGV[9], false, size)
 `)
 
-/** ARGV: d, cost. `again`: it is cancelled already. */
+/** ARGV: d, cost. `again`: already cancelled. */
 export const CANCEL = redisScript(`${OVER}
 local d = ARGV[2]
 local found = find(d)

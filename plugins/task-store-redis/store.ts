@@ -64,7 +64,6 @@ function readTask(fields: Fields): TaskRecord {
   }
 }
 
-/** Parses the reply of `LIST`: for each task the number of fields and values, then these. */
 function readSummaries(reply: readonly string[]): TaskSummary[] {
   const summaries: TaskSummary[] = []
   for (let at = 0; at < reply.length; ) {
@@ -83,7 +82,6 @@ const TASK_COST = 2_000
 const MOST_LOST = 100
 
 interface RedisTaskStore extends TaskStore {
-  /** Resolves when changes are reported, if Redis is available. */
   begin(): Promise<void>
   close(): void
 }
@@ -98,7 +96,6 @@ type Reply = readonly string[]
 const refusalOf = (word: string | undefined): TaskRefusal | undefined =>
   word === 'holder' || word === 'full' ? word : undefined
 
-/** Rejects if there is no room. */
 function wrote(word: string | undefined): boolean {
   const headers = { 'Retry-After': '10' }
   if (!refusalOf(word)) return word === 'done'
@@ -220,7 +217,6 @@ class Tasks {
     if (word === 'task') return word
     const refusal = refusalOf(word)
     if (refusal) return refusal
-    // The first attempt was successful.
     return again && taken === '0' ? await this.#answered(id, answers) : Number(taken)
   }
 

@@ -19,7 +19,6 @@ interface Followed {
   readonly told: Map<Notify, number>
   /** Tasks of one holder are checked one at a time. */
   readonly holder: string
-  /** The last known state. */
   last?: TaskSummary
   /** Checks again after expiry, which the store does not announce. */
   timer?: Timer
@@ -38,7 +37,6 @@ export class Followers {
   readonly #followed = new Map<string, Followed>()
   /** Access is decided for each notification. */
   readonly #calls = new WeakMap<Notify, Call>()
-  /** Tasks to check, by holder. */
   readonly #waiting = new Map<string, Set<string>>()
 
   constructor(store: TaskStore, tasks: Tasks, { log, clock }: { readonly log: Logger; readonly clock: Clock }) {
@@ -66,7 +64,6 @@ export class Followers {
     const ids = [...new Set(wanted as string[])].filter(isId)
     const own: TaskSummary[] = []
     for (const id of ids) {
-      // The client is gone.
       if (call.cancelled) return undefined
       const found = await this.#tasks.find(call, id).catch(ifUnknown)
       if (found) own.push(found)
@@ -84,7 +81,6 @@ export class Followers {
       const followed = this.#followed.get(id) ?? { told: new Map(), holder }
       this.#followed.set(id, followed)
       followed.told.set(notify, 0)
-      // The task may already have changed.
       this.#look(id)
     }
     return () => {
@@ -161,7 +157,6 @@ export class Followers {
   }
 }
 
-/** The notification for a lost task; undefined if its end was announced. */
 function lost(last: TaskSummary | undefined, now: number): TaskRecord | undefined {
   if (!last || hasEnded(last.state)) return undefined
   return { ...last, body: '', questions: [], ...taskLost(), updatedAt: now, version: last.version + 1 }

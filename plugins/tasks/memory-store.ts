@@ -1,4 +1,4 @@
-// The task store in memory: for this process only, with limits. Default of the slot `taskStore`. Holders take turns in each queue.
+// The in-memory task store, default of the slot `taskStore`. Holders take turns in each queue.
 import { HostError } from '../../core/index.ts'
 import {
   hasEnded,
@@ -25,7 +25,6 @@ interface QueuedTask {
   readonly serial: number
 }
 
-/** The tasks of one holder in one queue, in the order in which they run. */
 interface Lane<Task> {
   readonly queued: Set<Task>
   readonly running: Set<Task>
@@ -68,12 +67,10 @@ class Queue<Task extends QueuedTask> {
 class Queues<Task extends QueuedTask> {
   readonly #queues = new Map<string, Queue<Task>>()
 
-  /** As the last task of its holder. */
   add(task: Task) {
     this.#lane(task).queued.add(task)
   }
 
-  /** Returns a running task to its queue, as the first of its holder. */
   putBack(task: Task) {
     this.remove(task)
     const { queued } = this.#lane(task)
@@ -82,7 +79,6 @@ class Queues<Task extends QueuedTask> {
     for (const one of [task, ...others]) queued.add(one)
   }
 
-  /** Moves the next task of a queue to the running ones. */
   take(offer: QueueOffer): Task | undefined {
     return this.#queues.get(offer.queue)?.take(offer)
   }
@@ -119,7 +115,6 @@ const SWEEP_INTERVAL = 1_000
 /** Overhead of a task, bytes. */
 const TASK_COST = 600
 
-/** One byte per character for ASCII text, otherwise two. */
 const bytesOf = (text = ''): number => (Buffer.byteLength(text) === text.length ? 1 : 2) * text.length
 
 const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0)
@@ -157,12 +152,10 @@ class Task {
     this.bytes = this.small + bytesOf(body)
   }
 
-  /** Bytes that stay after the end. */
   get small(): number {
     return TASK_COST + sum([this.id, this.holder, this.owner, this.queue, this.note].map(bytesOf))
   }
 
-  /** Bytes of the answers. */
   get answered(): number {
     return sum([...this.questions.values()].map(({ answer = '' }) => Buffer.byteLength(answer)))
   }
@@ -235,7 +228,6 @@ class MemoryTaskStore implements TaskStore {
   claim: TaskStore['claim'] = async (offers, lease) => {
     for (const offer of offers) {
       for (let task = this.#queues.take(offer); task; task = this.#queues.take(offer)) {
-        // Expired tasks are dropped.
         if (this.#find(task.id)) return this.#begin(task, lease, 1)
       }
     }
@@ -333,7 +325,6 @@ class MemoryTaskStore implements TaskStore {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Why a holder has no room for more bytes; undefined if it has. */
   #refusalOf(holder: string, bytes: number, room?: TaskRoom): TaskRefusal | undefined {
     if (bytes <= 0) return undefined
     if ((this.#holders.get(holder)?.bytes ?? 0) + bytes > shareOf(this.#maxBytes, room)) return 'holder'
@@ -375,7 +366,6 @@ class MemoryTaskStore implements TaskStore {
     task.questions.clear()
   }
 
-  /** The running task of the last claim. */
   #held({ id, fence }: TaskLease): Task | undefined {
     const task = this.#find(id)
     return task?.fence === fence && task.state === 'running' ? task : undefined

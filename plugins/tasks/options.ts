@@ -35,6 +35,6 @@ export const OPTIONS = {
   },
 } as const
 
-/** Who runs tasks, how many, and how long they are kept. */
+/** Task roles, limits and retention. */
 export interface TasksOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledTasksOptions extends OptionsOf<typeof OPTIONS, true> {}

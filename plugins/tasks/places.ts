@@ -1,5 +1,4 @@
-// Slots for task handlers in this process, shared fairly by holders. A handler that waits for its client has no slot, and needs
-// one again before it receives the response. It keeps its slot after the end of its task while it runs.
+// Slots for task handlers in this process, shared fairly by holders. A handler that waits for its client has no slot.
 import { FairLine, type InLine } from '../../core/transport.ts'
 
 export interface Placed {
@@ -7,11 +6,9 @@ export interface Placed {
   readonly holder: string
 }
 
-/** Maximum handlers in this process. */
 export interface PlaceLimits {
   readonly all: number
   readonly inQueue: (queue: string) => number
-  /** Of one holder in a queue. */
   readonly perHolder: number
 }
 
@@ -19,7 +16,6 @@ class Place<Run extends Placed> implements InLine {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
-  /** Whether the handler gave its slot back. */
   returns = false
   ready: Promise<void> | undefined
   begin: () => void = () => undefined
@@ -40,14 +36,12 @@ export class Places<Run extends Placed> {
     this.#limits = limits
   }
 
-  /** Number of handlers with a slot, per queue. */
   counts(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
     for (const { run } of this.#held) counts.set(run.queue, (counts.get(run.queue) ?? 0) + 1)
     return counts
   }
 
-  /** Number of runs without a slot that wait for their client or for a slot: of all holders, and the most of one. */
   idle(): ReadonlyMap<string, { readonly all: number; readonly ofOne: number }> {
     const idle = new Map<string, Map<string, number>>()
     for (const { run, returns } of this.#places.values()) {
@@ -71,7 +65,6 @@ export class Places<Run extends Placed> {
     return ready
   }
 
-  /** The run waits for its client, and has no slot until `resume`. */
   pause(run: Run) {
     const place = this.#places.get(run)
     if (place && this.#free(place)) place.returns = true

@@ -14,7 +14,6 @@ import { packQueue, unpackQueue } from './records.ts'
 
 const MOST_KNOWN = 10_000
 
-/** Placeholder for a removed tool of which only the name is known. */
 function standIn(name: string): CatalogItem {
   const definition = defineTool({ name, task: 'optional', handler: () => 'gone' })
   const json = { type: 'object' } as const
@@ -37,7 +36,6 @@ function standIn(name: string): CatalogItem {
 /** Whether a toolset is a category of its route. Tools of different categories can have the same name. */
 const isOneOf = (route: McpRoute, toolset: string) => route.categories.includes(toolset)
 
-/** Access decisions and queues for tasks. */
 export type TaskPolicy = ReturnType<typeof createTaskPolicy>
 
 export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'itemsOf' | 'itemsIn' | 'slot'>) {
@@ -52,7 +50,6 @@ export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'ite
     return slot('access', route).audienceOf(user, route).denialOf(item) === undefined
   }
 
-  /** Whether the caller may call the task's tool. */
   function allows(call: Call, { queue }: Pick<TaskSummary, 'queue'>, view = call.view): boolean {
     const { tool: name, chosen, toolset } = unpackQueue(queue)
     const item = view.tools.get(name)
@@ -69,7 +66,6 @@ export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'ite
   return {
     allows,
     remember,
-    /** The same with the current offer, for a long-running call. */
     allowsNow(call: Call, task: Pick<TaskSummary, 'queue'>): boolean {
       try {
         return allows(call, task, call.offer.viewFor(call.user))
@@ -89,7 +85,6 @@ export function createTaskPolicy({ itemsOf, itemsIn, slot }: Pick<Services, 'ite
       const queue = packQueue({ route: route.path, tool: tool.name, chosen, toolset })
       return { queue, isOfToolset: !chosen || found !== undefined }
     },
-    /** The queues of all tools with `task` on a route. */
     queuesOn(route: McpRoute): ReadonlyMap<string, ToolItem> {
       const queues = new Map<string, ToolItem>()
       const add = (items: readonly CatalogItem[], toolset?: string) => {

@@ -1,4 +1,4 @@
-// Stored tasks: work, owner, queue and end of a task, and its form in the protocol. Work contains no tokens or credentials.
+// Stored tasks, and their form in the protocol. They contain no tokens or credentials.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import {
@@ -35,22 +35,19 @@ export interface Work {
   readonly ip: string
   /** For the config's `configureSession` and `runSession`. */
   readonly headers?: IncomingHttpHeaders
-  /** The choice of `configureSession`. Absent for a tool that it added individually: the run then calls `configureSession` again. */
+  /** Absent if `configureSession` added the tool individually: the run then calls `configureSession` again. */
   readonly choice?: ToolsetChoice
-  /** Whether the task can run again after its node died. */
   readonly again: boolean
 }
 
 const digest = (parts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 
-/** The user at this address; for anonymous calls anyone who has the id. */
 export const ownerOf = ({ user, offer }: Call): string =>
   digest([user && holderOf({ user, ip: offer.ip }), offer.route.path, offer.params])
 
 /** For an anonymous task the id is the credential. */
 export const newId = (): string => randomBytes(24).toString('base64url')
 
-/** Filters invalid ids without a store request. */
 export const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
 /** The account of a caller's tasks: the user on this route for all parameters; for anonymous callers their network. */
@@ -80,7 +77,6 @@ export function workOf(call: Call, tool: ToolDefinition, args: unknown, isOfTool
   }
 }
 
-/** The facts from which the offer of a run is made. */
 export const factsOf = (work: Work, route: McpRoute, signal: RequestFacts['signal']): RequestFacts => {
   const { params, user, headers = {}, ip, choice } = work
   return { route, params, user: user && { ...user }, headers, ip, choice, signal }
@@ -110,7 +106,6 @@ export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON
 
 export const isOwnedBy = (task: Pick<TaskRecord, 'owner'>, owner: string): boolean => task.owner === owner
 
-/** Undefined for data of another version. */
 export function unpackWork({ body }: Pick<TaskRecord, 'body'>): Work | undefined {
   try {
     const work: unknown = JSON.parse(body.slice(body.indexOf('\n') + 1))
@@ -162,13 +157,11 @@ function questionsOf(questions: readonly TaskQuestion[]): Fields {
   return Object.fromEntries(requests)
 }
 
-/** The result of a call that created a task. */
 export const seedOf = (task: TaskSummary, pollInterval: number): Fields => ({
   ...baseOf(task, pollInterval),
   status: 'working',
 })
 
-/** The result of `tasks/get`. */
 export function detailsOf(task: TaskRecord, pollInterval: number): Fields {
   const base = baseOf(task, pollInterval)
   const { outcome = '{}', questions } = task
@@ -191,7 +184,6 @@ export const lineOf = (task: TaskSummary, pollInterval: number): Fields => ({
   tool: unpackQueue(task.queue).tool,
 })
 
-/** Stores an error as clients of a call would see it. */
 export function failedWith(thrown: unknown): TaskEnd {
   const error = HostError.is(thrown) ? thrown : new HostError('internal')
   const { code, data } = error
@@ -205,13 +197,12 @@ const NODE_GONE =
   'The server node that ran this stopped or was lost. It may be done, wholly or in part, and is not run again: look before you ' +
   'send it again'
 
-/** The task is not retryable, so clients are not told to send it again. */
+/** The task is not retryable, so the error does not suggest a retry. */
 export const nodeGone = (): TaskEnd => ({
   state: 'failed',
   outcome: JSON.stringify({ code: new HostError('nodeLost').code, message: NODE_GONE, data: { reason: 'node-lost' } }),
 })
 
-/** The task disappeared without an end. */
 export const taskLost = (): TaskEnd =>
   failedWith(
     new HostError('nodeLost', {

@@ -1,5 +1,4 @@
-// One run of a task: repeats the call without its token until it ends, its lease is lost or the host closes. Also the
-// requests to the client, which are stored with the task.
+// One run of a task: the call without its token, and the requests to its client, which are stored.
 import { HostError, type McpRoute, type Timer, ToolError } from '../../core/index.ts'
 import {
   type AskClient,
@@ -21,7 +20,6 @@ import type { TaskSettings } from './tasks.ts'
 /** Limits questions without an answer. */
 const MOST_QUESTIONS = 100
 
-/** Default names of keys. */
 const NAMES: Readonly<Record<string, string>> = {
   'elicitation/create': 'elicit',
   'sampling/createMessage': 'sample',
@@ -44,7 +42,6 @@ interface Pauses {
 class RunQuestions implements AskClient {
   readonly #store: TaskStore
   readonly #lease: TaskLease
-  /** In order; answers are added to them. */
   readonly #questions: TaskQuestion[]
   readonly #used = new Set<string>()
   readonly #pauses: Pauses
@@ -61,7 +58,6 @@ class RunQuestions implements AskClient {
     return this.#questions.filter(({ answer }) => answer === undefined).length
   }
 
-  /** Adds new answers. */
   update(questions: readonly TaskQuestion[]) {
     for (const { key, answer } of questions) {
       const at = this.#questions.findIndex(one => one.key === key)
@@ -128,7 +124,6 @@ class RunQuestions implements AskClient {
   async #resume(): Promise<void> {
     if (this.#waiting.size > 0) return
     await this.#pauses.resume()
-    // The handler asked again meanwhile.
     if (this.#waiting.size > 0) this.#pauses.pause()
   }
 }
@@ -147,9 +142,7 @@ export interface RunHost {
   readonly store: TaskStore
   readonly settings: TaskSettings
   readonly routes: ReadonlyMap<string, McpRoute>
-  /** Called for each task that this node ended. */
   readonly ended: (end: TaskEnd['state'], milliseconds: number) => void
-  /** Called when a run starts to wait for its client. */
   readonly waits: (run: TaskRun) => void
   /** Called when a run does not wait any more. Resolves when its handler can continue. */
   readonly returns: (run: TaskRun) => Promise<void>
@@ -192,7 +185,6 @@ export class TaskRun {
     })
   }
 
-  /** Whether the task can run again. */
   get again(): boolean {
     return this.#work?.again === true
   }
@@ -279,7 +271,6 @@ export class TaskRun {
     const call = transport.createCall({
       id: this.lease.id,
       method: 'tools/call',
-      // Handlers report progress only if there is a token.
       params: {
         name,
         ...(args !== undefined && { arguments: args }),
@@ -311,7 +302,6 @@ export class TaskRun {
     throw new HostError('internal', { detail }).within200()
   }
 
-  /** Keeps the message of progress notifications. */
   #hear(message: string) {
     if (!message.includes('"notifications/progress"')) return
     const { method, params } = JSON.parse(message) as { method: string; params?: { message?: unknown } }
@@ -327,7 +317,6 @@ export class TaskRun {
       this.#noting = undefined
       return
     }
-    // A later note can succeed.
     this.#host.store.note(this.lease, note).catch(() => undefined)
     this.#noting = this.#host.transport.clock.setTimeout(() => this.#keepNote(), NOTE_EVERY)
   }

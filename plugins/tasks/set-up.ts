@@ -55,7 +55,6 @@ interface Service {
   readonly worker: TaskWorker
 }
 
-/** Reports a role or worker processes without a shared store. */
 function checkStore({ at, processes, purpose, report, log }: PluginHost, store: TaskStore, role: string) {
   if (role !== 'both' && store.shared !== true) {
     const where = store.shared ? 'in a file of this host' : 'in this process'

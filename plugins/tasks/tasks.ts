@@ -41,7 +41,6 @@ const KEPT_PER_OPEN = 10
 
 /** Times are milliseconds, sizes bytes. */
 export interface TaskSettings {
-  /** Whether this process runs tasks. */
   readonly runs: boolean
   readonly ttl: number
   readonly pollInterval: number
@@ -52,7 +51,6 @@ export interface TaskSettings {
   readonly bounds: TaskBounds
 }
 
-/** Reports an invalid lease. */
 export function settingsOf(options: FilledTasksOptions, { at, report }: PluginHost): TaskSettings {
   const lease = parseDuration(options.lease)
   if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
@@ -88,7 +86,6 @@ export interface TasksHost {
   readonly extension: AddedExtension
   readonly policy: TaskPolicy
   readonly makeOffer: Services['makeOffer']
-  /** Called for each queue that received a task, with its concurrency limit per process. */
   readonly queued: (queue: string, most: number) => void
 }
 
@@ -117,7 +114,6 @@ function taskIdOf(call: Call): string {
   return taskId
 }
 
-/** Maximum concurrent calls of a tool in one process. */
 export const concurrencyOf = ({ concurrency = Number.POSITIVE_INFINITY }: ToolDefinition): number => concurrency
 
 export class Tasks {
@@ -127,7 +123,6 @@ export class Tasks {
     this.#host = host
   }
 
-  /** Wraps handlers of tools with `task`. */
   around(call: Call, tool: ToolDefinition, run: Run): ReturnType<Run> {
     const { extension } = this.#host
     if (call.deferred) return run()
@@ -157,7 +152,6 @@ export class Tasks {
       throw new HostError('payloadTooLarge', { detail })
     }
     const id = newId()
-    // Before the task is stored, so that a worker takes it at once.
     queued(queue, concurrencyOf(tool))
     const { bounds, ttl, pollInterval } = settings
     const created = await this.#insisting(id, () =>
@@ -246,7 +240,7 @@ export class Tasks {
     return {}
   }
 
-  /** The caller's tasks at this address, newest first. Anonymous callers get an empty list. A short page can have a next page. */
+  /** Newest first; empty for anonymous callers. A short page can have a next page. */
   async list(call: Call): Promise<object> {
     const { cursor } = call.params
     if (cursor !== undefined && !(typeof cursor === 'string' && /^\d{1,15}$/.test(cursor))) {

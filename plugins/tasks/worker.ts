@@ -1,4 +1,4 @@
-// Claims tasks up to the limits of this process and renews their leases. Wakes up on notifications, and polls for expired leases.
+// Claims tasks up to the process limits, renews their leases, and polls for expired ones.
 import type { Logger, Timer } from '../../core/index.ts'
 import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
 import { Places } from './places.ts'
@@ -7,7 +7,6 @@ import { type RunHost, TaskRun } from './run.ts'
 
 /** Limits tasks that crash their node each time. */
 const MOST_RUNS = 5
-/** Expired leases that one sweep handles. */
 const MOST_LAPSED = 100
 /** Waiting tasks of a tool per running one that are not counted as running. */
 const WAITING_PER_RUNNING = 10
@@ -96,12 +95,10 @@ export class TaskWorker {
     }
     const run = this.#runs.get(news.id)
     if (run) this.#lookAt(run)
-    // A task was queued or has ended.
     if (news.state !== 'running' && this.#offered.has(news.queue)) this.#wake()
   }
 
   #lookAt(run: TaskRun, version?: number) {
-    // The next heartbeat tries again.
     run.look(version).catch(() => undefined)
   }
 
@@ -122,7 +119,6 @@ export class TaskWorker {
       }
       this.#away = false
     } catch (err) {
-      // The next sweep tries again.
       this.#again = false
       this.#beginAll()
       if (!this.#away) this.#host.log.warn({ err }, 'the task store does not answer: tasks wait')
@@ -171,7 +167,6 @@ export class TaskWorker {
     return ready
   }
 
-  /** Rotates the queues. */
   #offers(counts: ReadonlyMap<string, number>): QueueOffer[] {
     const { running, runningPerHolder } = this.#host.settings.offered
     const open = [...this.#offered].filter(([queue, most]) => (counts.get(queue) ?? 0) < most)
@@ -191,7 +186,6 @@ export class TaskWorker {
     try {
       leave = this.#host.inFlight(() => run.close())
     } catch {
-      // The host closed meanwhile.
       void this.#host.store.release(run.lease).catch(() => undefined)
       return
     }

@@ -25,7 +25,6 @@ function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, tell: T
   return policyNamed(asked, { policies, at, tell, otherwise })
 }
 
-/** The requirement of each route's `authorize`. Reports unknown policies. */
 function compileAuthorize(routes: readonly Route[], rules: Rules, tell: Tell): Map<AuthorizeRule, Requirement> {
   const compiled = new Map<AuthorizeRule, Requirement>()
   for (const { path, authorize } of routes) {
@@ -47,7 +46,6 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
   return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from those who may not use it']
 }
 
-/** For each scope, those that include it. */
 function includingScopes(
   hierarchy: Readonly<Record<string, readonly string[]>>,
 ): ReadonlyMap<string, readonly string[]> {
@@ -78,7 +76,6 @@ const refuse: Tell = (why, at) => {
   throw new StartError(why, { at })
 }
 
-/** Reports invalid options. */
 function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
   const rules = compileRules(options, host.at, tell)
   const authorize = compileAuthorize(host.routes, rules, tell)

@@ -23,7 +23,6 @@ export interface ItemRule {
   readonly sources: readonly Source[]
   /** Undefined: open to every caller of the route. */
   readonly enforced: Requirement | undefined
-  /** Only logged. */
   readonly shadow: Requirement | undefined
   readonly listed: boolean
 }
@@ -58,7 +57,6 @@ export function policyNamed(name: string, { policies, at, tell, otherwise = '' }
 const isDetailed = (value: string | Policy | DetailedRule): value is DetailedRule =>
   typeof value === 'object' && 'policy' in value
 
-/** Reports unknown policies and policies that no one can meet. */
 export function compileRules(
   { policies: named = {}, rules = {}, mode }: FilledToolPolicy,
   place: Path,
@@ -90,7 +88,6 @@ export function compileRules(
   return { policies, list, mode }
 }
 
-/** A glob of the URIs that a template can match. */
 const globOf = (template: string) => template.replace(/\{[^}]*\}/g, '*')
 
 /** Returns an invalid encoding as it is. */
@@ -134,7 +131,6 @@ const combined = (sources: readonly Source[], mode: Mode) => {
   return requirements.length > 0 ? allOf(requirements) : undefined
 }
 
-/** `scopes`: those of the route's metadata. */
 export function ruleOf(item: CatalogItem, rules: Rules, scopes: readonly string[] | undefined): ItemRule {
   const { access, visibility } = item.definition
   const fitting = rules.list.filter(rule => fits(rule, item))

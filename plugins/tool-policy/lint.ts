@@ -49,7 +49,6 @@ function lintScopes({ host, services, access, routeScopes }: LintSubject, route:
   }
 }
 
-/** Warns about included scopes that nothing requires. */
 function lintHierarchy({ host, services, access, routeScopes, options }: LintSubject, items: Items) {
   const { scopeHierarchy = {} } = options
   const named = new Set(Object.keys(scopeHierarchy))
@@ -70,7 +69,6 @@ function lintHierarchy({ host, services, access, routeScopes, options }: LintSub
   }
 }
 
-/** Warns about unused policies. */
 function lintPolicies({ host, rules, options }: LintSubject, items: readonly CatalogItem[]) {
   const used = new Set<unknown>([
     ...Object.values(options.rules ?? {}).map(rule =>

@@ -19,7 +19,7 @@ const CONDITIONS = {
   },
 } as const
 
-/** Everything written here must hold. No anonymous caller meets a policy. */
+/** A policy: all members must hold. Anonymous callers satisfy none. */
 export interface Policy extends OptionsOf<{ type: 'object'; properties: typeof CONDITIONS }> {
   /** At least one of these. */
   anyOf?: Policy[]
@@ -96,9 +96,8 @@ export const optionsSchema = {
   },
 } as const
 
-/** A rule that says more than its policy. */
+/** A rule with members beyond its policy. */
 export interface DetailedRule extends OptionsOf<typeof detailedRule> {}
 export interface ToolPolicyOptions extends OptionsOf<typeof optionsSchema> {}
-/** The same with their defaults. */
 export interface FilledToolPolicy extends OptionsOf<typeof optionsSchema, true> {}
 export type Mode = FilledToolPolicy['mode']

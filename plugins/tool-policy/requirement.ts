@@ -10,7 +10,6 @@ export interface Held {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** Met if nothing is missing. */
 export interface Standing {
   /** Every required scope, including those that the caller has. */
   readonly needed: readonly string[]
@@ -20,12 +19,9 @@ export interface Standing {
 }
 
 export interface Requirement {
-  /** Equal for equal requirements. */
   readonly id: string
   readonly text: string
-  /** Requirements in words. */
   readonly parts: readonly string[]
-  /** Every scope in the requirement. */
   readonly scopes: readonly string[]
   standingOf(held: Held): Standing
 }
@@ -95,7 +91,6 @@ const isNearer = (one: Standing, other: Standing) =>
   one.missingElse.length - other.missingElse.length < 0 ||
   (one.missingElse.length === other.missingElse.length && one.missingScopes.length < other.missingScopes.length)
 
-/** The nearest alternative states what is missing. */
 function anyOf(parts: readonly Requirement[]): Requirement {
   const text = `(${parts.map(({ text }) => text).join(' or ')})`
   return {
@@ -152,7 +147,6 @@ export function compilePolicy(policy: Policy, at: Path, tell: Tell): Requirement
   ])
 }
 
-/** Adds the scopes that each scope includes, transitively. */
 export function createHolder(
   hierarchy: Readonly<Record<string, readonly string[]>>,
 ): (user: Pick<User, 'scopes' | 'roles' | 'claims'>) => Held {
@@ -167,7 +161,6 @@ export function createHolder(
 
 const NOTHING: Held = { scopes: new Set(), roles: [], claims: {} }
 
-/** Undefined if the caller meets the requirement. */
 export function denialFor({ standingOf }: Requirement, held: Held | undefined): Denial | undefined {
   const standing = standingOf(held ?? NOTHING)
   const { needed, missingScopes, missingElse } = standing

@@ -1,4 +1,4 @@
-// Access to the items of one route. Callers with the same results share one audience and one view. Also logs shadow mode.
+// Access to the items of one route. Callers with equal results share one view. Also logs shadow mode.
 import { type Audience, type CatalogItem, type Denial, findResource } from '../../core/auth.ts'
 import { type Call, isObject, type PluginHost, type User } from '../../core/index.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
@@ -7,19 +7,15 @@ import { denialFor, type Held, type Requirement } from './requirement.ts'
 export type RouteAccess = ReturnType<typeof createRouteAccess>
 
 interface RouteAccessSettings {
-  /** Path of the route: keys of routes differ. */
   readonly path: string
   readonly rules: Rules
   readonly holderOf: (user: User) => Held
-  /** Scopes of the route's metadata. */
   readonly scopes: readonly string[] | undefined
 }
 
 export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings) {
   const items = new WeakMap<CatalogItem, ItemRule>()
-  /** Distinct requirements by id; later definitions can add some. */
   const requirements = new Map<string, Requirement>()
-  /** Distinct denials, numbered for audience keys. */
   const numbers = new Map<string, number>()
   let audiences = new WeakMap<User, Audience>()
   let anonymous: Audience | undefined

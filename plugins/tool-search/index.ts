@@ -13,7 +13,6 @@ import { CALL_TOOL, createSearches, FIND_TOOLS, isOwn } from './searches.ts'
 
 const isGlob = (text: string) => text.includes('*')
 
-/** Whether a tool of this name is pinned. */
 function compilePinned(pinned: readonly string[]): (name: string) => boolean {
   const names = new Set(pinned.filter(text => !isGlob(text)))
   const globs = pinned.filter(isGlob)
@@ -82,7 +81,6 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
   },
 })
 
-/** Names that `mcp-host explain` writes. */
 const MOST_NAMES = 40
 const LISTED = 'in tools/list'
 const FOUND = `not in tools/list: ${FIND_TOOLS} finds it, ${CALL_TOOL} and its own name call it`

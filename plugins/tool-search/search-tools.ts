@@ -1,5 +1,4 @@
-// The tools `find_tools` and `call_tool`. A call of `call_tool` is replaced by a call of the tool that it names before access
-// checks, limits and records, which apply to that tool. Its own handler only explains mistakes.
+// The tools `find_tools` and `call_tool`. The named tool replaces a `call_tool` call before access checks.
 import type { ToolItem } from '../../core/auth.ts'
 import { type Call, defineTool, HostError, isObject, type JsonSchema, nearest, ToolError } from '../../core/index.ts'
 import { callOf, checkHeaderParams, shown, type View } from '../../core/transport.ts'
@@ -8,7 +7,6 @@ import { CALL_TOOL, FIND_TOOLS, isForModels, isFound, isOwn, type Searches } fro
 /** Characters. */
 const MAX_QUERY = 512
 const MAX_NAME = 256
-/** Default and maximum number of tools. */
 const LIMIT = { standard: 5, most: 20 }
 
 const FIND_DESCRIPTION = [
@@ -94,7 +92,6 @@ const CALL_INPUT = {
   additionalProperties: false,
 } as const satisfies JsonSchema
 
-/** `find_tools` and `call_tool`. */
 export function createSearchTools(searches: Searches) {
   const find = defineTool({
     name: FIND_TOOLS,
@@ -131,7 +128,7 @@ function checkHeaders({ headers, modern }: Call, { headerParams }: ToolItem, arg
   if (reason !== undefined) throw new HostError('headerMismatch', { detail: reason })
 }
 
-/** The params of the call that `call_tool` names; undefined for other calls, and if `call_tool` itself must explain a mistake. */
+/** Undefined for other calls, and if `call_tool` itself must explain a mistake. */
 export function redirectCall(call: Call): Record<string, unknown> | undefined {
   const { method, params, view } = call
   if (method !== 'tools/call' || params['name'] !== CALL_TOOL) return undefined

@@ -1,5 +1,4 @@
-// Search indexes: one for each set of tools that a caller can find, built at the first query. Other tools are not in the index,
-// so they never influence the results.
+// Search indexes, one per set of visible tools, so that hidden tools never influence results.
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { ToolItem } from '../../core/auth.ts'
@@ -23,7 +22,6 @@ export function isForModels(tool: ToolItem, view: View): boolean {
   return !Array.isArray(visibility) || visibility.includes('model')
 }
 
-/** Whether this caller finds a tool: only tools that the caller can call. */
 export const isFound = (tool: ToolItem, view: View): boolean =>
   !isOwn(tool.key) && view.denialOf(tool) === undefined && isForModels(tool, view)
 
@@ -51,7 +49,6 @@ function createIndexes() {
 
   const foundIn = (view: View) => [...view.tools.values()].filter(tool => isFound(tool, view))
 
-  /** Identifies the set of tools that the caller finds. */
   function keyOf(view: View): string {
     const key = keys.get(view) ?? hash('sha256', foundIn(view).map(idOf).join(), 'base64url')
     keys.set(view, key)
@@ -65,7 +62,6 @@ function createIndexes() {
     const tools = foundIn(view)
     const made = build(tools)
     indexes.set(key, made, { size: Math.min(MAX_INDEXED, Math.max(1, tools.length)) })
-    // The next query tries again.
     made.catch(() => indexes.delete(key))
     return made
   }

@@ -23,7 +23,6 @@ const MAX_FUZZY_WORDS = 3
 
 const BOOST = { name: 6, title: 4, description: 2, parameters: 1 }
 
-/** Words of a query that say nothing about a tool. */
 const STOP_WORDS: ReadonlySet<string> = new Set(
   (
     'a an and are at be by can could do does for from how i in into is it me my of on or please that the this to want ' +
@@ -47,14 +46,12 @@ function wordsOf(text: string): string[] {
   })
 }
 
-/** The words to search for, each once. */
 function queryWords(query: string): string[] {
   const words = [...new Set(wordsOf(query))]
   const significant = words.filter(word => !STOP_WORDS.has(word))
   return (significant.length > 0 ? significant : words).slice(0, MAX_WORDS)
 }
 
-/** Names and descriptions of properties, at any depth within the limits. */
 function parametersOf(schema: unknown, depth = 0, found: string[] = []): string[] {
   if (!isObject(schema) || depth > MAX_DEPTH) return found
   const { properties, items } = schema
@@ -76,7 +73,6 @@ const documentOf = ({ key, definition, input }: ToolItem, id: number) => ({
 })
 
 export interface ToolIndex {
-  /** At most `limit` tools, the best first; equally good ones by name. */
   search(query: string, limit: number): ToolItem[]
 }
 

@@ -1,5 +1,4 @@
-// A span for each call: whose child it is, and what its attributes say, by the MCP conventions of OpenTelemetry
-// (open-telemetry/semantic-conventions-genai, docs/gen-ai/mcp.md). Nothing that a client sent is in it but ids.
+// Call spans by the MCP conventions of OpenTelemetry, without client data except ids.
 import { isIP } from 'node:net'
 import type { Attributes, Context, Link, Span, TextMapGetter, Tracer } from '@opentelemetry/api'
 import type { Call, CallRecord, PluginHost } from '../../core/index.ts'
@@ -14,17 +13,17 @@ type CallStart = Omit<
 }
 
 export interface CallSpans {
-  /** The context that a call runs in, with its span; undefined while no SDK is there to take it. */
+  /** Returns the context with the call's span; undefined without an SDK. */
   begin(start: CallStart): Context | undefined
   end(record: CallRecord): void
-  /** The trace of a call's span, one that is not kept too. */
+  /** Also for spans that are not sampled. */
   traceIdOf(call: Call): string | undefined
 }
 
-/** Longest value of a context that is read, characters: what W3C Baggage lets it be. */
+/** Maximum characters of a context value (W3C Baggage). */
 const MAX_VALUE = 8_192
 
-/** Of what a client sent: any value under any name. */
+/** Reads propagation fields from untrusted data. */
 const SAID: TextMapGetter<object> = {
   get(carrier, key) {
     const value: unknown = Object.hasOwn(carrier, key) ? Reflect.get(carrier, key) : undefined
@@ -36,7 +35,6 @@ const SAID: TextMapGetter<object> = {
 const nameOf = ({ method = '_OTHER', item }: CallStart): string =>
   item === undefined || item.kind === 'resources' ? method : `${method} ${item.name}`
 
-/** What samplers may look at. */
 function startAttributes({ method = '_OTHER', item, revision, route, ip }: CallStart): Attributes {
   const isNetwork = isIP(ip) !== 0
   return {
@@ -54,14 +52,13 @@ function startAttributes({ method = '_OTHER', item, revision, route, ip }: CallS
 
 const MAX_ID = 64
 
-/** What costs more to find out: for spans that are kept. */
+/** More expensive attributes, for sampled spans only. */
 const idAttributes = ({ session, requestId, call: { id } }: CallStart): Attributes => ({
   'mcp.session.id': session,
   'mcp_host.request_id': requestId,
   'jsonrpc.request.id': id === undefined ? undefined : plainText(String(id), MAX_ID),
 })
 
-/** Codes that say that the server failed; others say what the client did wrong. */
 const isServerError = (code: number): boolean => code === -32603 || (code >= -32099 && code <= -32000)
 
 function endAttributes({ outcome, error, refusedBy }: CallRecord): Attributes {
@@ -76,20 +73,19 @@ function endAttributes({ outcome, error, refusedBy }: CallRecord): Attributes {
   }
 }
 
-/** Where a call's span begins. */
 function createPlaces({ trace, propagation, context, isSpanContextValid }: OpenTelemetry, baggage: boolean) {
   const spanIn = (place: Context) => {
     const found = trace.getSpanContext(place)
     return found && isSpanContextValid(found) ? found : undefined
   }
 
-  /** The HTTP request, as an instrumentation of HTTP has it, else as its headers tell. */
+  /** The active HTTP span, otherwise the context in the request headers. */
   function transportOf(call: Call): Context {
     const active = context.active()
     return spanIn(active) ? active : propagation.extract(active, call.headers, SAID)
   }
 
-  /** What the message names (SEP-414) is its parent: one HTTP request may bring many. */
+  /** The parent is the context in the message (SEP-414), because one HTTP request can contain several. */
   function placeOf(call: Call): { readonly parent: Context; readonly links: Link[] } {
     const transport = transportOf(call)
     const message = propagation.extract(trace.deleteSpan(transport), call.meta, SAID)
@@ -101,7 +97,7 @@ function createPlaces({ trace, propagation, context, isSpanContextValid }: OpenT
     return { parent: message, links: outer && !isSame ? [{ context: outer }] : [] }
   }
 
-  /** A caller's words are not for whoever a tool asks, and an instrumentation would send them along. */
+  /** A caller's baggage must not reach services that a tool calls. */
   const withoutBaggage = (place: Context) =>
     baggage || propagation.getBaggage(place) === undefined ? place : propagation.deleteBaggage(place)
 
@@ -136,7 +132,7 @@ export function createCallSpans(
       try {
         return begin(start, tracer)
       } catch (err) {
-        // A sampler or propagator of the operator's own: no reason to refuse calls.
+        // A failing sampler or propagator must not fail calls.
         if (!failing) log.error({ err }, 'a span could not be started; calls are answered without')
         failing = true
         return undefined

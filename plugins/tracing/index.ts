@@ -1,5 +1,4 @@
-// Spans of OpenTelemetry: one a call, in whose context its handler runs, and which `ctx.fetch` carries on. Where they go is
-// the business of the SDK that the operator starts; without one there are none.
+// The plugin `tracing`: an OpenTelemetry span per call, exported by the operator's SDK.
 import { channel } from 'node:diagnostics_channel'
 import type { Tracer } from '@opentelemetry/api'
 import { definePlugin, type OptionsOf } from '../../core/index.ts'
@@ -10,12 +9,12 @@ import { createFailureTelling } from './tell-failures.ts'
 
 const NAME = 'mcp-host'
 
-/** How long the end of a host waits for spans to be sent, milliseconds. */
+/** Timeout of the flush at shutdown, milliseconds. */
 const MAX_FLUSH = 5_000
 
-/** The SDK that was started, as far as the API tells. */
+/** The registered SDK, as far as the API exposes it. */
 function createSdk({ trace }: OpenTelemetry) {
-  /** What stands for it until there is one, and passes on to it then. */
+  /** Placeholder until an SDK is registered. */
   interface Proxy {
     getDelegate(): object
     getDelegateTracer(name: string): Tracer | undefined
@@ -31,7 +30,6 @@ function createSdk({ trace }: OpenTelemetry) {
       tracer ??= found ? found.getDelegateTracer(NAME) : trace.getTracer(NAME)
       return tracer
     },
-    /** Sends what waits to be sent. */
     async flush() {
       const provider: { forceFlush?(): Promise<void> } = proxy()?.getDelegate() ?? trace.getTracerProvider()
       if (provider.forceFlush) await withTimeout(provider.forceFlush(), MAX_FLUSH, () => undefined)
@@ -41,7 +39,7 @@ function createSdk({ trace }: OpenTelemetry) {
 
 const FAILURES = Symbol('what OpenTelemetry could not do')
 
-/** Heard by instrumentations of `fetch`, which put the headers of their own spans into each request. */
+/** Instrumentations of `fetch` use it to add headers to requests. */
 const fetches = channel('undici:request:create')
 
 const OPTIONS = {
@@ -67,7 +65,7 @@ export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
     const api = loadApi(host.directory)
     const { context, propagation } = api
     const sdk = createSdk(api)
-    // Before whatever closes is registered: it ends after all of that.
+    // Registered first, so that it closes last.
     const failures = host.share(
       FAILURES,
       () => createFailureTelling(api, host.log),
@@ -82,7 +80,7 @@ export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
       headersFor() {
         const headers: Record<string, string> = {}
         if (!fetches.hasSubscribers) propagation.inject(context.active(), headers)
-        // What the program itself put there is not for everybody whom a tool asks either.
+        // The program's own baggage must not reach services that a tool calls.
         if (!baggage) delete headers['baggage']
         return headers
       },

@@ -1,4 +1,4 @@
-// The API of OpenTelemetry, which whoever starts an SDK has installed: mcp-host itself brings none.
+// Loads the OpenTelemetry API, an optional package.
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { StartError } from '../../core/index.ts'
@@ -10,9 +10,9 @@ const NAME = '@opentelemetry/api'
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND' && error.message.includes(NAME)
 
-/** The copy that the config's folder finds, else the one beside this file. Throws a StartError where there is none. */
+/** Prefers the copy of the config's folder. Throws a StartError if there is none. */
 export function loadApi(directory: string, here: string = import.meta.url): OpenTelemetry {
-  // The SDK is started with the project's copy, and an API does not take spans of an SDK that is older than it is.
+  // An API copy rejects an SDK that is older than the API, so the project's copy comes first.
   for (const from of [join(directory, 'package.json'), here]) {
     try {
       return createRequire(from)(NAME)

@@ -1,5 +1,4 @@
-// What the SDK and its exporter cannot do, told to the log of the host: else nobody hears of a receiver that is away. One line,
-// then how many more there were, once a minute at most.
+// Logs errors of the OpenTelemetry SDK and exporter, at most one line a minute.
 import type { DiagLogger } from '@opentelemetry/api'
 import type { PluginHost } from '../../core/index.ts'
 import { plainText } from '../../core/transport.ts'
@@ -7,13 +6,13 @@ import type { OpenTelemetry } from './load-api.ts'
 
 type Log = PluginHost['log']
 
-/** How long what fails again is only counted, milliseconds. */
+/** Milliseconds during which repeated errors are only counted. */
 const QUIET = 60_000
-/** Characters of a problem in a line: a receiver may answer with a page. */
+/** Maximum characters of an error: a response can be a whole page. */
 const MOST = 300
 const FIX = 'look at the exporter and its receiver: docs/plugins/tracing.md#when-spans-cannot-be-sent'
 
-/** SDKs write errors as JSON, with a stack and what the receiver said. */
+/** SDKs log errors as JSON with stack and response. */
 function messageIn(text: string): string {
   if (!text.startsWith('{')) return text
   try {
@@ -29,7 +28,6 @@ function problemIn(said: unknown): string {
   return plainText(message.replace(/\p{Cc}/gu, ' '), MOST)
 }
 
-/** Of one kind, such as errors. */
 function createTelling(write: (fields: object) => void, now: () => number) {
   let quietUntil = -Infinity
   let untold = 0
@@ -44,7 +42,6 @@ function createTelling(write: (fields: object) => void, now: () => number) {
       told(last, untold)
       untold = 0
     },
-    /** Tells what was only counted. */
     settle() {
       if (untold > 0) told(last, untold)
       untold = 0
@@ -70,11 +67,11 @@ export function createFailureLog(log: Log, now: () => number = () => performance
   }
 }
 
-/** Where all copies of the API keep what is set; it has no way to ask for it. */
+/** Global registry shared by all copies of the API, which has no getter. */
 const API = Symbol.for('opentelemetry.js.api.1')
 const loggerNow = (): unknown => Object(Reflect.get(globalThis, API)).diag
 
-/** The hosts of this process, which share one logger, as the API has it. */
+/** The API supports one logger per process. */
 const listening = new Set<DiagLogger>()
 let ours: unknown
 
@@ -85,7 +82,7 @@ const toAll =
   }
 
 export interface FailureTelling {
-  /** From now on, unless the program, or its SDK, has set a logger of its own. */
+  /** Does nothing if the program or its SDK has set a logger. */
   begin(): void
   end(): void
 }
@@ -104,7 +101,7 @@ export function createFailureTelling({ diag, DiagLogLevel }: OpenTelemetry, log:
     end() {
       settle()
       listening.delete(logger)
-      // Whoever set another since has it.
+      // Another logger may have been set since.
       if (listening.size === 0 && ours !== undefined && loggerNow() === ours) diag.disable()
     },
   }

@@ -1,4 +1,4 @@
-// HTTP with SSE, the transport of 2024-11-05: GET <route>/sse opens a session and its stream, POST <route>/message takes messages.
+// The HTTP+SSE transport (2024-11-05): GET <route>/sse opens the stream, POST <route>/message takes messages.
 import type { IncomingHttpHeaders } from 'node:http'
 import { definePlugin, type HostContext, type McpRoute, type OptionsOf, StartError } from '../../core/index.ts'
 import {

@@ -72,11 +72,9 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
   return async (ctx: HostContext) => {
     let session = await find(ctx)
     const text = await readBody(ctx.req, host.http.maxBodySize)
-    // It may have ended while the body was read.
     if (session.disposed) session = await find(ctx)
     const messages = validated(text, session)
     const sender = { headers: ctx.req.headers, user: ctx.state.user }
-    // The node with the stream serves the message.
     const forwarded = host.streams.forward(session, { text, ...sender })
     if (forwarded) await forwarded
     else await take(session, messages, { ...sender, state: ctx.state })

@@ -1,4 +1,4 @@
-// Newline-delimited JSON over stdin and stdout, for `mcp-host stdio`: one client per process. Other commands ignore this plugin.
+// Newline-delimited JSON over stdin and stdout, for `mcp-host stdio`. Other commands ignore this plugin.
 import { definePlugin, type PluginHost } from '../../core/index.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
@@ -12,7 +12,6 @@ export type { ServedLine } from './serve-line.ts'
 
 type Params = Readonly<Record<string, string>>
 
-/** A route for the user of the options. */
 interface Served {
   admit(params: Params): void
   serve(params: Params, ends: StdioEnds): ServedLine
@@ -55,11 +54,10 @@ export function createStdioTransport() {
   }
   return {
     plugin,
-    /** The paths of its routes. */
     routes: (): readonly string[] => [...served.keys()],
     /** Throws like `connect`, without a connection. */
     admit: (path: string, params: Params): void => on(path).admit(params),
-    /** Throws a HostError, `unauthorized` or `forbidden`, if the route refuses the user; an Error if the plugin is off there. */
+    /** Throws a HostError `unauthorized` or `forbidden`, or an Error if the plugin is off for the route. */
     connect: (path: string, params: Params, ends: StdioEnds): ServedLine => on(path).serve(params, ends),
   }
 }

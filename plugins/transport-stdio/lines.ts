@@ -2,9 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Readable, Writable } from 'node:stream'
 
-/** The streams of a stdio connection. */
 export interface StdioEnds {
-  /** From the client. */
   readonly input: Readable
   /** To the client: protocol lines only. */
   readonly output: Writable
@@ -20,10 +18,7 @@ function toLine(parts: readonly Buffer[]): Line {
   return isUtf8(bytes) ? { text: bytes.toString('utf8').replace(/\r$/, '') } : { fault: 'not UTF-8' }
 }
 
-/**
- * Reads lines of at most `most` bytes; longer ones are reported and skipped. A slow consumer slows down the sender. Text after
- * the last line end is a line too. Ends with the input, also on an error.
- */
+/** Lines longer than `most` bytes are reported and skipped. Applies backpressure. Never rejects. */
 export async function* readLines(input: Readable, most: number): AsyncGenerator<Line> {
   let parts: Buffer[] = []
   let size = 0
@@ -67,7 +62,6 @@ export interface Output {
   respond(message: string): void
   /** Resolves once little is unread, or the output is closed. */
   drained(): Promise<void>
-  /** Sends nothing more; resolves when everything is written. */
   end(): Promise<void>
   readonly closed: boolean
 }
@@ -89,7 +83,6 @@ export function createOutput(
     wake()
     gone(why)
   }
-  // EPIPE, for example.
   stream.on('error', () => close('closed'))
   stream.once('close', () => close('closed'))
   stream.on('drain', wake)

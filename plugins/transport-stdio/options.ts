@@ -38,7 +38,6 @@ export const OPTIONS = {
 export interface TransportStdioOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledTransportStdio extends OptionsOf<typeof OPTIONS, true> {}
 
-/** The user of the options, with its lists. */
 export function userOf({ user }: TransportStdioOptions): User | undefined {
   if (!user) return undefined
   const { subject, issuer, clientId, scopes = [], roles = [], claims = {} } = user

@@ -1,4 +1,4 @@
-// Serves requests with their own version, client and capabilities (2026-07-28), without a session (basic/transports/stdio).
+// Serves requests without a session (2026-07-28, basic/transports/stdio).
 import { HostError, type McpRoute, type User } from '../../core/index.ts'
 import {
   type ClientFacts,
@@ -18,7 +18,6 @@ import { readRequestMeta, unsupported } from '../families/per-request/index.ts'
 type Request = Extract<ValidMessage, { kind: 'request' }>
 type Reply = Required<SessionReply>
 
-/** The user of a connection and its route. */
 export interface Caller {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
@@ -26,7 +25,6 @@ export interface Caller {
   readonly maxConcurrent: number
 }
 
-/** What is known of a request so far. */
 interface Known {
   revision: string | undefined
   client: ClientFacts | undefined
@@ -106,7 +104,6 @@ export function createPerRequest(
         left?.()
       }
     },
-    /** Returns false if no request with this id is running. */
     cancel(id: unknown, reason: Error): boolean {
       const reply = running.get(id as RequestId)
       reply?.cancel(reason)

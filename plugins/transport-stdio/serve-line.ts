@@ -19,9 +19,8 @@ import { namesOwnVersion } from '../families/per-request/index.ts'
 import { createOutput, type Line, readLines, type StdioEnds } from './lines.ts'
 import { type Caller, createPerRequest } from './per-request.ts'
 
-/** A connection in use. */
 export interface ServedLine {
-  /** Resolves when the client has ended its input or is gone, or the session has ended. Running requests can still be answered. */
+  /** Resolves when client or session has ended. Running requests can still be answered. */
   readonly ended: Promise<void>
   /** Cancels running requests; resolves when all responses are written. */
   close(): Promise<void>
@@ -54,7 +53,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   })
   const perRequest = createPerRequest(host, caller, output)
 
-  /** The client is gone. */
   function abandon() {
     perRequest.cancelAll(GONE())
     if (session && !session.disposed) {
@@ -63,7 +61,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     end()
   }
 
-  /** `request`: the part of it that could be read. */
   function refuse(
     thrown: unknown,
     request?: { readonly id?: RequestId | undefined; readonly method?: string },
@@ -92,7 +89,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     return opened
   }
 
-  /** True if it cancels a request without a session. */
   function cancelsPerRequest(message: ValidMessage): boolean {
     if (message.kind !== 'notification' || message.method !== 'notifications/cancelled') return false
     const { requestId, reason } = message.params
@@ -128,7 +124,6 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
       const found = readMessages(text)
       if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
       if (!('kind' in found)) demandBatches(session?.revision)
-      // The requests of a batch are answered separately.
       for (const message of 'kind' in found ? [found] : validBatch(found)) {
         request = message.kind === 'request' ? message : undefined
         await take(message)

@@ -13,27 +13,21 @@ import {
 /** After this time the response becomes a stream, milliseconds. */
 const JSON_WINDOW = 250
 
-/** Responds 202 to messages without a response of their own. */
 export function accept(ctx: HostContext): void {
   ctx.body = null
   ctx.status = 202
 }
 
-/** The stream of a response. */
 export interface Sink {
   send(message: string): void
-  /** Ends the stream after a last message, if there is one. */
   end(message?: string): void
   /** Closes the connection; undefined if the client cannot resume. */
   readonly disconnect: ((retry?: number) => void) | undefined
 }
 
 export interface ExchangeSettings {
-  /** Number of responses. */
   readonly expected: number
-  /** True for a JSON array of responses. */
   readonly batch: boolean
-  /** Turns the HTTP response into a stream. */
   readonly open: () => Sink
   /** True if a closed connection cancels the calls; calls of a session continue. */
   readonly cancelledByClose: boolean
@@ -41,18 +35,14 @@ export interface ExchangeSettings {
 
 type JsonWindow = EqualWait<PostExchange>
 
-/** Alternating names and values. */
 export type HeaderList = readonly string[]
 
 /** Connects a call, or the calls of a batch, to the client. A message before the responses opens the stream. */
 export interface Exchange extends CallChannel {
   /** Adds a response; `status` and `headers` apply if it is the only one and sent as JSON. */
   respond(answer: EncodedAnswer, status?: number, headers?: HeaderList): void
-  /** One response less: its request was cancelled. */
   skip(): void
-  /** The response becomes no stream by time until the returned function is called. */
   hold(): () => void
-  /** Cancels the calls. */
   cancel(reason: Error): void
 }
 
@@ -111,7 +101,6 @@ class PostExchange implements Exchange, Waiting {
     }
   }
 
-  /** Undefined if the response is closed. */
   #openSink(): Sink | undefined {
     this.#jsonWindow.delete(this)
     if (this.#sink || this.#res.destroyed || this.#res.writableEnded) return this.#sink
@@ -152,7 +141,6 @@ class PostExchange implements Exchange, Waiting {
     if (this.#res.destroyed || this.#res.writableEnded) return
     const { batch, expected } = this.#settings
     const [only] = this.#ready
-    // Everything was cancelled.
     if (only === undefined) return void this.#openSink()?.end()
     const body = bodyOf(batch ? `[${this.#ready.join(',')}]` : only)
     // Released before the reader has read the body.

@@ -45,19 +45,16 @@ function demandTypes(accept: string | undefined, needed: readonly string[]) {
   }
 }
 
-/** Throws `notAcceptable` unless JSON and event streams are accepted, as a POST requires. */
 export const demandBoth = (accept: string | undefined): void => demandTypes(accept, BOTH_TYPES)
 
-/** Throws `notAcceptable` unless event streams are accepted, as a GET requires. */
 export const demandStream = (accept: string | undefined): void => demandTypes(accept, [SSE_TYPE])
 
-/** The value of MCP-Protocol-Version. */
 export const versionOf = (headers: IncomingHttpHeaders): string | undefined => {
   const value = headers['mcp-protocol-version']
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-/** The protocol version of a message, and what its sender says about itself. */
+/** Protocol version and sender metadata of a message. */
 export interface Speech {
   readonly revision: Revision
   readonly client: ClientFacts
@@ -117,10 +114,7 @@ const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 
 const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
 
-/**
- * Checks `Mcp-Method` and `Mcp-Name` against the body, so that proxies and the host see the same request
- * (basic/transports/streamable-http, "Server Validation"). A notification can omit them. Throws `headerMismatch`.
- */
+/** Prevents proxies from seeing another request (basic/transports/streamable-http, "Server Validation"). */
 export function checkStandardHeaders(
   headers: IncomingHttpHeaders,
   { kind, method, params }: Spoken,

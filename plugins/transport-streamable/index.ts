@@ -1,5 +1,4 @@
-// Streamable HTTP: the endpoint of every route. Requests of 2026-07-28 are served one by one; clients of older revisions
-// get sessions, or on routes with `stateless: true` are served one by one as well.
+// The Streamable HTTP transport, with sessions for older protocol versions unless the route is `stateless`.
 import { definePlugin, type OptionsOf } from '../../core/index.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'

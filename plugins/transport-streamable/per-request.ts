@@ -18,13 +18,10 @@ export type Request = Extract<Message, { kind: 'request' }>
 
 interface Answering {
   readonly exchange: Exchange
-  /** Unanswered requests. */
   readonly open: Array<readonly [Request, Speech]>
-  /** True for a batch. */
   readonly several: boolean
 }
 
-/** Removes a request; false if it was answered. */
 function take(open: Answering['open'], request: Request): boolean {
   const at = open.findIndex(([one]) => one === request)
   if (at !== -1) open.splice(at, 1)

@@ -27,7 +27,6 @@ import {
 import { createPerRequest, type Request } from './per-request.ts'
 import { createSessionPosts } from './session-post.ts'
 
-/** Responds with a JSON-RPC error and the request's id, if it has one. */
 function refuse(ctx: HostContext, error: HostError, id?: RequestId): void {
   ctx.status = statusOf(error)
   ctx.state.refusal = error

@@ -28,7 +28,6 @@ export function createSessionGets(host: Transport, route: McpRoute) {
   /** Number of open GETs by session, by stream, or by the name of a stream before it is found. */
   const openGets = new Map<Session | ResumableStream | string, number>()
 
-  /** Counts a GET until the returned function is called. Throws `conflict` above the limit. */
   function enter(awaited: Session | ResumableStream | string): () => void {
     const count = openGets.get(awaited) ?? 0
     if (count >= MAX_OPEN_GETS)
@@ -41,7 +40,6 @@ export function createSessionGets(host: Transport, route: McpRoute) {
     }
   }
 
-  /** Turns the response into a stream. The session is in use until it closes. */
   function openReader(session: Session, offer: Offer, { res, state }: HostContext): EventStream {
     const { user, params } = state
     whenClosed(res, session.use())

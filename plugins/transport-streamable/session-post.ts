@@ -1,5 +1,4 @@
-// Serves POSTs of sessions (2025-03-26 to 2025-11-25): `initialize` opens one, other messages name it. A call continues when
-// its connection closes, and the client can resume the stream.
+// Serves POSTs of sessions (2025-03-26 to 2025-11-25). Calls continue when the connection closes.
 import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
 import {
   demandBatches,
@@ -27,17 +26,15 @@ import { versionOf } from './headers.ts'
 
 type Request = Extract<Message, { kind: 'request' }>
 
-/** Whether the client's version knows the empty first event of a stream. */
 export const isPrimed = ({ revision }: Session): boolean => revision !== undefined && rulesOf(revision).primesStreams
 
-/** How to name a session or do without. */
 const sessionHint = ({ method }: HostContext) =>
   method === 'POST'
     ? `call initialize first and send the Mcp-Session-Id of its answer; or send this as a ${MODERN_REVISION} request, with ` +
       'its _meta and headers; or have the server set stateless: true on this route'
     : 'send the Mcp-Session-Id that the answer to initialize had'
 
-/** Finds the session of a request, which begins these calls. Throws `sessionIdMissing`, and like `SessionRegistry.find`. */
+/** `requests`: calls that this request begins. Throws `sessionIdMissing`, and like `SessionRegistry.find`. */
 export function findSession(
   host: Transport,
   route: McpRoute,
@@ -152,7 +149,6 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     }
   }
 
-  /** Whether an `initialize` names an existing session. Throws like `findSession` for another user's session. */
   async function namesSession(ctx: HostContext): Promise<boolean> {
     if (ctx.req.headers['mcp-session-id'] === undefined) return false
     try {

@@ -1,4 +1,4 @@
-// The page for a person who opens an endpoint in a browser: how to connect. For a protected route it shows only the URL.
+// The page for a browser at an endpoint: how to connect. For a protected route it shows only the URL.
 import { createHash } from 'node:crypto'
 import type { HostContext, McpRoute } from '../../core/index.ts'
 import { pageHeaders } from '../../core/transport.ts'
@@ -22,12 +22,10 @@ const shellWord = (plain: string) => (plain.includes('[') ? `"${plain}"` : plain
 
 const block = (text: string) => `<pre><code>${escapeHtml(text)}</code></pre>`
 
-/** A server name for clients: letters, digits, `_` and `-`. */
 const nameOf = (text: string) => text.replace(/[^\w-]+/g, '-').replace(/^-+|-+$/g, '') || 'mcp-server'
 
 interface Visit {
   readonly url: string
-  /** Undefined for a protected route. */
   readonly server: string | undefined
 }
 

@@ -1,4 +1,4 @@
-// A thread that validates a result against the output schema of a server: its patterns can run without end.
+// A worker thread that validates results against a server's output schema, whose patterns can run indefinitely.
 import { parentPort, workerData } from 'node:worker_threads'
 import type { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import type { SchemaCheck } from '../call.ts'

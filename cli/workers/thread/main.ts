@@ -1,5 +1,5 @@
-// The watchdog thread of a worker process: ends the process if the primary was killed and the main thread does not notice it,
-// because a tool blocks the event loop, or does not finish its drain.
+// The watchdog thread of a worker: ends the process if the primary was killed and the main thread is blocked or does not finish
+// its drain.
 import { writeSync } from 'node:fs'
 import { setInterval } from 'node:timers/promises'
 import { workerData } from 'node:worker_threads'
@@ -7,10 +7,9 @@ import { HEARING_TIME, STOPPING_TIME } from '../message.ts'
 
 const CHECK_INTERVAL = 1_000
 
-/** `noticed`: 1 once the main thread knows that the primary is gone. */
 const { primary, noticed } = workerData as { readonly primary: number; readonly noticed: Int32Array }
 
-/** Writes to stderr itself, because the main thread can be blocked. */
+/** Writes to stderr directly, because the main thread can be blocked. */
 function kill(why: string): void {
   const line = {
     level: 50,

@@ -1,4 +1,4 @@
-// `completion/complete`: values for a prompt's argument or a template's variable (server/utilities/completion).
+// `completion/complete` for prompt arguments and template variables (server/utilities/completion).
 
 import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
@@ -11,12 +11,11 @@ import { runHandler } from '../run-handler.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 
-/** Most values that may travel in one answer. */
 const MAX_VALUES = 100
 
 const refuse = (detail: string) => new HostError('invalidParams', { detail })
 
-/** What the ref names, of what this caller may use: nothing is said of the rest, its parameters neither. */
+/** Finds only items that the caller can use, so that the error reveals nothing about others. */
 function findItem(call: Call, settings: HandlerSettings): PromptItem | ResourceItem {
   const { view } = call
   const { ref } = paramsOf(call, 'completion/complete')

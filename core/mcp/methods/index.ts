@@ -1,4 +1,4 @@
-// The table method -> answer. What is not in it, or not for the caller's revision or view, is -32601.
+// The method table. Methods outside the table, protocol version or view get -32601.
 
 import { HostError, StartError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
@@ -16,18 +16,16 @@ import { callTool } from './tools.ts'
 
 export interface Method {
   readonly answer: (call: Call, settings: HandlerSettings) => object | Promise<object>
-  /** The plugin that added it; absent: the host's own. */
   readonly by?: string
-  /** Absent: every revision has it. */
+  /** Undefined: every version. */
   readonly era?: 'modern' | 'legacy'
-  /** The capability without which the view does not have it. */
   readonly capability?: keyof View['capabilities']
 }
 
 const list = (name: Parameters<View['page']>[0]) => (call: Call) =>
   call.view.page(name, call.params['cursor'], call.rules)
 
-// Lists need no capability: some clients drop a server that answers -32601 to one of them.
+// Lists need no capability: some clients disconnect after -32601 for a list.
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['server/discover', { answer: discover, era: 'modern' }],
   ['initialize', { answer: initialize, era: 'legacy' }],
@@ -47,13 +45,9 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
 
 const unknownMethod = ({ method }: Call) => new HostError('methodNotFound', { detail: shown(method) })
 
-/** The methods of one host: the protocol's and what plugins add. */
 export interface MethodTable {
-  /** Adds a method on these routes. Throws where one of them has it. */
   add(name: string, method: Method, routes: readonly object[]): void
-  /** Whether a route has it, for some revision. */
   has(name: string, route: object): boolean
-  /** Throws `invalidParams` where a method of the host's own cannot have these params. */
   check(call: Call): void
   answer(call: Call): object | Promise<object>
 }

@@ -1,10 +1,9 @@
-// How a client learns whom it talks to: `server/discover` (2026-07-28) and `initialize` (older revisions).
+// `server/discover` (2026-07-28) and `initialize` (earlier versions).
 import type { Call } from '../call.ts'
 import { checkClientFacts } from '../client-limits.ts'
 import { META, type ServerCapabilities } from '../protocol.ts'
 import { LIST_TTL } from '../view.ts'
 
-/** What a client may count on once changes can reach it: a session, or a route with `subscriptions/listen`. */
 function withChanges(capabilities: ServerCapabilities): ServerCapabilities {
   const { tools, resources, prompts } = capabilities
   return {
@@ -29,10 +28,10 @@ export function discover({ view, offer }: Call): object {
   }
 }
 
-/** 2025-11-25 basic/lifecycle, "Initialization": the revision is the one that its transport negotiated. */
+/** 2025-11-25 basic/lifecycle, "Initialization". The transport negotiates the version. */
 export function initialize({ params, view, session, revision }: Call): object {
   checkClientFacts(params)
-  // Without a session nothing remembers a level set by `logging/setLevel`, and no change reaches the client.
+  // Without a session, log levels are not stored and changes cannot be delivered.
   const { logging, ...others } = view.capabilities
   return {
     protocolVersion: revision,

@@ -11,7 +11,6 @@ import { runHandler } from '../run-handler.ts'
 import type { ListTail, View } from '../view.ts'
 import { findResource } from './resources.ts'
 
-/** An entry that `list` of a template returned. */
 interface Candidate {
   readonly item: ResourceItem
   readonly entry: Readonly<Record<string, unknown>>
@@ -29,7 +28,6 @@ const MEMBERS: Readonly<Record<string, readonly [isValid: (value: unknown) => bo
   _meta: [isObject, 'an object'],
 }
 
-/** An entry as clients see it. Throws a TypeError for an invalid one. */
 function wireOf(view: View, { item, entry, uri }: Candidate): Record<string, unknown> {
   const owner = findResource(view, uri)?.item
   if (owner === undefined) throw new TypeError(`the URI does not match the template ${item.key}`)
@@ -46,7 +44,6 @@ function wireOf(view: View, { item, entry, uri }: Candidate): Record<string, unk
   return wire
 }
 
-/** Log lines of one `resources/list` call about its templates. */
 class ListLog {
   readonly #log: HandlerSettings['log']
   readonly #call: Call
@@ -62,7 +59,6 @@ class ListLog {
     return { resource: definition.name, uriTemplate: key, route: offer.route.path, requestId: requestIdIn(headers) }
   }
   fail(item: ResourceItem, err: unknown) {
-    // A handler is expected to end with an error when its client is gone.
     if (this.#call.cancelled) return
     this.#log.error({ err, ...blamed(err), ...this.#fieldsOf(item) }, 'a resource list failed')
   }
@@ -75,7 +71,6 @@ class ListLog {
     if (known) known.count++
     else this.#refused.set(item, { uri: uri && shown(uri), why, count: 1 })
   }
-  /** One line for each template, with its first invalid entry. */
   logRefused() {
     for (const [item, refused] of this.#refused) {
       this.#log.warn({ ...this.#fieldsOf(item), ...refused }, 'entries of a resource list are invalid and not listed')
@@ -103,10 +98,8 @@ async function runList(call: Call, settings: HandlerSettings, item: ResourceItem
   }
 }
 
-/** Maximum invalid entries that one page checks. */
 const MAX_REFUSED = 100
 
-/** Pages of these candidates, by URI. Checks the entries of the page only. */
 function tailOf(view: View, candidates: readonly Candidate[], log: ListLog): ListTail {
   const sorted = candidates.toSorted((a, b) => (a.uri < b.uri ? -1 : a.uri > b.uri ? 1 : 0))
   return (after, room) => {
@@ -116,10 +109,9 @@ function tailOf(view: View, candidates: readonly Candidate[], log: ListLog): Lis
     let refused = 0
     let lastRefused = ''
     for (const candidate of sorted) {
-      // Also skips a second entry with the same URI.
       if (candidate.uri <= last) continue
       if (entries.length === room) return { entries, last }
-      // Not before every entry with this URI: another template can have a valid one.
+      // Continues through all entries with this URI: another template can have a valid one.
       if (refused >= MAX_REFUSED && candidate.uri > lastRefused) return { entries, last: lastRefused }
       try {
         const wire = wireOf(view, candidate)

@@ -1,9 +1,8 @@
-// Checks the params of each method once, before plugins and methods use them. The shapes are those of the protocol's schemas.
+// Validates the params of each method once, before plugins and methods use them.
 import type { Call } from '../call.ts'
 import { isObject } from '../is-object.ts'
 import { type JsonObject, LOG_LEVELS, type LogLevel } from '../protocol.ts'
 
-/** The params of the host's own methods, as far as the host uses them. */
 export interface ParamsOf {
   initialize: { protocolVersion: string; clientInfo: JsonObject; capabilities: JsonObject }
   'logging/setLevel': { level: LogLevel }
@@ -19,7 +18,6 @@ export interface ParamsOf {
   }
 }
 
-/** The problem of a value, after its path. Undefined: there is none. */
 type Check = (value: unknown) => string | undefined
 
 const text: Check = value => (typeof value === 'string' ? undefined : '` must be string')
@@ -29,7 +27,6 @@ const oneOf =
   value =>
     values.includes(value) ? undefined : `\` must be equal to one of the allowed values: ${values.join(', ')}`
 
-/** An object with these members. `others`: checks all other members. */
 function shape(members: Readonly<Record<string, Check>>, required: readonly string[] = [], others?: Check): Check {
   return value => {
     if (!isObject(value)) return '` must be object'
@@ -37,7 +34,6 @@ function shape(members: Readonly<Record<string, Check>>, required: readonly stri
     for (const name in value) {
       const check = Object.hasOwn(members, name) ? members[name] : others
       const problem = check?.(value[name])
-      // A client's names can be long.
       if (problem !== undefined) return `.${name.slice(0, 40)}${problem}`
     }
     return undefined
@@ -81,13 +77,12 @@ const CHECKS: ReadonlyMap<string, Check> = new Map(
   } satisfies Record<keyof ParamsOf | `${string}/list`, Check>),
 )
 
-/** The problem of a call's params, such as `params.ref.name` must be string; undefined for other methods. */
+/** Example: `params.ref.name must be string`. Undefined for other methods. */
 export function paramsProblem({ method, params }: Call): string | undefined {
   const problem = CHECKS.get(method)?.(params)
   return problem && `\`params${problem}`
 }
 
-/** The checked params of a call of this method. */
 export const paramsOf = <Name extends keyof ParamsOf>(call: Call, _method: Name): ParamsOf[Name] =>
   call.params as unknown as ParamsOf[Name]
 

@@ -1,4 +1,4 @@
-// `prompts/get`: the prompt is looked up, its required arguments are there, its handler writes the messages.
+// `prompts/get`: checks required arguments and runs the handler.
 
 import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'

@@ -1,4 +1,4 @@
-// `resources/read`: a listed resource by its URI, or the first template that matches it.
+// `resources/read`: finds a listed resource, or the first matching template.
 
 import { HostError } from '../../http/errors.ts'
 import type { User } from '../../kernel/user.ts'
@@ -15,10 +15,7 @@ import { afterHandler, handlerFailure, runHandler } from '../run-handler.ts'
 import type { View } from '../view.ts'
 import { paramsOf } from './params.ts'
 
-/**
- * The resource that a URI names, by equivalence of URIs (RFC 3986 section 6.2.2), and its template's variables. `uri`: the URI of
- * the definition; for a template the given one.
- */
+/** Finds a resource by URI equivalence (RFC 3986 section 6.2.2). `uri`: for a template, the requested one. */
 export function findResource(
   view: View,
   uri: string,
@@ -40,13 +37,13 @@ export function findResource(
   return undefined
 }
 
-/** Whether the callers of a view may hear of a resource's updates: who may read it may. */
+/** Whether callers of a view can subscribe to a resource. Requires read access. */
 export function mayHear(view: View, uri: string): boolean {
   const found = findResource(view, uri)
   return found !== undefined && view.denialOf(found.item) === undefined
 }
 
-/** The same of what a user is offered: where that cannot be served, nobody hears of it. */
+/** Like `mayHear`, for a user's current view. False if the view cannot be built. */
 export function mayHearNow(offer: Pick<Offer, 'viewFor'>, user: User | undefined, uri: string): boolean {
   try {
     return mayHear(offer.viewFor(user), uri)
@@ -75,7 +72,6 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
 
 function finish(call: Call, value: unknown, uri: string, definition: ResourceDefinition): object {
   if (isTyped(value)) return value
-  // A template matches more than there is: a handler says "no such thing" by returning nothing.
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
   const { mimeType } = definition
   let result: object
@@ -84,6 +80,6 @@ function finish(call: Call, value: unknown, uri: string, definition: ResourceDef
   } catch (error) {
     throw encodingError(error, definition)
   }
-  // What a handler reads can change at any time and may depend on who asks (server/utilities/caching).
+  // Contents can change at any time and depend on the caller (server/utilities/caching).
   return call.modern ? { ttlMs: 0, cacheScope: 'private', ...result } : result
 }

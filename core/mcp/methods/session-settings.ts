@@ -1,4 +1,4 @@
-// What a session remembers for its client: the log level, the resources it watches (2025-11-25 and older).
+// Session settings: log level and watched resources (2025-11-25 and earlier).
 
 import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
@@ -14,13 +14,11 @@ export const tooManyWatched = () =>
       `each; all sessions of an owner ${MAX_WATCHED_BYTES_PER_OWNER} bytes. Unsubscribe from some, or end a session`,
   }).within200()
 
-/** The session of a call; methods that need one do not exist without. */
 function sessionOf(call: Call) {
   if (!call.session) throw new HostError('methodNotFound', { detail: `${call.method} needs a session` })
   return call.session
 }
 
-/** The answer, once every node that serves the session can know. */
 const kept = (keeping: Promise<void> | undefined): object => keeping?.then(() => ({})) ?? {}
 
 /** 2025-11-25 server/utilities/logging, "Setting Log Level". */

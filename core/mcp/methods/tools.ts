@@ -1,4 +1,4 @@
-// `tools/call`: the tool is looked up, its arguments are checked, its handler runs, its return value becomes a result.
+// `tools/call`: validates arguments, runs the handler, and creates the result.
 
 import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
@@ -35,7 +35,7 @@ export function callTool(call: Call, settings: HandlerSettings): object | Promis
 }
 
 function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked: Checked): object | Promise<object> {
-  // Wrong arguments are a result, not a protocol error: the model reads it and corrects itself (server/tools).
+  // Invalid arguments are a result, so that the model can correct them (server/tools).
   if (!checked.ok) return errorResult(`Invalid arguments for ${tool.key}:\n${checked.problems}`)
   const { value } = checked
   if (tool.keys.length === 0) return runHandlerOf(call, settings, tool, value)
@@ -46,7 +46,6 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
 
 type Handler = (args: never, ctx: CallContext) => unknown
 
-/** `instead`: runs in this process in place of the tool's handler. */
 function runHandlerOf(
   call: Call,
   settings: HandlerSettings,
@@ -57,7 +56,6 @@ function runHandlerOf(
   const handler = (instead ?? tool.definition.handler) as (args: unknown, ctx: CallContext) => unknown
   const limits = settings.limits.of(tool)
   const { queue, isolate } = limits
-  // A full queue refuses the request: it is no failure of the tool.
   const turn = queue?.enter(call)
   const handle =
     isolate && !instead

@@ -1,5 +1,4 @@
-// Loads ajv on demand and creates its instances for the JSON Schemas of authors: dialects, formats and `uniqueItems`.
-// Loading takes 25 ms, a tenth of a start, and is not needed if all tools use Standard Schemas.
+// Loads ajv on demand, because it takes 25 ms, and creates instances for author schemas.
 import { createRequire } from 'node:module'
 import type * as ForDraft07 from 'ajv'
 import type { Ajv, Options, SchemaValidateFunction } from 'ajv'
@@ -12,10 +11,9 @@ const require = createRequire(import.meta.url)
 
 const loadAjv = (): typeof ForDraft07 => require('ajv')
 export const loadAjv2020 = (): typeof For2020 => require('ajv/dist/2020.js')
-// By file: Node caches a failed lookup of a package's `main`, so a retry by name would fail.
+// By file: Node caches a failed lookup of `main`, so a retry by name would fail.
 export const loadFormats = (): typeof Formats.default => require('ajv-formats/dist/index.js')
 
-/** Loads everything that compilation needs. Throws if the files are missing; a later call can succeed. */
 export function loadCompiler(): void {
   loadAjv()
   loadAjv2020()
@@ -24,12 +22,10 @@ export function loadCompiler(): void {
 
 let isNeeded = false
 
-/** Records that a schema will be compiled at its first use. */
 export const needCompiler = (): void => {
   isNeeded = true
 }
 
-/** Loads the compiler ahead of the first call, if a schema needs it. */
 export const loadNeededCompiler = (): void => {
   if (isNeeded) loadCompiler()
 }
@@ -47,13 +43,12 @@ export const DIALECTS: Readonly<Record<Dialect, { readonly id: string; create(op
 export const isDraft07 = ({ $schema }: JsonSchema): boolean =>
   typeof $schema === 'string' && $schema.includes('json-schema.org/draft-07/')
 
-/** Options for the schemas of authors and for meta-schemas. */
 export const LENIENT: Options = { strict: false, strictNumbers: true, logger: false }
 
-/** An ajv instance for the schema of an author, safe for arguments from anyone: a request can have megabytes. */
+/** Validates in linear time, because requests can have megabytes. */
 export function createLinearAjv(dialect: Dialect, options: Options): Ajv {
   const ajv = DIALECTS[dialect].create({ ...LENIENT, ...options, verbose: true, validateSchema: false })
-  // The meta-schemas do not define `id`; ajv refuses to compile it.
+  // `id` is not defined by the meta-schemas, and ajv refuses it.
   ajv.removeKeyword('id')
   loadFormats().default(ajv)
   const url = formatOf(ajv, 'url')
@@ -70,10 +65,10 @@ export function createLinearAjv(dialect: Dialect, options: Options): Ajv {
   return ajv
 }
 
-/** Characters. These formats split or compile a text of any length. */
+/** Maximum characters: these formats split or compile the text. */
 const MAX_FORMATTED = { 'date-time': 128, 'iso-date-time': 128, time: 128, 'iso-time': 128, regex: 4_096 }
 
-/** ajv-formats takes quadratic time for `url`, so it checks only the host (253 characters) and port. */
+/** `url` of ajv-formats takes quadratic time, so it checks only host and port. */
 const URL_PARTS = /^((?:https?|ftp):\/\/)(?:[^\s/]+@)?([^\s/@]{1,260})(?:\/\S*)?$/i
 
 function formatOf(ajv: Ajv, name: string): (text: string) => boolean {
@@ -84,20 +79,19 @@ function formatOf(ajv: Ajv, name: string): (text: string) => boolean {
   throw new Error(`ajv-formats has no format ${name}`)
 }
 
-// `uniqueItems` of ajv takes quadratic time: 300,000 numbers, or 4 MB of nested lists, block the process for minutes.
+// `uniqueItems` of ajv takes quadratic time: 4 MB of nested lists block the process for minutes.
 
-/** Number of each distinct JSON value, and of each object of the current validation: nested lists share them. */
 let numbers = new Map<string, number>()
 let known = new Map<object, string>()
 
-/** Call after each validation: its values can change. */
+/** Call after each validation: values can change. */
 export function forgetKeys(): void {
   if (known.size === 0) return
   numbers = new Map()
   known = new Map()
 }
 
-/** A text that is the same for values that are equal as JSON. It contains the numbers of its children, not their texts. */
+/** Equal for equal JSON. Contains the numbers of children, not their texts. */
 function keyOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return typeof value === 'string' ? JSON.stringify(value) : `${value}`
   const found = known.get(value)

@@ -1,4 +1,4 @@
-// Checks the JSON Schema of an author at startup: its size, dialect, meta-schema and references.
+// Checks author schemas at startup: size, dialect, meta-schema and references.
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
@@ -8,7 +8,6 @@ import { BUILT_META_VALIDATORS } from './built-meta-validators.ts'
 import { type SchemaRole, stepsOf } from './explain-errors.ts'
 import { subschemas } from './subschemas.ts'
 
-/** An invalid schema. `steps`: the keys of the first invalid location. */
 export class SchemaFault extends Error {
   readonly steps: readonly (string | number)[]
 
@@ -21,7 +20,6 @@ export class SchemaFault extends Error {
 
 const withoutScheme = (uri: string) => uri.replace(/^https?:/, '').replace(/#$/, '')
 
-/** Throws for any other dialect than draft 2020-12 (the default) and draft-07. */
 export function dialectOf({ $schema }: JsonSchema, role: SchemaRole): Dialect {
   if ($schema === undefined) return 'draft 2020-12'
   for (const dialect of Object.keys(DIALECTS) as Dialect[]) {
@@ -31,7 +29,7 @@ export function dialectOf({ $schema }: JsonSchema, role: SchemaRole): Dialect {
   throw new Error(`its ${role} schema is of the dialect ${JSON.stringify($schema)}; supported: ${supported.join(', ')}`)
 }
 
-/** Throws for a schema that is too large, mixes dialects, violates its meta-schema, is circular, or an input that is no object. */
+/** Throws for a schema that is invalid, too large, circular, or an input that is not an object. */
 export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
   const dialect = dialectOf(schema, role)
   for (const { schema: part } of subschemas(schema)) {
@@ -51,7 +49,6 @@ export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
 
 const validators = new Map<Dialect, ValidateFunction | undefined>()
 
-/** Locations in one message. */
 const MAX_LOCATIONS = 3
 /** Characters of a quoted value. */
 const MAX_FOUND = 80
@@ -88,7 +85,6 @@ const valueAt = (root: unknown, steps: readonly (string | number)[]) =>
     root,
   )
 
-/** The schema that a local JSON pointer references. */
 function targetOf(ref: unknown, root: JsonSchema): JsonSchema | undefined {
   if (typeof ref !== 'string' || !/^#(?:\/|$)/.test(ref)) return undefined
   try {
@@ -102,7 +98,6 @@ function targetOf(ref: unknown, root: JsonSchema): JsonSchema | undefined {
 const pointerOf = (steps: readonly string[]) =>
   ['#', ...steps.map(step => step.replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
 
-/** Throws for a schema that applies itself to the same value: validation would not end. */
 function checkCircles(root: JsonSchema, role: SchemaRole): void {
   const paths = new Map<JsonSchema, readonly string[]>()
   for (const { schema, path } of subschemas(root)) {
@@ -134,14 +129,12 @@ function checkCircles(root: JsonSchema, role: SchemaRole): void {
   for (const schema of paths.keys()) follow(schema)
 }
 
-/** Keywords for which the meta-schema checks all that ajv requires. */
 const SOUND: ReadonlySet<string> = new Set([
   ...['$comment', 'title', 'description', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
   ...['type', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
   ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'required', 'properties'],
   ...['additionalProperties', 'propertyNames', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else', 'definitions'],
 ])
-/** Keywords that the meta-schema of draft-07 does not check. */
 const SOUND_2020: ReadonlySet<string> = new Set(['$defs', 'prefixItems'])
 
 const isScalar = (value: unknown) => value === null || ['string', 'number', 'boolean'].includes(typeof value)
@@ -154,7 +147,6 @@ function isPattern(value: unknown): boolean {
   }
 }
 
-/** Keywords whose value decides. */
 const DECIDED: Readonly<Record<string, (value: unknown, root: JsonSchema) => boolean>> = {
   $schema: (value, root) => value === root['$schema'],
   $ref: (value, root) => /^#(?:\/(?:\$defs|definitions)\/[\w.-]+)?$/.test(`${value}`) && !!targetOf(value, root),
@@ -165,13 +157,10 @@ const DECIDED: Readonly<Record<string, (value: unknown, root: JsonSchema) => boo
   items: value => isObject(value) || typeof value === 'boolean',
 }
 
-/** Characters as JSON: a larger schema is compiled at startup, because the first call would wait for it. */
+/** Characters. Larger schemas are compiled at startup, because the first call would wait. */
 const MAX_LAZY = 8_192
 
-/**
- * Whether ajv certainly compiles a checked schema, so that it can be compiled at its first use. Compiling all schemas takes
- * 2 s of CPU time for 1,000 tools at startup.
- */
+/** Allows lazy compilation. Compiling 1,000 tools at startup takes 2 s of CPU time. */
 export function surelyCompiles(root: JsonSchema, dialect: Dialect): boolean {
   if (JSON.stringify(root).length > MAX_LAZY) return false
   const isSound = ([keyword, value]: [string, unknown]): boolean => {

@@ -1,13 +1,11 @@
-// Explains validation errors to a model, one short line each: the values come from anyone.
+// Explains validation errors to a model, one short line each. The values are untrusted.
 import type { ErrorObject } from 'ajv'
 import type { StandardResult } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
 
-/** Which side of a tool a schema describes. */
 export type SchemaRole = 'input' | 'output'
 
-/** The outcome of a validation. `problems`: lines for the model. */
 export type Checked = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: string }
 
 const MAX_LINES = 10
@@ -16,7 +14,6 @@ const MAX_NAMES = 10
 const MAX_LINE = 300
 const MAX_ALTERNATIVE = 100
 
-/** Explains errors of ajv (`verbose`): at most ten lines, and the number of the others. */
 export function explainErrors(errors: readonly ErrorObject[], value: unknown, role: SchemaRole): string {
   const checked = { root: value, role }
   return toLines(readErrors(errors), problem => lineOf(problem, checked))
@@ -24,7 +21,6 @@ export function explainErrors(errors: readonly ErrorObject[], value: unknown, ro
 
 type Issues = NonNullable<StandardResult<unknown>['issues']>
 
-/** Explains the issues of a Standard Schema with the messages of its library. */
 export function explainIssues(issues: Issues, role: SchemaRole): string {
   return toLines(issues, ({ path = [], message }) => {
     const place = placeOf(
@@ -85,7 +81,6 @@ function reasonOf({ error, alternatives }: SchemaProblem, checked: CheckedValue)
   return `${message.replace('must NOT', 'must not')}${was}`
 }
 
-/** The allowed values or types, if the keyword lists them. */
 function expectedOf({ keyword, params }: ErrorObject): string[] | undefined {
   if (keyword === 'type') return [params['type']].flat().map(String)
   if (keyword === 'const') return [shown(params['allowedValue'], false)]
@@ -110,7 +105,6 @@ function alternativesReason(error: ErrorObject, alternatives: readonly SchemaPro
     const all = [...new Set(simple.flat())]
     return mustBe(alternatives.every(({ error: inner }) => inner.keyword === 'type') ? 'type' : 'enum', all, error.data)
   }
-  // Alternatives of another type are omitted.
   const near = alternatives.filter(
     ({ error: inner }) => inner.keyword !== 'type' || inner.instancePath !== error.instancePath,
   )
@@ -118,7 +112,6 @@ function alternativesReason(error: ErrorObject, alternatives: readonly SchemaPro
   return `fits none of the allowed forms (${[...reasons].slice(0, 4).join('; or ')})`
 }
 
-/** `; did you mean "color"?`, if a property that is absent has a similar name. */
 function suggestion(name: string, { parentSchema, data }: ErrorObject): string {
   const properties = parentSchema?.['properties']
   if (!isObject(properties) || !isObject(data) || name.length > MAX_SHOWN) return ''
@@ -131,7 +124,7 @@ function suggestion(name: string, { parentSchema, data }: ErrorObject): string {
 
 const PLAIN_NAME = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u
 
-/** `items[2].price`; the value as a whole is `(arguments)` or `(result)`. */
+/** `items[2].price`; the whole value is `(arguments)` or `(result)`. */
 function placeOf(steps: readonly PropertyKey[], role: SchemaRole): string {
   if (steps.length === 0) return role === 'input' ? '(arguments)' : '(result)'
   const texts = steps.map((step, index) => {
@@ -145,7 +138,6 @@ function placeOf(steps: readonly PropertyKey[], role: SchemaRole): string {
 
 const shorten = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit - 1)}…` : text)
 
-/** A value in a few characters, optionally after its type. */
 function shown(value: unknown, withType: boolean): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return withType ? 'array' : `an array of ${value.length}`
@@ -154,16 +146,13 @@ function shown(value: unknown, withType: boolean): string {
   return withType && value !== undefined ? `${typeof value} ${text}` : text
 }
 
-/** An error; of `anyOf` and `oneOf` with the errors of each alternative. */
 export interface SchemaProblem {
   readonly error: ErrorObject
   readonly alternatives: readonly SchemaProblem[]
 }
 
-/** Keywords whose errors only repeat that there is another error. */
 const EMPTY: ReadonlySet<string> = new Set(['if', 'propertyNames'])
 
-/** Groups the errors of ajv (`verbose`), which lists the errors of each alternative before the choice. */
 export function readErrors(errors: readonly ErrorObject[]): SchemaProblem[] {
   const problems: SchemaProblem[] = []
   for (const error of errors) {
@@ -180,13 +169,13 @@ export function readErrors(errors: readonly ErrorObject[]): SchemaProblem[] {
   return problems
 }
 
-// `schemaPath` does not help: it starts again behind a `$ref`.
+// `schemaPath` restarts after a `$ref`.
 const isWithin = (error: ErrorObject, choice: ErrorObject) =>
   error.instancePath === choice.instancePath
     ? error.parentSchema !== choice.parentSchema
     : error.instancePath.startsWith(`${choice.instancePath}/`)
 
-/** The steps of a JSON Pointer (RFC 6901) into a value; numbers where the value there is an array. */
+/** RFC 6901. Array indices are numbers. */
 export function stepsOf(pointer: string, root: unknown): (string | number)[] {
   let value = root
   return pointer

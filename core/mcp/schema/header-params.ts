@@ -1,5 +1,4 @@
-// Arguments of tools that clients repeat in `Mcp-Param-*` headers, by `x-mcp-header` annotations (2026-07-28
-// basic/transports/streamable-http "Custom Headers from Tool Parameters", server/tools "x-mcp-header").
+// Tool arguments in `Mcp-Param-*` headers (2026-07-28 basic/transports/streamable-http).
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { subschemas } from './subschemas.ts'
@@ -10,9 +9,7 @@ const TYPES = ['string', 'integer', 'boolean'] as const
 export interface HeaderParam {
   /** Lower-case: `mcp-param-region`. */
   readonly header: string
-  /** The annotation as written: `Region`. */
   readonly name: string
-  /** Property names from the arguments' root to the value. */
   readonly path: readonly string[]
   readonly type: (typeof TYPES)[number]
 }
@@ -21,7 +18,6 @@ const ANNOTATION = 'x-mcp-header'
 // RFC 9110, 5.6.2: 1*tchar
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** The annotated parameters of an input schema. Throws for an invalid annotation. */
 export function collectHeaderParams(inputSchema: JsonSchema): HeaderParam[] {
   const params = new Map<string, HeaderParam>()
   for (const { schema, path } of subschemas(inputSchema)) {
@@ -67,7 +63,7 @@ const SUFFIX = '?='
 const PLAIN = /^[\t -~]*$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Decodes a header value: plain visible ASCII with spaces and tabs, or `=?base64?...?=` in UTF-8. Undefined if malformed. */
+/** Accepts plain visible ASCII with spaces and tabs, or `=?base64?...?=` in UTF-8. Undefined if malformed. */
 export function decodeHeaderValue(raw: string): string | undefined {
   if (!raw.startsWith(PREFIX) || !raw.endsWith(SUFFIX)) return PLAIN.test(raw) ? raw : undefined
   const payload = raw.slice(PREFIX.length, -SUFFIX.length)
@@ -81,10 +77,10 @@ export function decodeHeaderValue(raw: string): string | undefined {
   }
 }
 
-/** Request headers of Node; only `headersDistinct` always shows repeated headers. */
+/** Only `headersDistinct` always shows repeated headers. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Why headers do not match the arguments (error `headerMismatch`). An absent or null argument must have no header. */
+/** The reason for `headerMismatch`. An absent or null argument must have no header. */
 export function checkHeaderParams(params: readonly HeaderParam[], headers: Headers, args: unknown): string | undefined {
   for (const param of params) {
     const reason = mismatch(param, headers[param.header], valueAt(args, param.path))
@@ -111,7 +107,7 @@ function mismatch({ path, type }: HeaderParam, header: string | readonly string[
   return text === String(value) ? undefined : `does not equal ${argument}`
 }
 
-// `42.0` is 42; other fractions could be equal after rounding.
+// `42.0` is 42. Other fractions could be equal after rounding.
 const isInteger = (text: string) => /^-?\d+(\.0+)?$/.test(text)
 
 function valueAt(args: unknown, path: readonly string[]): unknown {

@@ -1,4 +1,4 @@
-// Finds mistakes in valid JSON Schemas: keywords that contradict each other or are ignored, and unknown required properties.
+// Finds mistakes in valid JSON Schemas: contradictory or ignored keywords, and unknown required properties.
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../is-object.ts'
 import { nearest } from '../nearest.ts'
@@ -7,11 +7,9 @@ import { subschemas } from './subschemas.ts'
 
 interface Contradiction {
   readonly why: string
-  /** Keywords and names from the root. */
   readonly path: readonly string[]
 }
 
-/** Limits of size, and the other keywords for values of one type. */
 const TYPES = {
   number: { limits: ['minimum', 'maximum'], others: ['exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'] },
   string: { limits: ['minLength', 'maxLength'], others: ['pattern', 'contentEncoding', 'contentMediaType'] },
@@ -54,7 +52,6 @@ function sizeOf(value: unknown): number {
   return typeof value === 'string' ? [...value].length : Object.keys(Object(value)).length
 }
 
-/** Why a value is invalid for the keywords next to it. */
 function faultOf(value: unknown, schema: JsonSchema): string | undefined {
   const types = typesOf(schema)
   const type = typeOf(value)
@@ -110,17 +107,13 @@ export const contradictionsIn = (root: JsonSchema): Contradiction[] =>
 interface UnknownRequired {
   readonly name: string
   readonly known: readonly string[]
-  /** Whether the schema rejects properties that it does not define. */
   readonly isClosed: boolean
   readonly path: readonly string[]
 }
 
-/** Keywords that can define properties elsewhere. */
 const OTHER_SOURCES = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas']
-/** Keywords whose subschemas describe an object that another schema defines. */
 const PARTIAL = new Set(['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'not', 'dependentSchemas', 'contains'])
 
-/** Names in `required` that no property of the same schema has. */
 export function unknownRequired(root: JsonSchema): UnknownRequired[] {
   return [...subschemas(root)].flatMap(({ schema, path }) => {
     const { required, properties, additionalProperties } = schema

@@ -19,17 +19,12 @@ import {
 import { subschemas, withoutNullable } from './subschemas.ts'
 
 export interface CompiledSchema {
-  /** The JSON Schema that clients receive. */
   readonly json: JsonSchema
-  /** Never throws for a value. Synchronous for a plain JSON Schema, which leaves the value unchanged. */
+  /** Never throws for a value. Synchronous for plain JSON Schemas, which do not change it. */
   validate(value: unknown): Checked | Promise<Checked>
 }
 
-/**
- * Checks and compiles a schema. Throws a text for the author if it is invalid, of a dialect other than draft 2020-12 and
- * draft-07, too large (64 levels, 5,000 subschemas), references another document, is an input that is not an object, or a
- * Standard Schema without a JSON Schema.
- */
+/** Throws for a schema that is invalid, too large, of another dialect, or references another document. */
 export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaRole): CompiledSchema {
   if (isStandardSchema(schema)) {
     const json = standardToJson(schema, role)
@@ -45,23 +40,22 @@ export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaR
 }
 
 export interface OutputSchema {
-  /** The JSON Schema that clients receive. */
   readonly json: JsonSchema
-  /** The value as JSON, parsed by the schema library if there is one, and valid against `json`. Throws a TypeError for a value that JSON cannot represent. */
+  /** The value as JSON, validated and parsed. Throws a TypeError for values that JSON cannot represent. */
   encode(value: unknown): Checked | Promise<Checked>
 }
 
-/** Compiles an output schema. Throws as `compileSchema`, also for a library's JSON Schema that ajv cannot compile. */
+/** Throws as `compileSchema`, also for a library's JSON Schema that ajv cannot compile. */
 export function compileOutput(schema: JsonSchema | StandardSchema): OutputSchema {
   const { json, validate } = compileSchema(schema, 'output')
   if (!isStandardSchema(schema)) return { json, encode: value => encodeJson(value, validate) }
-  // A library can return a value that its own JSON Schema rejects, such as a text that it trims after a length check.
+  // A library can return a value that its own JSON Schema rejects, such as a text trimmed after its length check.
   const matches = compileJsonSchema(json, 'output')
   const encodeParsed = (parsed: Checked) => (parsed.ok ? encodeJson(parsed.value, matches) : parsed)
   return {
     json,
     encode(value) {
-      // The value as the handler returned it or, if that is invalid, as JSON: a Date becomes a string.
+      // Validates the original value first, then as JSON: a Date becomes a string.
       const retry = (first: Checked) =>
         first.ok || typeof value !== 'object' || value === null ? first : validate(JSON.parse(toJson(value) ?? 'null'))
       const first = validate(value)
@@ -71,14 +65,12 @@ export function compileOutput(schema: JsonSchema | StandardSchema): OutputSchema
   }
 }
 
-/** Checks a value as JSON: functions and inherited properties are removed, `toJSON` is called, bytes become base64. */
 function encodeJson<Result>(value: unknown, validate: (value: unknown) => Result): Result | Checked {
   const text = toJson(value)
   if (text === undefined) return { ok: false, problems: explainIssues([{ message: 'must be a JSON value' }], 'output') }
   return validate(JSON.parse(text))
 }
 
-/** Keywords that exist in one of the drafts only or have another meaning. */
 const DIFFERENT = [
   ...['dependencies', 'additionalItems', '$id', '$anchor', '$dynamicRef', '$dynamicAnchor', '$vocabulary'],
   ...['prefixItems', 'unevaluatedItems', 'unevaluatedProperties', 'dependentSchemas', 'dependentRequired'],
@@ -87,12 +79,11 @@ const DIFFERENT = [
 
 function isSameInBoth(schema: JsonSchema): boolean {
   if (DIFFERENT.some(keyword => keyword in schema) || Array.isArray(schema['items'])) return false
-  // Draft-07 ignores the keywords next to `$ref`.
+  // Draft-07 ignores keywords next to `$ref`.
   const ignored = Object.keys(schema).filter(key => !['$ref', 'title', 'description', '$comment'].includes(key))
   return !('$ref' in schema) || ignored.length === 0
 }
 
-/** The schema in lists: draft-07 as draft 2020-12 (the default) where both mean the same, because clients reject draft-07. */
 export function advertisedSchema(schema: JsonSchema): JsonSchema {
   if (!isDraft07(schema) || ![...subschemas(schema)].every(({ schema: part }) => isSameInBoth(part))) return schema
   const { $schema: _, ...rest } = schema
@@ -102,11 +93,11 @@ export function advertisedSchema(schema: JsonSchema): JsonSchema {
 function createValidator(schema: JsonSchema, dialect: Dialect, options: Options): ValidateFunction {
   const parts = [...subschemas(schema)].map(({ schema: part }) => part)
   const inherited = (name: unknown) => typeof name === 'string' && name in Object.prototype
-  // One instance for each schema: a shared one would keep every schema, and two with one `$id` would conflict.
+  // A shared instance would keep every schema, and equal `$id`s would conflict.
   const ajv = createLinearAjv(dialect, {
     ...options,
     meta: parts.some(part => /^https?:\/\/json-schema\.org\//.test(`${part['$ref']}`)),
-    // Slower, and needed only for properties that every object inherits.
+    // Slower, and needed only for inherited property names.
     ownProperties: parts.some(({ required, properties }) =>
       [required ?? [], Object.keys(properties ?? {})].flat().some(inherited),
     ),
@@ -131,7 +122,6 @@ function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole
   return validates
 }
 
-/** `{ type: 'object' }`, the input of a tool without arguments, needs no compiler. */
 function validateObject(role: SchemaRole): (value: unknown) => Checked {
   const keyword = { keyword: 'type', instancePath: '', schemaPath: '#/type', params: { type: 'object' } }
   const error = { ...keyword, message: 'must be object' }
@@ -141,7 +131,6 @@ function validateObject(role: SchemaRole): (value: unknown) => Checked {
       : { ok: false, problems: explainErrors([{ ...error, data: value }], value, role) }
 }
 
-/** Compiles a checked JSON Schema, at its first use if that certainly succeeds. Throws a text for the author. */
 function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknown) => Checked {
   if (schema['type'] === 'object' && Object.keys(schema).length === 1) return validateObject(role)
   const dialect = dialectOf(schema, role)
@@ -150,11 +139,10 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   else compiled = compileOrExplain(schema, dialect, role)
   let thorough: ValidateFunction | undefined
   let levels: number | undefined
-  /** The error of the compilation, which would fail again. */
   let failed: unknown
   function compileOnce(): ValidateFunction {
     if (failed !== undefined) throw failed
-    // Throws outside of the `try`: missing files can be back for the next call.
+    // Outside of the `try`: missing files can be back for the next call.
     loadCompiler()
     try {
       return compileOrExplain(schema, dialect, role)
@@ -166,7 +154,7 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   function findErrors(validates: ValidateFunction, value: unknown): readonly ErrorObject[] {
     const first = validates.errors ?? []
     validates.errors = null
-    // Each error is an object: a large value gets its first error only.
+    // Each error is an object, so a large value gets its first error only.
     levels ??= refers(schema) ? SHALLOW : Number.POSITIVE_INFINITY
     if (!isSmall(value, levels)) return first
     thorough ??= createValidator(schema, dialect, { allErrors: true })
@@ -190,11 +178,11 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   }
 }
 
-/** Entries of a value that gets all its errors. */
+/** Maximum entries of a value that gets all its errors. */
 const SMALL = 1_000
-/** Characters of its texts: with `allErrors`, a text that exceeds `maxLength` is matched against `pattern` too. */
+/** Maximum characters: `allErrors` applies `pattern` even if `maxLength` failed. */
 const SMALL_TEXT = 4_096
-/** Levels, if a schema is recursive: with `allErrors` the alternatives multiply with each level. */
+/** Maximum levels for recursive schemas: with `allErrors`, alternatives multiply per level. */
 const SHALLOW = 4
 
 const refers = (schema: JsonSchema): boolean =>
@@ -218,7 +206,6 @@ function isSmall(value: unknown, levels: number): boolean {
   return true
 }
 
-/** The problem of a value for which a compiled schema throws. */
 function problemOf(error: unknown, role: SchemaRole): Checked {
   const problem = (message: string): Checked => ({ ok: false, problems: explainIssues([{ message }], role) })
   // For `const` and `enum`, ajv calls `valueOf` and `toString` of the value.

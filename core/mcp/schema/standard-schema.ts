@@ -1,4 +1,4 @@
-// Standard Schemas (zod, valibot, arktype): their JSON Schema, their validation, and schemas written in an unsupported form.
+// Standard Schemas (zod, valibot, arktype): JSON Schema conversion, validation, and unsupported forms.
 import { errorText } from '../../http/errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
@@ -8,7 +8,6 @@ import { type Checked, explainIssues, type SchemaRole } from './explain-errors.t
 export const LIBRARIES =
   'zod >= 4.2 and arktype >= 2.1.28 fit as they are, valibot through toStandardJsonSchema of @valibot/to-json-schema'
 
-/** Libraries whose schemas need a hint: how to get one with a JSON Schema, and how to write an object. */
 const HINTS: Readonly<Record<string, readonly [fix: string, object: string]>> = {
   zod: ['this is zod 3 or an early 4: npm install zod@latest, which is 4.2 or later', 'z.object({ ... })'],
   valibot: [
@@ -22,7 +21,6 @@ const HINTS: Readonly<Record<string, readonly [fix: string, object: string]>> = 
 export const isStandardSchema = (schema: unknown): schema is StandardSchema =>
   ((typeof schema === 'object' && schema !== null) || typeof schema === 'function') && '~standard' in schema
 
-/** The library of a schema; undefined for other values. */
 function libraryOf(value: unknown): string | undefined {
   if (isObject(value) && '_def' in value && !('_zod' in value)) return 'zod 3'
   if (!isStandardSchema(value)) return undefined
@@ -32,7 +30,6 @@ function libraryOf(value: unknown): string | undefined {
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array'])
 const isProperty = (value: unknown) => TYPES.has(String(isObject(value) ? value['type'] : value))
 
-/** Throws for schemas in the forms of other frameworks: zod 3, and a list of properties without an object around it. */
 export function checkForeign(schema: Readonly<Record<string, unknown>>, role: SchemaRole): void {
   if (libraryOf(schema) === 'zod 3') {
     throw new Error(`its ${role} is a schema of zod 3, which cannot give its JSON Schema: npm install zod@latest`)
@@ -47,7 +44,6 @@ export function checkForeign(schema: Readonly<Record<string, unknown>>, role: Sc
   throw new Error(`its ${role} is a bare list of properties ("${first[0]}" and so on); write ${role}: ${fix}`)
 }
 
-/** The JSON Schema of a Standard Schema. Throws a text for the author if its library cannot provide one. */
 export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSchema {
   const { vendor, jsonSchema } = schema['~standard']
   const convert = jsonSchema?.[role]
@@ -65,7 +61,6 @@ export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSc
   }
 }
 
-/** Validates values with the library of a schema. */
 export function validateStandard(schema: StandardSchema, role: SchemaRole) {
   const { '~standard': standard } = schema
   const judge = (result: StandardResult<unknown>): Checked =>
@@ -84,7 +79,6 @@ export function validateStandard(schema: StandardSchema, role: SchemaRole) {
   }
 }
 
-/** The problem of a value that is nested deeper than the stack; rethrows any other error. */
 export function tooDeep(error: unknown, role: SchemaRole): Checked {
   if (!(error instanceof RangeError)) throw error
   return { ok: false, problems: explainIssues([{ message: 'is nested too deeply' }], role) }

@@ -15,11 +15,10 @@ const SINGLE = [
 
 interface Subschema {
   readonly schema: JsonSchema
-  /** Keywords and names from the root, such as `['properties', 'user', 'anyOf', '0']`. */
   readonly path: readonly string[]
 }
 
-/** Every schema within `root`, and itself. Throws when they nest deeper than 64 levels or are more than 5,000. */
+/** Includes `root`. Throws above 64 levels or 5,000 subschemas. */
 export function* subschemas(root: JsonSchema): Generator<Subschema> {
   const waiting = [{ schema: root, path: [] as readonly string[], depth: 1 }]
   let count = 0
@@ -52,7 +51,7 @@ function* children(schema: JsonSchema): Generator<[steps: string[], child: JsonS
   }
 }
 
-/** The schema without `nullable`. JSON Schema does not define this keyword, but ajv interprets it or throws. */
+/** JSON Schema does not define `nullable`, but ajv interprets it or throws. */
 export function withoutNullable(schema: JsonSchema): JsonSchema {
   const hasIt = ({ schema: part }: { schema: JsonSchema }) => 'nullable' in part
   if (![...subschemas(schema)].some(hasIt)) return schema

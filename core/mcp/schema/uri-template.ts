@@ -1,14 +1,12 @@
-// URI templates (RFC 6570): finds the values whose expansion is a given URI, in time that is linear in the URI for each part.
-// Libraries only expand templates, or match them with regular expressions, which take exponential time for hostile URIs.
+// Matches URIs against RFC 6570 templates in linear time per part. Regular expressions can take exponential time.
 import { MAX_URI } from '../client-limits.ts'
 
 export interface CompiledUriTemplate {
   readonly template: string
   readonly variables: readonly string[]
   /**
-   * The decoded values of the variables, or undefined if the URI does not match. Values are not empty and as long as possible;
-   * variables of a query can be absent, in any order. `{var}` never contains a slash, encoded or not, nor is it `.` or `..`;
-   * check `{+var}`, `{#var}` and `{/var*}` before you use them as file paths. URIs over 8,192 characters never match.
+   * Query variables can be absent. `{var}` never contains a slash and is never `.` or `..`; check `{+var}`, `{#var}`
+   * and `{/var*}` before use as file paths. URIs over 8,192 characters never match.
    */
   match(uri: string): Record<string, string> | undefined
 }
@@ -20,9 +18,7 @@ interface LiteralPart {
 interface ValuePart {
   readonly kind: 'value'
   readonly name: string
-  /** Characters that end the value. */
   readonly excludes: string
-  /** Whether the value is at most one path segment. */
   readonly segment: boolean
 }
 interface QueryPart {
@@ -33,10 +29,7 @@ interface QueryPart {
 }
 type Part = LiteralPart | ValuePart | QueryPart
 
-/**
- * Compiles a template. Throws for a template that is malformed or cannot be matched: a prefix (`{var:3}`), an exploded
- * `{;list*}`, a variable named twice, anything but a fragment after a query.
- */
+/** Throws for prefixes (`{var:3}`), exploded `{;list*}`, duplicate variables, and text after a query. */
 export function compileUriTemplate(template: string): CompiledUriTemplate {
   const parts = parseTemplate(template)
   const variables = parts.flatMap(part =>
@@ -57,7 +50,7 @@ export function compileUriTemplate(template: string): CompiledUriTemplate {
   }
 }
 
-/** For each part and the end: 1 at each position of the URI from where this part and all later ones match the rest. */
+/** For each part and the end: 1 at positions from which this and all later parts match. */
 function fillRows(parts: readonly Part[], uri: string): Uint8Array[] | undefined {
   const rows: Uint8Array[] = []
   let next = new Uint8Array(uri.length + 1)
@@ -93,7 +86,6 @@ function fillQuery({ lead }: QueryPart, uri: string, row: Uint8Array, next: Uint
   }
 }
 
-/** Adds the values of `uri` to `values`. False if a value is invalid. */
 function collect(parts: readonly Part[], uri: string, rows: readonly Uint8Array[], values: [string, string][]) {
   let at = 0
   for (const [index, part] of parts.entries()) {
@@ -105,7 +97,7 @@ function collect(parts: readonly Part[], uri: string, rows: readonly Uint8Array[
         if (rows[index + 1]?.[to]) end = to
       }
       const value = decode(uri.slice(at, end))
-      // A segment must not become a path once it is decoded.
+      // A segment must not become a path after decoding.
       if (value === undefined || (part.segment && /^\.{1,2}$|[/\\]/.test(value))) return false
       values.push([part.name, value])
       at = end
@@ -118,7 +110,6 @@ function collect(parts: readonly Part[], uri: string, rows: readonly Uint8Array[
   return true
 }
 
-/** `a=1&b=2`: known names only, each once. The values of an exploded variable are joined with commas. */
 function collectQuery({ names, exploded }: QueryPart, query: string, values: [string, string][]): boolean {
   const found = new Map<string, string>()
   for (const pair of query.split('&')) {
@@ -151,7 +142,7 @@ const VARIABLE = /^(\w+(?:\.\w+)*)(\*|:\d+)?$/
 // RFC 6570 section 2.1, except the apostrophe, which URIs can contain.
 const NOT_LITERAL = /[\p{Cc} "<>\\^`|}]|%(?![\dA-Fa-f]{2})/u
 
-/** The start of an expression, the separator of its values, and the characters that its values cannot contain. */
+/** The start of an expression, the separator of its values, and the excluded characters. */
 const OPERATORS: Readonly<Record<string, readonly [lead: string, separator: string, excludes: string]>> = {
   '+': ['', ',', ''],
   '#': ['#', ',', ''],
@@ -215,7 +206,6 @@ function expressionParts(operator: string, variables: readonly Variable[]): Part
   const [lead, separator, excludes] = OPERATORS[operator] ?? SIMPLE
   return variables.flatMap(({ name, exploded }, index): Part[] => {
     const before = (index === 0 ? lead : separator) + (operator === ';' ? `${name}=` : '')
-    // A single or exploded value can contain the separator.
     const separated = (variables.length > 1 || operator === '/') && !exploded
     const segment = excludes.includes('/') || (operator === '/' && !exploded)
     const value: Part = { kind: 'value', name, excludes: excludes + (separated ? separator : ''), segment }
@@ -223,7 +213,6 @@ function expressionParts(operator: string, variables: readonly Variable[]): Part
   })
 }
 
-/** Merges `{?a}{&b}`, and ends each `{+var}` where a query or fragment can begin. */
 function settle(parts: readonly Part[], fail: Fail): Part[] {
   const settled: Part[] = []
   let ahead = ''

@@ -1,4 +1,4 @@
-// The issuers whose identity assertions the config trusts, each with its keys: fetched when an assertion comes, and kept.
+// The trusted issuers of identity assertions, with keys that are fetched on demand and cached.
 import { isLoopback } from '../../../core/auth.ts'
 import { type PluginHost, StartError } from '../../../core/index.ts'
 import { createIssuerKeys, type KeySource } from '../../families/issuer-keys/index.ts'

@@ -11,7 +11,7 @@ export const asTexts = (value: unknown): string[] =>
 
 const SECRET_BYTES = 32
 const VALUE = /^[\w-]{43}$/
-/** Seconds: longer than any login, so that signing out finds all of them. */
+/** Longer than any login, so that sign-out finds all of them. Seconds. */
 const MAX_AGE = 400 * 24 * 3_600
 
 interface WithCookies {
@@ -30,7 +30,7 @@ export function knowBrowser(ctx: HostContext, issuer: string): string {
   if (known !== undefined) return known
   const value = randomBytes(SECRET_BYTES).toString('base64url')
   const parts = [`${nameFor(issuer)}=${value}`, 'Path=/', `Max-Age=${MAX_AGE}`, 'HttpOnly', 'SameSite=Lax']
-  // Written by hand: behind a proxy that ends TLS, Koa would refuse to set a secure cookie.
+  // Koa refuses a secure cookie behind a proxy that terminates TLS.
   ctx.append('Set-Cookie', [...parts, ...(issuer.startsWith('https:') ? ['Secure'] : [])].join('; '))
   return digest(value)
 }

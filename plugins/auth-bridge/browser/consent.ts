@@ -1,5 +1,4 @@
-// The consent page: which client asks, where its answer goes, and for what. Allowing is a grant of oidc-provider, with a
-// record of what the person saw.
+// The consent page, which creates a grant of oidc-provider.
 import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
 import { isRemembered } from '../clients/client-rules.ts'
@@ -25,7 +24,7 @@ const PLAIN = new Set(['openid', 'offline_access'])
 const scopesOf = ({ params }: Interaction) => [...new Set(asText(params['scope']).split(' ').filter(Boolean))]
 const plainOf = (interaction: Interaction) => scopesOf(interaction).filter(scope => PLAIN.has(scope))
 
-/** What the person saw is part of it: an answer to another document is none. */
+/** Binds the form to the displayed client metadata. */
 const formOf = ({ interaction, client }: Asked) =>
   `consent ${interaction.uid} ${client.clientId} ${digestOfDocument(client) ?? ''}`
 
@@ -50,7 +49,7 @@ function showClient(client: Client, { known }: Bridge): ShownClient {
 async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Asked | undefined> {
   const { provider, accounts, logins } = bridge
   const { params, session } = interaction
-  // Its document may be gone since, or its host.
+  // The client's metadata document may be unavailable now.
   const client = await provider.Client.find(asText(params['client_id'])).catch((err: unknown) => {
     bridge.log.info({ err }, 'a client that somebody is asked about cannot be read any more')
     return undefined
@@ -115,7 +114,7 @@ async function allow(bridge: Bridge, asked: Asked): Promise<string> {
   const before = found?.before
   const grant =
     found?.grant ?? new bridge.provider.Grant({ accountId: login.person.subject, clientId: client.clientId })
-  // What the person may not have now is no refusal for ever.
+  // Currently denied scopes can be granted later.
   grant.rejected = undefined
   grant.addOIDCScope([...plainOf(interaction), ...scopes].join(' '))
   if (withheld.length > 0) grant.rejectOIDCScope(withheld.join(' '))

@@ -1,4 +1,4 @@
-// Handlers of the pages, and the account page, where users list and revoke the access of clients.
+// Handlers of the pages, including the account page, where users revoke access.
 
 import { errors, type Interaction } from 'oidc-provider'
 import { type HostContext, isObject } from '../../../core/index.ts'

@@ -1,4 +1,4 @@
-// The session of a browser at oidc-provider, and sign-ins that wait for the provider's callback.
+// Browser sessions at oidc-provider, and pending sign-ins.
 import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Session } from 'oidc-provider'
@@ -25,7 +25,7 @@ export async function currentLogin(ctx: HostContext, { provider, accounts }: Bri
   return login && { session, login }
 }
 
-/** Signs this browser in, outside of a client's request; with an id of its own, as after every login. */
+/** Signs in outside of a client's request, with a new session id. */
 export async function signedInAs(ctx: HostContext, { provider, accounts, lifetimes }: Bridge, login: Login) {
   const context = contextOf(provider, ctx)
   const session = await provider.Session.get(context)
@@ -87,16 +87,13 @@ interface Done {
 
 const doneAt = (uid: string) => pendingAt('signed in for', uid)
 
-/**
- * The login that an interaction waited for, for the browser alone that came back with it: whoever began the interaction may
- * have planted its cookies in the browser of somebody else.
- */
+/** Binds the login to this browser: an attacker can plant the cookies of an interaction. */
 export async function keepDone(ctx: HostContext, { records, issuer }: Bridge, uid: string, login: string) {
   const done: Done = { login, browser: knowBrowser(ctx, issuer) }
   await records.write(doneAt(uid), done, TTL)
 }
 
-/** The id of the login that this browser came back with; undefined where it did not. */
+/** Undefined in another browser. */
 export async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: string): Promise<Done | undefined> {
   const done = await records.read<Done>(doneAt(uid))
   return done && isBrowser(ctx, issuer, done.browser) ? done : undefined

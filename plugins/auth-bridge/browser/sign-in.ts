@@ -1,5 +1,4 @@
-// Signing in at the provider, and back: for a client's authorization request, or for the account page. Whoever comes back is
-// the browser that left, with a state that works once; then it is decided whether they may.
+// Sign-in at the identity provider, bound to one browser by a single-use state.
 import type { Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/index.ts'
 import type { Bridge } from '../make.ts'
@@ -127,7 +126,7 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
   const returnTo = await provider.interactionResult(ctx.req, ctx.res, result)
   const session = await openSession(provider, ctx)
   if (session.accountId !== undefined && session.accountId !== person.subject) {
-    // Somebody else was signed in with this browser: what they allowed is theirs.
+    // Another user was signed in; their consents must not apply.
     session.accountId = undefined
     session.authorizations = undefined
     await session.persist()

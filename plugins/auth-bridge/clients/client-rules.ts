@@ -1,4 +1,4 @@
-// Rules for MCP clients: redirect URIs must match the config, and features of oidc-provider for other kinds of clients are off.
+// Rules for MCP clients: redirect URIs must match the config, and unsupported features are off.
 import { type Client, errors } from 'oidc-provider'
 import { isObject } from '../../../core/index.ts'
 import { dropNulls } from '../server/oidc-provider.ts'
@@ -34,13 +34,10 @@ function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): vo
 
 export const isConfidential = (client: Client) => client.metadata()['token_endpoint_auth_method'] !== 'none'
 
-/**
- * Whether consent is remembered for a client. Any party can send the id of a public client and redeem its code, so an earlier
- * consent proves nothing about the next request. A native client shares its machine with other programs (RFC 8252, 8.6).
- */
+/** False for public clients, because anyone can use their id, and for native clients (RFC 8252, 8.6). */
 export const isRemembered = (client: Client) => isConfidential(client) && client.applicationType === 'web'
 
-/** A client whose codes stay on the person's machine, or go to an app on it (RFC 8252). */
+/** Redirects stay on the user's machine (RFC 8252). */
 const isNative = (uris: readonly string[]) => uris.some(uri => !uri.startsWith('https:'))
 
 function checkTexts(metadata: Metadata): void {
@@ -48,10 +45,7 @@ function checkTexts(metadata: Metadata): void {
   if (unfit !== undefined) throw refuse(`${unfit} must be a text`)
 }
 
-/**
- * Makes of what a client says of itself what it is here. `mayAssert`: whether one that authenticates in this way may show
- * identity assertions; default: none. Throws what oidc-provider answers it with.
- */
+/** Normalizes client metadata. `mayAssert`: authentication methods allowed for identity assertions. */
 export function settleMetadata(
   metadata: Metadata,
   patterns: readonly RedirectPattern[],
@@ -70,14 +64,13 @@ export function settleMetadata(
   metadata['response_modes'] = ['query']
   metadata['subject_type'] = 'public'
   metadata['id_token_signed_response_alg'] = 'ES256'
-  // What this server does not do is nothing that a client must have: it asks, and is told what it got.
+  // Unsupported grants are dropped, not rejected.
   const asked = Array.isArray(grants) ? grants : []
   const known: readonly unknown[] = mayAssert(method ?? 'none') ? [...GRANT_TYPES, JWT_BEARER] : GRANT_TYPES
   const used = asked.filter(one => known.includes(one))
   metadata['grant_types'] = [...new Set(['authorization_code', ...used])]
 }
 
-/** What a client that registers says, as it goes into its id; what it leaves out is as RFC 7591 section 2 has it. */
 export function registrationOf(body: unknown): Metadata {
   if (!isObject(body)) return {}
   dropNulls(body)

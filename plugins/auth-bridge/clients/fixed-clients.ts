@@ -1,4 +1,4 @@
-// The clients that the config names: what oidc-provider is told of them, and what does not go together in their options.
+// Configured clients as metadata of oidc-provider.
 import type { FilledAuthBridge } from '../options.ts'
 
 type FixedClient = FilledAuthBridge['clients']['fixed'][number]

@@ -1,5 +1,4 @@
-// Matches redirect URIs against `clients.redirects`. Scheme and host are compared literally, and ambiguous spellings of a URL match
-// no pattern.
+// Matches redirect URIs literally against `clients.redirects`; ambiguous spellings match no pattern.
 import { isLoopback } from '../../../core/auth.ts'
 
 export interface RedirectPattern {
@@ -36,7 +35,6 @@ const PATTERN = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?$/i
 
 const ANY_QUERY = '?*'
 
-/** Throws an Error with a message for the operator. */
 export function parseRedirectPattern(text: string): RedirectPattern {
   const [, name = '', authority, path = '', query = ''] = PATTERN.exec(text) ?? []
   const scheme = `${name.toLowerCase()}:`
@@ -63,12 +61,12 @@ export function parseRedirectPattern(text: string): RedirectPattern {
 
 /** An escaped slash, backslash or control character: servers that decode first see another path. */
 const ESCAPED = /%(?:2f|5c|[01][\da-f]|7f)/i
-/** A dot segment, which some servers also recognize before a `;`. */
+/** Dot segments; some servers also recognize them before a `;`. */
 const DOTS = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|;|%3b|$)/i
-/** Parameters that the bridge adds to the query: a client would read its own first. */
+/** Response parameters that the bridge adds to the query. */
 const ANSWERS = ['code', 'state', 'iss', 'error', 'response'] as const
 
-/** Where a URL is one spelling of one place: what another reader could take for another host is none. */
+/** Undefined for URLs that parsers interpret differently. */
 function readRedirect(uri: string): URL | undefined {
   // Browsers treat a backslash as a slash, and remove tabs and line breaks.
   if (uri.length > 2_048 || /[\s\\\p{Cc}\p{Cf}]/u.test(uri) || !URL.canParse(uri)) return undefined
@@ -109,7 +107,6 @@ export function mayRedirect(patterns: readonly RedirectPattern[], uri: unknown):
   return url !== undefined && patterns.some(pattern => fits(pattern, url))
 }
 
-/** Whether two redirect URIs of one client are equal, ignoring the port on loopback (RFC 8252 7.3). */
 export function sameRedirect(one: string, other: string): boolean {
   if (one === other) return true
   if (!URL.canParse(one) || !URL.canParse(other)) return false

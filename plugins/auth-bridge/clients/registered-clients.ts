@@ -1,5 +1,4 @@
-// Clients that registered themselves (RFC 7591): what a client said is in the id that it gets, signed. Nothing is kept, so
-// that a flood of registrations costs no memory, no restart forgets a client, and every node knows each.
+// Dynamic registration (RFC 7591) without storage: the signed client id contains the metadata.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { isObject } from '../../../core/index.ts'
@@ -8,9 +7,9 @@ const KEPT = ['redirect_uris', 'client_name', 'client_uri', 'grant_types', 'toke
 
 const PREFIX = 'reg.'
 const SIGNATURE_BYTES = 16
-/** Two that say the same are two clients, with a secret each. */
+/** Distinguishes clients with equal metadata. */
 const NONCE_BYTES = 9
-/** Characters of an id: it is in every URL, and in every token. */
+/** Maximum characters of an id, which is part of URLs and tokens. */
 const MAX_ID = 1_024
 const MAX_SAID = 4_096
 
@@ -31,7 +30,7 @@ export function createRegisteredClients(keys: readonly Buffer[]) {
     if (!id.startsWith(PREFIX) || id.length > MAX_ID) return undefined
     const [body = '', signature = '', ...more] = id.slice(PREFIX.length).split('.')
     const given = Buffer.from(signature, 'base64url')
-    // One spelling for one client: base64url has several for the same bytes.
+    // Rejects non-canonical base64url.
     if (more.length > 0 || given.length !== SIGNATURE_BYTES || given.toString('base64url') !== signature)
       return undefined
     const key = keys.find(one => timingSafeEqual(signed(one, body), given))
@@ -45,7 +44,7 @@ export function createRegisteredClients(keys: readonly Buffer[]) {
   const secretBy = (key: Buffer, id: string) => createHmac('sha256', key).update(`secret ${id}`).digest('base64url')
 
   return {
-    /** Throws an Error for the client if it says too much. */
+    /** Throws an Error for the client if the metadata is too long. */
     idOf(said: ClientMetadata): string {
       const text = JSON.stringify({ ...pick(said), nonce: randomBytes(NONCE_BYTES).toString('base64url') })
       const body = Buffer.byteLength(text) > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')

@@ -1,4 +1,4 @@
-// A file with secrets. It is read only if no other user can write it, and is always replaced as a whole.
+// A file with secrets that other users cannot write, replaced atomically.
 import { hkdfSync, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ const modeWith = (mode: number, bits: number) =>
 /** Does not follow links or block on a pipe. Windows has neither flag. */
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
-/** The text; undefined if there is no file. Rejects with a StartError if other users can write the file. */
+/** Undefined if missing. Rejects with a StartError if other users can write the file. */
 export async function readOwnFile(file: string): Promise<string | undefined> {
   const folder = dirname(file)
   const mode = (await stat(folder).catch(() => undefined))?.mode ?? 0
@@ -69,7 +69,6 @@ type Entries = LRUCache<string, string | Members>
 export interface KeptStore {
   readonly store: GrantStore
   keys(use: string): readonly Buffer[]
-  /** Writes pending changes. Never rejects. */
   flush(): Promise<void>
 }
 
@@ -107,7 +106,6 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
   }
 }
 
-/** Rejects with a StartError if others can write the file. */
 export async function openKeptStore(file: string, log: Logger): Promise<KeptStore> {
   const entries: Entries = new LRUCache({ max: MAX_ENTRIES })
   const stored = await readStored(file, log)

@@ -9,7 +9,7 @@ import { type SignedIn, type Upstream, UpstreamError } from '../upstream/upstrea
 
 type DevUser = NonNullable<FilledProvider['users']>[number]
 
-/** Throws for a request from another machine, through a tunnel, or under a name that is not a loopback name (DNS rebinding). */
+/** Throws for a remote or tunnelled request, and for a host name that is not loopback (DNS rebinding). */
 export function refuseForeignRequest({ req }: HostContext): void {
   // The server may belong to an embedding application (`Host.callback`), which may listen on all addresses.
   const from = req.socket.remoteAddress?.replace(/^::ffff:/i, '') ?? ''

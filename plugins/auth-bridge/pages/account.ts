@@ -1,4 +1,4 @@
-// The page on which people see which clients act for them, and end that.
+// The account page, which lists clients with access and revokes it.
 import {
   html,
   isUnverified,

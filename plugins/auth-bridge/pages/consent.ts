@@ -1,4 +1,4 @@
-// The page that asks a person whether a client may act for them.
+// The consent page.
 import {
   type Destination,
   homepageOf,
@@ -105,10 +105,7 @@ ${scopes.length === 0 ? undefined : html`<h2>With these permissions</h2>${writeI
 ${writeWithheld(withheld)}`
 }
 
-/**
- * Deny is the first button in the tree, in what is seen and in the order of Tab: the first is what a browser presses where
- * Enter sends a form by itself (HTML, implicit submission). Nothing is focused beforehand.
- */
+/** Deny comes first, because Enter submits with the first button (HTML, implicit submission). */
 function writeForm({ client, remembered, token }: ConsentQuestion, base: string): Markup {
   return html`${
     isUnverified(client)

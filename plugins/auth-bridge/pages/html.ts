@@ -1,4 +1,4 @@
-// HTML templates that escape their values, and text of other parties made safe to display.
+// HTML templates with escaped values, and safe display of untrusted text.
 import { isLoopback } from '../../../core/auth.ts'
 
 export class Markup {
@@ -19,19 +19,15 @@ function write(part: Part): string {
   return part instanceof Markup ? part.text : part.map(write).join('')
 }
 
-/** Attribute values stand in double quotes. */
+/** Attribute values need double quotes. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Markup =>
   new Markup(strings.map((string, index) => string + write(parts[index])).join(''))
 
 const MAX_READ = 8_000
 const SPACES = /[\s\p{Zs}\p{Zl}\p{Zp}\u2800]+/gu
-/**
- * What is not seen, or changes how its neighbours are: control and format characters (those that turn the direction among
- * them), private use, halves of pairs, fillers and variation selectors. Joiners go too, which some scripts are a little
- * harder to read without.
- */
+/** Invisible characters, or characters that change their neighbours: control, format, private use, fillers. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu
-/** Four marks on one letter, and more, stand over other lines. */
+/** More than three combining marks overlap other lines. */
 const PILED = /(\p{M}{3})\p{M}+/gu
 
 const clean = (text: string) =>
@@ -47,16 +43,15 @@ export function shown(text: string, most = 80): string {
         .trimEnd()}…`
 }
 
-/** A host name: cut at its front, for its end says whose it is. */
+/** Shortens a host name at its front, because its end identifies the owner. */
 export function shownHost(host: string, most = 253): string {
   const characters = [...clean(host)]
   return characters.length <= most ? characters.join('') : `…${characters.slice(1 - most).join('')}`
 }
 
-/** In our quotation marks, which it cannot end. */
 export const quoted = (text: string): string => `“${text.replace(/["“”„‟«»″＂]/g, "'")}”`
 
-/** A link's address where it is one that is safe to click on, otherwise undefined: http, https, mailto, or a path of ours. */
+/** Undefined unless http, https, mailto or a local path. */
 export function safeHref(href: string): string | undefined {
   if (/^\/(?![/\\])[\x21-\x7e]*$/.test(href)) return href
   if (!URL.canParse(href)) return undefined
@@ -67,7 +62,7 @@ export function safeHref(href: string): string | undefined {
 export interface ShownClient {
   readonly name: string | undefined
   readonly id: string
-  /** Host of its metadata document; undefined: it registered itself, and anybody could have chosen its name. */
+  /** Host of the metadata document; undefined for a registered client with an unverified name. */
   readonly documentHost: string | undefined
   readonly isKnown: boolean
   readonly homepage?: string
@@ -100,7 +95,7 @@ export function readDestination(uri: string): Destination {
     const isHierarchical = uri.trim().slice(protocol.length).startsWith('//')
     return { kind: 'app', place: shown(isHierarchical ? `${protocol}//` : protocol) }
   }
-  // A URL's host may have a ; or a * in it, which no name of a machine has.
+  // A URL host can contain `;` or `*`, a machine name cannot.
   if (!hostname.startsWith('[') && !/^[a-z0-9._-]+$/.test(hostname)) return unknown
   if (isLoopback(hostname)) return { kind: 'computer', place: 'This computer' }
   return { kind: 'web', place: shownHost(host) }

@@ -15,10 +15,7 @@ export interface Message {
   readonly text: string
   readonly detail?: string
   readonly action?: { readonly label: string; readonly href: string }
-  /**
-   * A plain link under the button, such as the way back to the application: an address of an app, too. Left out where its
-   * address is none that is safe to click on.
-   */
+  /** A link under the button, which can open an app. Omitted if the URL is unsafe. */
   readonly other?: { readonly label: string; readonly href: string }
   readonly isError: boolean
 }
@@ -26,7 +23,7 @@ export interface Message {
 export interface SignInView {
   readonly text: string
   readonly label: string
-  /** Where the button leads, with GET: the provider's pages come next, and a form would not be let there. */
+  /** Target of the button (GET): form-action would block redirects to the provider. */
   readonly action: string
 }
 
@@ -38,7 +35,6 @@ export interface ChoiceView {
 const button = (href: string | undefined, label: string) =>
   href === undefined ? undefined : html`<p><a class="button main" href="${href}">${shown(label)}</a></p>`
 
-/** As apps have them: `cursor://...`, `com.example.app:...` (RFC 8252, section 7.1). */
 const APP_ADDRESS = /^(?:[a-z][a-z0-9+.-]*:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:)/
 
 function linkHref(href: string): string | undefined {
@@ -99,10 +95,7 @@ ${field}
   })
 }
 
-/**
- * Goes on by itself, or by its link. `form-action` holds for all redirects after a form, those of the client's own site too;
- * it ends here, for what begins with this page is no answer to a form.
- */
+/** Redirects without a form, because `form-action` also applies to redirects after a form. */
 export function writeLeave(uri: string, layout: Layout): Page {
   const { kind, place } = readDestination(uri)
   if (kind === 'unknown') throw new TypeError('a page cannot lead to this redirect URI')
@@ -121,10 +114,7 @@ export function writeLeave(uri: string, layout: Layout): Page {
 
 export type Pages = ReturnType<typeof createPages>
 
-/**
- * Pages with their Content-Security-Policy. Send them with `Referrer-Policy: same-origin`, or browsers send forms with
- * `Origin: null`. Forms post `csrf` and their fields to their own URL.
- */
+/** Requires `Referrer-Policy: same-origin`: otherwise browsers send forms with `Origin: null`. */
 export function createPages(settings: PageSettings) {
   const layout = createLayout(settings)
   return {
@@ -133,7 +123,7 @@ export function createPages(settings: PageSettings) {
     message: (message: Message) => writeMessage(message, layout),
     signIn: (view: SignInView) => writeSignIn(view, layout),
     chooseUser: (view: ChoiceView) => writeChoice(view, settings, layout),
-    /** Replaces a redirect after the consent form, which `form-action` would block. Throws a TypeError for unsafe URIs. */
+    /** Throws a TypeError for unsafe URIs. */
     leave: (uri: string) => writeLeave(uri, layout),
   }
 }

@@ -1,4 +1,4 @@
-// The layout of all pages: types, logo, style sheet and Content-Security-Policy.
+// Page layout: types, logo, style sheet and Content-Security-Policy.
 
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -22,7 +22,7 @@ export interface PageSettings {
   readonly label: string
   readonly logo?: Logo | undefined
   readonly users?: FilledAuthBridge['provider']['users'] | undefined
-  /** Path of the bridge, such as `/auth`; the account page is `account` under it. */
+  /** Base path, such as `/auth`. The account page is below it. */
   readonly base: string
 }
 
@@ -36,10 +36,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webp': 'image/webp',
 }
 
-/**
- * Reads `file`, relative to `directory`. Throws a StartError if the file is missing, larger than 256 kB or of another type.
- * Pages embed an SVG only as an image, so it cannot run scripts or load anything.
- */
+/** Throws a StartError for a missing file, more than 256 kB, or another type. An embedded SVG cannot run scripts. */
 export function readLogo(file: string, directory: string): Logo {
   const refuse = (why: string, cause?: unknown) =>
     new StartError(`the logo ${JSON.stringify(file)} ${why}`, { exitCode: 2, cause })

@@ -1,5 +1,4 @@
-// Who an account of oidc-provider is: the person of a login. In a browser it is the login of its session; at the token
-// endpoint that of the grant, and the provider is asked whether the person may still sign in.
+// Accounts of oidc-provider: each is the user of a login, checked with the provider on refresh.
 
 import { errors } from 'oidc-provider'
 import type { Clock, Logger } from '../../../core/index.ts'
@@ -48,7 +47,7 @@ interface Presented {
   readonly consumed?: unknown
 }
 
-/** For one grant, in a minute: within its grace a refresh token works any number of times, and each time there is another. */
+/** Refreshes per grant and minute, because a refresh token is reusable in its grace period. */
 const MOST_RENEWALS = 60
 
 export class Accounts {
@@ -79,7 +78,7 @@ export class Accounts {
     const { oidc } = ctx
     const { logins } = this.#settings
     const begun = oidc.result?.['loginId']
-    // Another browser may have the cookies of the interaction, which would be enough for oidc-provider.
+    // Another browser may have the cookies of the interaction, which oidc-provider would accept.
     if (begun !== undefined && !isBrowser(ctx, oidc.provider.issuer, oidc.result?.['browser'])) return undefined
     const login = typeof begun === 'string' ? await logins.find(begun) : await this.loginOf(oidc.session.uid, accountId)
     if (login?.person.subject !== accountId) return undefined
@@ -92,7 +91,7 @@ export class Accounts {
     const { consents, logins, log } = this.#settings
     const consent = await consents.find(grantId)
     if (consent?.subject !== accountId) return undefined
-    // One that was used up is to be found out, however often it comes.
+    // A used refresh token always reaches replay detection.
     if (consumed === undefined && !this.#mayRenew(grantId))
       throw unavailable('this client refreshes too often; wait a minute')
     const renewed = await logins.renew(consent.login)
@@ -105,10 +104,7 @@ export class Accounts {
     return accountOf(renewed.login, renewed.standing)
   }
 
-  /**
-   * `loadExistingGrant` of oidc-provider: what this browser allowed this client before, unless what it saw then has changed.
-   * A person who signed in again goes on with it.
-   */
+  /** `loadExistingGrant` of oidc-provider: earlier consent of this browser, unless the client changed. */
   async grantFor({ oidc }: ProviderContext) {
     const { consents } = this.#settings
     const given = (oidc.result?.['consent'] as { grantId?: string } | undefined)?.grantId

@@ -1,5 +1,4 @@
-// What people allowed: beside each grant of oidc-provider, who gave it, to which client, sent where, and for which login.
-// A person sees theirs on a page, and takes them back there.
+// Stores consents with their grant, user, client and login.
 import type { Client } from 'oidc-provider'
 import { sameRedirect } from '../clients/redirects.ts'
 import { digest, grantedAt, type Records } from '../records.ts'
@@ -24,7 +23,7 @@ const MOST = 200
 const placeOf = (grantId: string) => grantedAt('consent', grantId)
 const listOf = (subject: string) => grantedAt('consents of', subject)
 
-/** What of a client's document matters to whoever allowed it: everything but where its keys and pictures are. */
+/** Metadata that consent depends on: excludes keys and images. */
 export function digestOfDocument(client: Client): string | undefined {
   if (!client.clientIdMetadataDocument) return undefined
   const { client_name, client_uri, redirect_uris, grant_types, token_endpoint_auth_method } = client.metadata()

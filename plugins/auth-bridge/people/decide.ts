@@ -1,5 +1,4 @@
-// Who may sign in at all, and what scopes and roles a person has: the options `allow`, `scopes` and `roles`, held against
-// what the provider says of them.
+// Evaluates `allow`, `scopes` and `roles` for a user.
 import { claimAt } from '../../../core/auth.ts'
 import type { FilledAuthBridge, PersonRule } from '../options.ts'
 import type { Person } from '../upstream/upstream.ts'

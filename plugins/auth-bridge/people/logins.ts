@@ -1,5 +1,4 @@
-// Logins: who signed in at the provider, with the tokens that it gave. Consents and sessions hang on a login; it ends when
-// the provider no longer wants to know the person, when they sign out, and after its time.
+// Logins: users with their provider tokens. Consents and sessions depend on a login.
 import { randomBytes } from 'node:crypto'
 import type { Clock, Logger } from '../../../core/index.ts'
 import { grantedAt, type Records } from '../records.ts'
@@ -17,7 +16,7 @@ export interface Login extends SignedIn {
   readonly id: string
   readonly since: number
   readonly asked: number
-  /** Since when a node asks for new tokens, where that did not come to its end: the provider may have replaced the refresh token. */
+  /** Start of an unfinished refresh, which may have replaced the refresh token. */
   readonly renewing?: number
 }
 
@@ -37,13 +36,13 @@ export type Renewed =
   | { readonly ended: string }
   | { readonly unsure: string }
 
-/** Clients that refresh side by side are one question to the provider, milliseconds. */
+/** Concurrent refreshes share one provider request, milliseconds. */
 const JUST_ASKED = 1_000
-/** How long the last answer counts while the provider cannot be asked, milliseconds. */
+/** How long the last result is valid while the provider is unavailable, milliseconds. */
 export const MAX_UNASKED = 3_600_000
-/** A node that asks for longer has died, milliseconds: the provider is sent three requests at most, one after the other. */
+/** Lock lifetime, milliseconds: three consecutive provider requests fit. */
 const LOCK_TTL = 20_000
-/** How long the provider is left alone once it did not answer, milliseconds: clients would each wait for it. */
+/** Pause after a provider failure, milliseconds. */
 const LEFT_ALONE = 10_000
 const LOCK_PAUSE = 100
 
@@ -110,13 +109,11 @@ export class Logins {
     upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ err }, NOT_TOLD))
   }
 
-  /** Tokens with other scopes, for the same person; undefined where the login has ended. Rejects with an UpstreamError. */
   async exchange(id: string, scope: string): Promise<ProviderTokens | undefined> {
     const { upstream } = this.#settings
     const exchanged = await this.#alone(id, async login => {
       const tokens = await upstream.exchange(login.tokens, scope)
       const { refreshToken } = tokens
-      // By a refresh the provider may have replaced the refresh token of the login.
       if (refreshToken === undefined || refreshToken === login.tokens.refreshToken) return tokens
       return (await this.#rewrite({ ...login, tokens: { ...login.tokens, refreshToken } })) ? tokens : undefined
     })
@@ -136,7 +133,6 @@ export class Logins {
     await this.#settings.records.write(placeOf(login.id), login, this.#ttl(login))
   }
 
-  /** False where the login has ended meanwhile: it is not to come back. */
   async #rewrite(login: Login): Promise<boolean> {
     const kept = await this.#settings.records.update<Login>(placeOf(login.id), this.#ttl(login), () => login)
     return kept !== undefined
@@ -156,13 +152,10 @@ export class Logins {
     return renewed ?? ENDED
   }
 
-  /**
-   * One node asks at a time: a provider that replaces refresh tokens takes two that use the same one for thieves. Undefined
-   * where the login has ended.
-   */
+  /** One node at a time: concurrent refreshes can look like token theft. Undefined if the login has ended. */
   async #alone<Value>(id: string, run: (login: Login) => Promise<Value>): Promise<Value | 'busy' | undefined> {
     const { records } = this.#settings
-    // Among what people were given: strangers who begin logins make no room for a second one.
+    // Stored as granted: pending entries could evict the lock.
     const lock = grantedAt('asking', id)
     const owner = randomBytes(9).toString('base64url')
     const until = Date.now() + LOCK_TTL
@@ -174,7 +167,7 @@ export class Logins {
       const login = await this.find(id)
       return login && (await run(login))
     } finally {
-      // It may have taken so long that somebody else has it.
+      // The lock may have expired.
       if ((await records.read(lock)) === owner) await records.delete(lock)
     }
   }
@@ -199,14 +192,14 @@ export class Logins {
       if (error.fault === 'refused' && login.renewing !== undefined) return this.#afterCrash(login)
       if (error.fault === 'refused') return this.#refused(login, error)
       if (error.fault === 'unavailable') this.#awayUntil = this.#settings.clock.now() + LEFT_ALONE
-      // An answer that cannot be trusted says nothing of the person: a clock may be wrong, or the keys of the provider.
+      // An untrusted response does not disqualify the user: a clock or key may be wrong.
       const level = error.fault === 'unavailable' ? 'warn' : 'error'
       log[level]({ err: error, fix: error.fix }, 'the provider cannot be asked whether people may still sign in')
       return this.#unasked(login)
     }
   }
 
-  /** Its last answer counts for a while. What was written of a renewal stands: it may have come to its end there. */
+  /** Uses the last result and keeps the mark of the unfinished refresh. */
   #unasked(login: Login): Renewed {
     this.#settings.renewed('unasked')
     if (this.#settings.clock.now() - login.asked < MAX_UNASKED) return this.#judge(login)
@@ -227,10 +220,7 @@ export class Logins {
     return { ended: 'the identity provider no longer lets this person sign in' }
   }
 
-  /**
-   * A node died while it asked: the refresh token that the provider gave it is lost, and the one that is kept is refused for
-   * that alone. As long as the access token is good the login goes on without.
-   */
+  /** After a crash the new refresh token is lost. The login continues until the access token expires. */
   async #afterCrash(login: Login): Promise<Renewed> {
     const { refreshToken: _, ...tokens } = login.tokens
     const { renewing: __, ...rest } = login

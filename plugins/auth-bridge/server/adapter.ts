@@ -1,13 +1,9 @@
-// Keeps sessions, sign-ins, grants, codes and refresh tokens of oidc-provider in records. A code or token is used once, on
-// whatever node. A used refresh token works during its grace period, for concurrent refreshes.
+// Storage of oidc-provider. Codes are single-use on all nodes; a used refresh token works in its grace period.
 import Provider, { errors } from 'oidc-provider'
 import type { ClientMetadata, RegisteredClients } from '../clients/registered-clients.ts'
 import { digest, grantedAt, type Place, pendingAt, type Records } from '../records.ts'
 
-/**
- * A refresh token and the token that replaced it. Within its grace period a token can be replaced several times, by concurrent
- * refreshes or by a thief. Once the period is over, only one of the replacements and its successors can be used.
- */
+/** A refresh token and its replacements. After the grace period only one replacement remains usable. */
 interface Branch {
   readonly replaced: string
   readonly by: string
@@ -15,7 +11,6 @@ interface Branch {
   readonly until: number
 }
 
-/** The replacement whose branch was used first after the grace period. Kept only for a token that was replaced several times. */
 interface Fork {
   readonly chosen?: string
 }
@@ -34,11 +29,11 @@ export interface AdapterSettings {
   readonly now: () => number
   readonly refreshGrace: number
   readonly refreshToken: number
-  /** Receives each use of a code or refresh token that may be stolen; its grant ends. */
+  /** Called for a reused code or refresh token, whose grant ends. */
   readonly replayed: (model: string, grantId: string | undefined, reason: string) => void
 }
 
-/** How long the use of a refresh token is remembered, milliseconds. Later the token is unknown. */
+/** How long the use of a refresh token is stored, milliseconds. */
 const USED_TTL = 24 * 3_600_000
 const MARGIN = 60_000
 const DEFAULT_TTL = 3_600_000
@@ -46,10 +41,10 @@ const DEFAULT_TTL = 3_600_000
 /** Models that an unauthenticated request can create. */
 const PENDING = new Set(['Interaction', 'ReplayDetection', 'PushedAuthorizationRequest'])
 
-/** Models that can be used once; a refresh token can be used again within its grace period. */
+/** A refresh token can be used again in its grace period. */
 const USED_ONCE = new Set(['AuthorizationCode', 'RefreshToken'])
 
-/** Maximum number of stored branches of a refresh token: a client refreshes at most 60 times a minute. */
+/** A client refreshes at most 60 times a minute. */
 const MOST_BRANCHES = 100
 
 const USED_AGAIN = 'it was used already'
@@ -83,7 +78,6 @@ class Adapter {
     return this.#settings.records.read<Payload>(this.#at(id))
   }
 
-  /** The time of use; undefined if it is unused, or a refresh token within its grace period. */
   async #used(id: string): Promise<number | undefined> {
     const { records, refreshGrace } = this.#settings
     const used = await records.read<number>(this.#usedAt(id))
@@ -121,7 +115,7 @@ class Adapter {
   async #keepSession(id: string, payload: Payload, ttl: number): Promise<void> {
     const { records } = this.#settings
     if (payload.accountId === undefined) {
-      // Whoever shows a cookie of a session that has ended has another one made, and is nobody yet; or nobody any more.
+      // A cookie of an ended session gets a new, anonymous session.
       await records.write(pendingAt(this.#model, id), payload, ttl)
       return records.delete(this.#at(id))
     }
@@ -142,8 +136,7 @@ class Adapter {
     const { records, refreshGrace } = this.#settings
     const isRefresh = this.#model === 'RefreshToken'
     const payload = isRefresh ? await this.#read(id) : undefined
-    // A used token is kept for a shorter time than an unused one. This write comes first and expires first, so that no token
-    // outlives the record of its use, even if a node dies.
+    // Written first and expires first, so that no unused token outlives the record of its use, even after a crash.
     if (payload) await records.write(this.#at(id), payload, USED_TTL)
     const now = this.#settings.now()
     if (await records.add(this.#usedAt(id), now, USED_TTL + refreshGrace + MARGIN)) {
@@ -155,7 +148,7 @@ class Adapter {
       await records.add(forkAt(digest(id)), {}, this.#settings.refreshToken)
       return this.#follow(id, payload, used + refreshGrace)
     }
-    // Another request used it first, after both had found it unused. One of the two may be a thief's.
+    // A concurrent request used it first; one of the two may be a thief.
     await this.#endGrant(payload ?? (await this.#read(id)), USED_AGAIN)
   }
 
@@ -191,7 +184,7 @@ class Adapter {
     await this.#settings.records.delete(...places)
   }
 
-  /** Nothing is good for anything without its grant, which oidc-provider destroys beside this. */
+  /** oidc-provider also destroys the grant, which invalidates the rest. */
   async revokeByGrantId() {}
 }
 

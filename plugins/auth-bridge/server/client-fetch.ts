@@ -1,4 +1,4 @@
-// The only fetch for documents and keys of clients: public addresses, https, no redirects, limits on size, time and rate.
+// The only fetch for client documents and keys: public https addresses, no redirects, limited.
 
 import { LRUCache } from 'lru-cache'
 import Provider from 'oidc-provider'
@@ -6,7 +6,7 @@ import type { Clock } from '../../../core/index.ts'
 
 const MAX_DOCUMENT = 16_384
 const TIMEOUT = 2_500
-/** Milliseconds for which a response is cached: oidc-provider fetches the key set for each token request. */
+/** Cache lifetime, milliseconds: oidc-provider fetches the key set for each token request. */
 const KEPT_FOR = 10_000
 const MOST_KEPT = 1_000
 
@@ -33,7 +33,6 @@ interface Kept {
   readonly bytes: Uint8Array
 }
 
-/** `fetch` of oidc-provider's configuration. Rejects unless the response is 200. */
 export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetchSettings) {
   const perf = { now: () => clock.monotonic() }
   const kept = new LRUCache<string, Promise<Kept>>({ max: MOST_KEPT, ttl: KEPT_FOR, ttlResolution: 0, perf })
@@ -41,7 +40,7 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
   async function load(url: string, given: RequestInit['headers'], signal: AbortSignal): Promise<Kept> {
     if (!url.startsWith('https:')) throw new Error('the URL is not https')
     const ip = Provider.ctx?.ip
-    // Without a request context, the consent page reads a client that an earlier request named.
+    // The consent page has no request context.
     if (ip !== undefined && !mayFetch(ip)) throw new Error('too many documents for one address in a minute')
     const response = await guardedFetch(url, { redirect: 'manual', signal, ...(given && { headers: given }) })
     const { status, headers, body } = response
@@ -50,7 +49,7 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
     throw new Error(`the response has the status ${status}`)
   }
 
-  /** Rejects at the time limit even if the fetch ignores its signal: oidc-provider waits for each fetch without a limit. */
+  /** oidc-provider waits for each fetch without a limit. */
   async function loadInTime(url: string, given: RequestInit['headers']): Promise<Kept> {
     const stop = new AbortController()
     const { signal } = stop

@@ -1,5 +1,4 @@
-// Enterprise-managed authorization: exchanges identity assertions (ID-JAG) of trusted issuers for access tokens, without refresh tokens.
-// draft-ietf-oauth-identity-assertion-authz-grant, sections 3, 4.4 and 7.2.
+// Exchanges identity assertions (ID-JAG) for access tokens (draft-ietf-oauth-identity-assertion-authz-grant).
 
 import type Provider from 'oidc-provider'
 import { errors, type ResourceServer } from 'oidc-provider'
@@ -18,11 +17,11 @@ import type { ProviderContext } from './oidc-provider.ts'
 import type { Resources } from './resources.ts'
 
 const TYPE = 'oauth-id-jag+jwt'
-/** Seconds that clocks may be apart. */
+/** Clock tolerance, seconds. */
 const TOLERANCE = 60
 /** Seconds from `iat` to `exp`. */
 const MAX_LIFE = 600
-/** Characters of an assertion, and of the names in it. */
+/** Maximum characters of an assertion. */
 const MAX_ASSERTION = 16_384
 const MAX_NAME = 512
 
@@ -31,13 +30,13 @@ export interface Assertion {
   readonly claims: Claims
   readonly subject: string
   readonly id: string
-  /** Milliseconds since the epoch at which nobody takes it any more. */
+  /** Expiry with tolerance, milliseconds since the epoch. */
   readonly until: number
 }
 
 export type Checked =
   | { readonly assertion: Assertion }
-  /** For the client; nothing of the assertion is in it. */
+  /** Public; contains nothing of the assertion. */
   | { readonly refused: string }
   | { readonly unavailable: string; readonly retryAfter: number }
 
@@ -77,9 +76,9 @@ function claimsProblem(claims: Claims, from: TrustedIssuer, { audience, clientId
   if (claims['client_id'] !== clientId) return 'it was made for another client (client_id)'
   if (!isName(claims['sub'])) return 'it names nobody (sub)'
   if (!isName(claims['jti'])) return 'it has no id (jti)'
-  // Of an issuer with several tenants the same `sub` may be another person in each.
+  // `sub` is unique per tenant only.
   if (claims['tenant'] !== from.tenant) return 'its tenant is not the one that is trusted'
-  // Nothing here would ask the client to prove that it has the key.
+  // Proof of possession is not supported here.
   if (claims['cnf'] !== undefined) return 'it is bound to a key (cnf), which is not supported here'
   return timeProblem(claims, now)
 }
@@ -93,7 +92,7 @@ export function createAssertionCheck(trusted: TrustedIssuers, audience: string, 
     const { header, claims } = read
     const from = typeof claims['iss'] === 'string' ? trusted.get(claims['iss']) : undefined
     if (!from) return { refused: 'its issuer (iss) is not trusted here' }
-    // What is refused for what it says needs no key: garbage costs no question to the issuer.
+    // Checks claims before keys, so that invalid assertions cause no requests.
     const expected = { audience, clientId, now: inSeconds(now()) }
     const problem = headerProblem(header) ?? claimsProblem(claims, from, expected)
     if (problem !== undefined) return { refused: problem }
@@ -120,7 +119,7 @@ function assertedPerson({ from, claims, subject }: Assertion, provider: Settings
   const name = textOf(claims['name'])
   const email = emailOf(claims, own)
   return {
-    // An issuer URL has no `#`, so each pair gives a different text.
+    // An issuer URL contains no `#`, so the pair is unique.
     subject: own ? (firstText(claims, own.claims.subject) ?? subject) : `${from.issuer}#${subject}`,
     ...(name !== undefined && { name }),
     ...(email !== undefined && { email }),
@@ -174,10 +173,7 @@ function scopesFor({ claims }: Assertion, asked: unknown, standing: Standing, re
   )
 }
 
-/**
- * Once for each. Kept among what people were given, not among what anybody may begin: whoever could fill that up could make
- * room for a second use. It costs a place only where a trusted issuer signed it and everything else is in order.
- */
+/** Single use. Stored as granted, because pending entries could be evicted by anyone. */
 async function useUp({ from, id, until }: Assertion, records: Records): Promise<void> {
   const isFirst = await records.add(grantedAt('assertion', `${from.issuer} ${id}`), 1, Math.max(1, until - Date.now()))
   if (!isFirst) throw refuse('the assertion was used already (jti)')
@@ -189,7 +185,6 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
 
   async function checkAssertion(ctx: ProviderContext): Promise<Assertion> {
     const { client, params } = ctx.oidc
-    // A public client could show an assertion that was stolen from another client.
     if (!isConfidential(client))
       throw refuse('only clients that authenticate may show assertions', 'unauthorized_client')
     const given = params['assertion']

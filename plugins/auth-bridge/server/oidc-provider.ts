@@ -15,10 +15,7 @@ export const SIGN_IN_TTL = 900
 
 export const RETRY_AFTER = '5'
 
-/**
- * No page of another host of the domain can set one that begins with `__Host-`; what the others would let in there is stopped
- * by the cookie of the browser.
- */
+/** `__Host-` prevents cookies of sibling hosts. */
 export const cookieNames = (issuer: string) =>
   issuer.startsWith('https:')
     ? { session: '__Host-mcp_session', interaction: '__Secure-mcp_login', resume: '__Secure-mcp_resume' }
@@ -40,10 +37,7 @@ export type ProviderContext = KoaContextWithOIDC & {
 
 type Serve = (ctx: HostContext) => Promise<void>
 
-/**
- * Has oidc-provider take a request for one to its issuer, whatever it calls this host: it believes its proxy, which we are, and
- * not what a client says of itself.
- */
+/** Sets the issuer's host for oidc-provider, which trusts forwarded headers. */
 export function nameIssuer({ issuer }: Provider, { req, ip }: Pick<HostContext, 'req' | 'ip'>): void {
   const { host, protocol } = new URL(issuer)
   req.headers['x-forwarded-host'] = host
@@ -62,10 +56,7 @@ export function handOver(getProvider: () => Promise<Provider>): Serve {
   }
 }
 
-/**
- * The provider with the response mode `query` only, because the page of `form_post` has an inline script. `fragment` remains for errors
- * of unsupported response types, so set `response_modes: ['query']` for each client.
- */
+/** The `form_post` page has an inline script. Unsupported response types still use `fragment`. */
 export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
   class extends Base {
     constructor(issuer: string, configuration: object) {
@@ -81,16 +72,16 @@ export const withQueryOnly = (Base: typeof Provider): typeof Provider =>
     }
   }
 
-/** Removes client metadata that is null: the client does not have it (RFC 7591 section 2 has no null). */
+/** RFC 7591 section 2 has no null. */
 export function dropNulls(metadata: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(metadata)) if (value === null) delete metadata[name]
 }
 
-/** Outside of the host's guard, for clients in pages of any origin; nothing there may depend on a cookie. */
+/** For clients in pages of any origin, without cookies. */
 export const openToPages: HostMiddleware = (ctx, next) => {
   ctx.set('Access-Control-Allow-Origin', '*')
   if (ctx.method !== 'OPTIONS') {
-    // oidc-provider would answer in its own way, and for some clients not at all.
+    // oidc-provider has its own CORS rules.
     delete ctx.req.headers.origin
     return next()
   }
@@ -102,10 +93,7 @@ export const openToPages: HostMiddleware = (ctx, next) => {
   ctx.status = 204
 }
 
-/**
- * The paths of an issuer's metadata. RFC 8414 inserts the well-known part before the whole path of the issuer, which begins with
- * the path of `publicUrl`. A proxy keeps or removes that prefix, so both paths are served. OpenID Connect Discovery appends it.
- */
+/** RFC 8414 inserts the well-known path before the issuer's path. A proxy may remove the prefix of `publicUrl`. */
 export function discoveryPaths(base: string, publicUrl: string | undefined): string[] {
   const prefix = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
   const paths = ['oauth-authorization-server', 'openid-configuration'].flatMap(name => [

@@ -1,4 +1,4 @@
-// The configuration of oidc-provider: PKCE, client metadata documents, registration, JWT access tokens and rotated refresh tokens.
+// Configures oidc-provider: PKCE, client metadata documents, registration, JWT access tokens, refresh token rotation.
 
 import type { EventEmitter } from 'node:events'
 import Provider, {
@@ -99,7 +99,7 @@ const NO_SUCH_CLIENT = 'client is invalid'
 const UNKNOWN =
   'This service does not know the application that sent you here, or not any more. Remove the server there, add it again, and sign in.'
 
-/** `renderError` of oidc-provider. mcp-remote asks for JSON first, to find out whether it is still registered. */
+/** `renderError` of oidc-provider. mcp-remote requests JSON to check its registration. */
 export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) => {
   const { status } = ctx
   if (ctx.accepts('html', 'json') === 'json') {
@@ -192,10 +192,7 @@ function resourceIndicators(settings: ProviderSettings) {
       if (resource === undefined) throw new errors.InvalidTarget('resource is required: this server has several')
       return resource
     },
-    /**
-     * Without `resource` in the token request, another server could direct the client to this token endpoint (mix-up) and then
-     * receive our token. For clients that need consent each time, the consent page prevents this.
-     */
+    /** Without `resource` it may be a mix-up attack, unless the consent page prevents it. */
     useGrantedResource(ctx: ProviderContext, { kind }: { readonly kind: string }) {
       if (kind === 'AuthorizationCode' && isRemembered(ctx.oidc.client))
         throw new errors.InvalidTarget('resource is required in the token request of this client')
@@ -229,17 +226,17 @@ function registration({ options, clients }: ProviderSettings) {
   }
 }
 
-/** Of clients that do not say. Who registers has said of the method (RFC 7591 section 2). */
+/** Defaults of RFC 7591 section 2. */
 const CLIENT_DEFAULTS = {
   id_token_signed_response_alg: SIGNING,
   token_endpoint_auth_method: 'none',
-  // Without, a client would send people through their browser every few minutes.
+  // Without refresh tokens, clients would open a browser every few minutes.
   grant_types: ['authorization_code', 'refresh_token'],
 }
 
 const ALWAYS_CHECKED = 'x_mcp_host'
 
-/** Called for this property of every client, though none has it: the one place before a client is checked. */
+/** The only hook before a client is checked. */
 function clientRules(options: FilledAuthBridge) {
   const patterns = options.clients.redirects.map(parseRedirectPattern)
   const own = new Map<string, RedirectPattern[]>(
@@ -263,7 +260,7 @@ function claimsFor(ctx: ProviderContext) {
   return account && { roles: account.standing.roles, ...account.login.person.tokenClaims, sid: account.login.id }
 }
 
-/** Sets the times of access tokens by the host's clock, which also verifies them. oidc-provider uses the system time. */
+/** Uses the host's clock, which also verifies the tokens. */
 const timesFor =
   ({ now }: ProviderSettings) =>
   (_ctx: unknown, _token: unknown, { payload }: { readonly payload: { iat: number; exp: number } }) => {
@@ -295,7 +292,7 @@ function configurationOf(settings: ProviderSettings): object {
       devInteractions: { enabled: false },
       rpInitiatedLogout: { enabled: false },
       userinfo: { enabled: false },
-      // In production, no plugin of this host verifies DPoP proofs of its own tokens.
+      // In production no plugin verifies DPoP proofs of these tokens.
       dPoP: { enabled: isDevelopment(options) },
       pushedAuthorizationRequests: { enabled: false },
       revocation: { enabled: true },
@@ -343,19 +340,17 @@ function configurationOf(settings: ProviderSettings): object {
   }
 }
 
-/** Throws where oidc-provider does. */
 export function createProvider(settings: ProviderSettings): Provider {
   const { issuer, log } = settings
   const provider = new (withQueryOnly(Provider))(issuer, configurationOf(settings))
   takeAssertions(provider, { ...settings, describe: describeResource(settings) })
-  // Its addresses are the issuer's, whatever Host a request names: who hands over says so in X-Forwarded-*.
+  // URLs are the issuer's: the caller sets X-Forwarded-*.
   provider.proxy = true
   const comeAgain = (ctx: KoaContextWithOIDC, error: Error) => {
     if ('status' in error && error.status === 503) ctx.set('Retry-After', RETRY_AFTER)
   }
   provider.on('grant.error', comeAgain)
   provider.on('authorization.error', comeAgain)
-  // Such as a body that breaks off. Koa would print it.
   const emitter: EventEmitter = provider
   emitter.on('error', err => log.debug({ err }, 'a request of the authorization server failed'))
   provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))

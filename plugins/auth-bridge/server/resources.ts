@@ -1,4 +1,4 @@
-// The resources that an authorization server of this host issues tokens for (RFC 8707), and their scopes.
+// Resources with tokens issued by this host (RFC 8707), and their scopes.
 import type { PluginHost, Services } from '../../../core/index.ts'
 
 type Host = Pick<PluginHost, 'routes' | 'url'>
@@ -25,15 +25,15 @@ function paramsAt(route: Route, pathname: string): Params | undefined {
 }
 
 export interface Resources {
-  /** The resource that a client means, as its metadata spells it, which is the audience; undefined: there is none. */
+  /** The canonical resource, used as audience; undefined if unknown. */
   find(resource: string): string | undefined
   readonly only: string | undefined
   readonly scopes: readonly string[]
-  /** What a client that names no scope is given: all that everybody may have (RFC 6749 3.3). Not empty. */
+  /** Scopes without restrictions (RFC 6749 3.3); not empty. */
   readonly defaultScope: string
 }
 
-/** `/mcp` and `/mcp/` are one endpoint, and clients send either. */
+/** Clients send `/mcp` or `/mcp/`. */
 const withoutSlash = (resource: string) => resource.replace(/^(https?:\/\/[^?#]*[^/?#])\/$/i, '$1')
 
 const isSame = (one: string, other: string) => withoutSlash(one) === withoutSlash(other)
@@ -50,7 +50,7 @@ export const withFixed = (resources: Resources, fixed: readonly string[] | undef
 export function createResources(host: Host, services: Services, restricted: readonly string[]): Resources {
   const resourceOf = (route: Route, params: Params) =>
     services.slot('protectedResource', route).resourceOf(route, params)
-  /** Behind a proxy that takes a path off, that path comes before each route's. */
+  /** A proxy may remove a path prefix. */
   const base = new URL(host.url('/')).pathname.replace(/\/$/, '')
 
   function findIn(route: Route, resource: string): string | undefined {
@@ -62,7 +62,7 @@ export function createResources(host: Host, services: Services, restricted: read
     if (!URL.canParse(resource)) return undefined
     const { pathname } = new URL(resource)
     const params = pathname.startsWith(base) ? paramsAt(route, pathname.slice(base.length)) : undefined
-    // Without parameters: a resource that the config names for all URLs of the route.
+    // A configured resource for all URLs of the route.
     return at(params ?? {})
   }
 
@@ -80,7 +80,7 @@ export function createResources(host: Host, services: Services, restricted: read
     },
     only: isOne ? fixed[0] : undefined,
     scopes: [...new Set([...promised, ...restricted])],
-    // Without a scope nothing could be granted; this one is no right of anybody's.
+    // A grant needs a scope; this one carries no rights.
     defaultScope: [...new Set(promised)].filter(scope => !restricted.includes(scope)).join(' ') || 'openid',
   }
 }

@@ -1,5 +1,4 @@
-// The keys that sign our tokens: derived from the config's `secrets`, one each, so that every node has the same, or from a
-// PEM file. The first signs, all are published.
+// Token signing keys, derived from `secrets` or from a PEM file. The first signs, all are published.
 import { createECDH, createPrivateKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { PublicJwk } from '../../../core/auth.ts'
@@ -8,7 +7,7 @@ import { errorText } from '../../../core/index.ts'
 export const SIGNING = 'ES256'
 
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
-/** 64 bits more than the order has: what is left over of it favours no number (FIPS 186-5, A.2.1). */
+/** 64 extra bits avoid modulo bias (FIPS 186-5, A.2.1). */
 const SEED_BYTES = 48
 const SCALAR_BYTES = 32
 
@@ -19,7 +18,7 @@ export interface SigningKey {
 
 function describe(key: KeyObject): SigningKey {
   const { kty, crv, x, y, d } = key.export({ format: 'jwk' })
-  // RFC 7638: the thumbprint of the key is its name.
+  // Key id: thumbprint of RFC 7638.
   const kid = hash('sha256', JSON.stringify({ crv, kty, x, y }), 'base64url')
   const named = { kid, use: 'sig', alg: SIGNING }
   return { privateJwk: { kty, crv, x, y, d, ...named }, publicJwk: { kty, crv, x, y, ...named } }
@@ -42,7 +41,6 @@ export const deriveSigningKeys = (secrets: readonly Buffer[]): SigningKey[] => s
 
 const PEM = /-----BEGIN ([A-Z ]+)-----[\s\S]*?-----END \1-----/g
 
-/** The keys of a PEM file. Throws a text for the operator. */
 export function readSigningKeys(file: string): SigningKey[] {
   let text: string
   try {
@@ -61,7 +59,7 @@ export function readSigningKeys(file: string): SigningKey[] {
     try {
       key = createPrivateKey(block)
     } catch (cause) {
-      // What OpenSSL says may quote the key.
+      // OpenSSL errors may contain the key.
       throw new Error(`${where} is no private key that can be read`, { cause })
     }
     if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') throw new Error(`${where} is not of the curve P-256`)

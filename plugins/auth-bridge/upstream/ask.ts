@@ -1,5 +1,4 @@
-// How the provider is asked over HTTP: within a time, up to a size, never by way of a redirect, and never without TLS
-// beyond this machine.
+// HTTP requests to the provider with limits on time and size, without redirects; TLS except on loopback.
 import { parseJson, shownUrl } from '../../../core/auth.ts'
 import { errorText } from '../../../core/index.ts'
 import { isLocal } from './settings.ts'
@@ -21,7 +20,7 @@ export interface AskSettings {
   readonly timeout?: number | undefined
 }
 
-/** Rejects with an UpstreamError for a body of more than 1 MiB. */
+/** Rejects with an UpstreamError above 1 MiB. */
 export async function readText(response: Response, shown: string): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -56,7 +55,7 @@ function reasonOf(thrown: unknown): string {
   return code ?? (cause instanceof Error ? errorText(cause).slice(0, 200) : 'it cannot be reached')
 }
 
-/** True where the provider says that it is not now able to answer: GitHub says so with a 403. */
+/** GitHub sends 403 if it is busy. */
 const isBusy = ({ status, headers }: Response) =>
   status >= 500 ||
   status === 408 ||
@@ -73,16 +72,12 @@ const KEPT = ['content-type', 'link', 'date', 'age'] as const
 const isSecure = (url: string, local: boolean) =>
   URL.canParse(url) && (new URL(url).protocol === 'https:' || (local && isLocal(url)))
 
-/** Throws an UpstreamError where the address is not one that a secret may go to. */
 export function checkAddress(url: string, local: boolean): void {
   if (isSecure(url, local)) return
   throw new UpstreamError('untrusted', `${shownUrl(url)} is no https address, so nothing is sent there`)
 }
 
-/**
- * Gives answers whole, with every status below 500 but redirects and those that mean "later". Rejects with an UpstreamError
- * that names the URL without its query, and nothing of what was sent.
- */
+/** Returns statuses below 500 except redirects and retry responses. Errors omit the query and sent data. */
 export function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
   return async (url, init = {}) => {
     checkAddress(url, local)
@@ -107,7 +102,7 @@ export function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
     if (isBusy(response))
       throw new UpstreamError('unavailable', `${shown} answers ${status}`, { fix: fixOfStatus(status) })
     const kept = KEPT.map(name => [name, headers.get(name) ?? ''] as const).filter(([, value]) => value !== '')
-    // Not WWW-Authenticate: oauth4webapi would look at that, and no more at what the body says.
+    // WWW-Authenticate is omitted: oauth4webapi would then ignore the body.
     return new Response(status === 204 || status === 205 ? null : text, { status, headers: Object.fromEntries(kept) })
   }
 }

@@ -1,5 +1,4 @@
-// What is known of a provider once it was asked: its metadata, how the client proves itself there, and the library that
-// speaks to it. Learned once for all who ask; a failure is forgotten.
+// Provider metadata and client authentication, loaded once on demand; failures are not cached.
 import type { AuthorizationServer, allowInsecureRequests, Client, ClientAuth, customFetch } from 'oauth4webapi'
 import { shownUrl } from '../../../core/auth.ts'
 import { isObject, type Logger } from '../../../core/index.ts'
@@ -12,20 +11,17 @@ export interface Connection {
   readonly settings: Settings
   readonly log: Logger
   readonly oauth: typeof import('oauth4webapi')
-  /** The metadata; of plain OAuth, what the options say. oauth4webapi keeps the provider's keys by this object. */
+  /** For plain OAuth, from the options. oauth4webapi caches keys by this object. */
   readonly server: AuthorizationServer & { readonly token_endpoint: string; readonly authorization_endpoint: string }
   readonly client: Client
   readonly authenticate: ClientAuth
   readonly ask: Ask
 }
 
-/** One half of Basic credentials (RFC 6749, section 2.3.1). */
+/** RFC 6749, section 2.3.1. */
 const formEncoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
 
-/**
- * The header of client_secret_basic. Not oauth4webapi's, which encodes `-`, `.` and `_` too: servers that compare without
- * decoding then see another client.
- */
+/** Replaces oauth4webapi's version, which also encodes `-`, `.` and `_`: some servers compare without decoding. */
 export const basicCredentials = ({ clientId, clientSecret = '' }: Settings): string =>
   `Basic ${Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`).toString('base64')}`
 
@@ -46,7 +42,7 @@ function authenticateBy(method: AuthMethod, settings: Settings): ClientAuth {
 }
 
 const sameIssuer = (found: unknown, issuer: string) =>
-  // A bare host with and without a slash is one; every other difference is another issuer.
+  // A trailing slash is ignored for a bare host only.
   typeof found === 'string' && URL.canParse(found) && new URL(found).href === new URL(issuer).href
 
 async function readMetadata(settings: Settings, issuer: string, ask: Ask): Promise<AuthorizationServer> {
@@ -91,7 +87,6 @@ function checkEndpoints(server: AuthorizationServer, settings: Settings): Connec
   return { ...server, authorization_endpoint, token_endpoint }
 }
 
-/** Of plain OAuth, which has no issuer: no answer is compared with this one. */
 function describe({ endpoints }: Settings): AuthorizationServer {
   const { authorization = '', token = '', userinfo = '', revocation } = endpoints ?? {}
   return {

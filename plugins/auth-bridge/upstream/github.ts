@@ -1,4 +1,4 @@
-// The GitHub API: account, verified e-mail address, organizations, teams, and the end of a grant.
+// GitHub API: user, verified e-mail address, organizations, teams and revocation.
 
 import type { Claims } from '../../../core/auth.ts'
 import { isObject } from '../../../core/index.ts'
@@ -25,7 +25,7 @@ export async function revoke(connection: Connection, tokens: ProviderTokens): Pr
   const what = 'the revocation endpoint'
   const refusal = refusalIn(await jsonOf(response))
   if (!refusal) throw unreadable(what, response.status)
-  // Google answers so to a token that has ended, and some to a kind that they cannot revoke: nothing is left to do.
+  // Google sends this for an expired token, others for a token type that they cannot revoke.
   if (refusal.code === 'invalid_token' || refusal.code === 'unsupported_token_type') return
   throw refusalError(refusal, { type: settings.type, what, secrets: [token, settings.clientSecret] })
 }
@@ -34,7 +34,7 @@ const ACCEPT = 'application/vnd.github+json'
 const PER_PAGE = 100
 const MAX_PAGES = 10
 
-/** `https://api.github.com/user`, or of a GitHub Enterprise Server `https://<host>/api/v3/user`. */
+/** `https://api.github.com/user`, or `https://<host>/api/v3/user` on GitHub Enterprise Server. */
 const userUrl = ({ server }: Connection) => (server.userinfo_endpoint ?? '').replace(/\/$/, '')
 
 const hasNext = (response: Response) => /<[^>]*>\s*;[^,]*\brel="?next\b/i.test(response.headers.get('link') ?? '')
@@ -93,7 +93,7 @@ async function readGroups(connection: Connection, tokens: ProviderTokens): Promi
 }
 
 export async function githubClaims(connection: Connection, tokens: ProviderTokens): Promise<Claims> {
-  // The address of the public profile is whatever somebody wants to be read there.
+  // The e-mail address of the public profile is unverified.
   const {
     email: _,
     email_verified: __,
@@ -105,7 +105,7 @@ export async function githubClaims(connection: Connection, tokens: ProviderToken
   return { ...account, ...(email !== undefined && { email, email_verified: true }), ...(groups && { groups }) }
 }
 
-/** Ends all that the application was granted by this person; GitHub has no RFC 7009. */
+/** Revokes the whole grant; GitHub lacks RFC 7009. */
 export async function deleteGrant(connection: Connection, { accessToken }: ProviderTokens): Promise<void> {
   const { settings, ask } = connection
   const base = userUrl(connection).replace(/\/user$/, '')
@@ -114,7 +114,6 @@ export async function deleteGrant(connection: Connection, { accessToken }: Provi
     headers: { Authorization: basicCredentials(settings), Accept: ACCEPT, 'Content-Type': 'application/json' },
     body: JSON.stringify({ access_token: accessToken }),
   })
-  // 404 and 422: it has ended already.
   if (![204, 404, 422].includes(response.status)) {
     throw new UpstreamError('misconfigured', `GitHub answers ${response.status} where a grant is to end`, {
       fix: 'check clientId and clientSecret',

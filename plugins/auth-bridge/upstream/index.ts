@@ -1,4 +1,4 @@
-// Makes the client half of the bridge of its options: one identity provider, whatever its kind.
+// Creates the identity provider client from the options.
 import type { Logger } from '../../../core/index.ts'
 import type { FilledProvider } from '../options.ts'
 import { type Connection, createConnector } from './connection.ts'
@@ -22,7 +22,7 @@ async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
     return await readPerson(connection, tokens, { last, idToken })
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
-    // The refresh succeeded, so the login continues. Its new token must be kept, because the old token no longer works.
+    // The login continues with the new token, because the old one no longer works.
     connection.log.warn(
       { err: error },
       'The provider renewed a login but did not return the user: the previous user data is kept',
@@ -31,10 +31,7 @@ async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
   }
 }
 
-/**
- * An ID token is complete, as at sign-in: groups and roles that are missing in it are removed. Without an ID token, data that
- * userinfo does not contain stays unchanged.
- */
+/** An ID token is complete: missing groups and roles are removed. Userinfo keeps missing data unchanged. */
 async function renew(connection: Connection, last: SignedIn): Promise<SignedIn> {
   const now = await read(connection, last)
   if (now.person.subject !== last.person.subject) throw another()
@@ -53,7 +50,6 @@ export interface UpstreamSettings {
 const NO_REFRESH =
   'without offline_access the provider gives no refresh token: people sign in again when its token ends'
 
-/** Asks nobody yet. Throws a StartError, with its place in the config, where options do not go together. */
 export function createUpstream(provider: FilledProvider, { at, log, timeout }: UpstreamSettings): Upstream {
   const settings = settle(provider, at)
   const { scopes, kind, label } = settings

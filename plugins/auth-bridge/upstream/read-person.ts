@@ -11,18 +11,17 @@ import { type Person, type ProviderTokens, type SignedIn, UpstreamError } from '
 const isOverage = ({ _claim_names: names, hasgroups }: Claims) =>
   hasgroups === true || hasgroups === 'true' || (isObject(names) && names['groups'] !== undefined)
 
-/** The metadata of each cloud names its own; a test's provider names itself. */
 function graphOrigin({ server, settings }: Connection): string {
   const named = server['msgraph_host']
   const host = typeof named === 'string' && /^[a-z0-9.-]+(?::\d+)?$/i.test(named) ? named : 'graph.microsoft.com'
   return `${settings.local && isLoopback(host.replace(/:\d+$/, '')) ? 'http' : 'https'}://${host}`
 }
 
-/** An access token is for one API: for Graph where no scope of it is of another, which are written with its URI. */
+/** An access token has one audience: Graph, unless a scope has another URI. */
 const isForGraph = (scopes: readonly string[], origin: string) =>
   scopes.every(scope => !/^[a-z]+:\/\//i.test(scope) || scope.startsWith(`${origin}/`))
 
-/** `.default` would be every permission that was ever consented to; User.Read is all that the question takes. */
+/** `.default` would request every consented permission; User.Read is sufficient. */
 async function tokenForGraph(connection: Connection, tokens: ProviderTokens, origin: string) {
   if (isForGraph(tokens.scopes, origin)) return { token: tokens.accessToken, tokens }
   const other = await refresh(connection, tokens, `${origin}/User.Read`)
@@ -46,10 +45,7 @@ const GROUPS_FIX =
   'in the Microsoft Entra admin center, App registrations, your application: grant Microsoft Graph User.Read under API permissions, ' +
   'or set Token configuration, groups claim, to "Groups assigned to the application"'
 
-/**
- * Undefined where the token has all groups. Groups are undefined where Graph does not say them; where it cannot be reached
- * this rejects: a person is not refused for that.
- */
+/** Undefined if the token has all groups. Rejects if Graph is unavailable, so that no user is refused for it. */
 export async function readGroupsOverage(connection: Connection, tokens: ProviderTokens, claims: Claims) {
   if (!isOverage(claims)) return undefined
   const origin = graphOrigin(connection)
@@ -74,7 +70,7 @@ export interface Said {
 
 export interface Before extends Said {
   readonly last?: SignedIn | undefined
-  /** Userinfo is the one proof that the person may still sign in: it must answer. */
+  /** Userinfo must respond, because it is the only proof that the user may sign in. */
   readonly mustAnswer?: boolean
 }
 
@@ -97,7 +93,7 @@ export function groupsAt(claims: Claims, paths: readonly string[]): string[] | u
   return [...new Set(found.flat().filter((group): group is string => typeof group === 'string' && group !== ''))]
 }
 
-/** Exactly one `@`, and nothing that two readers could read in two ways. */
+/** Exactly one `@`, and no ambiguous characters. */
 const ADDRESS = /^[^\s@<>()",;:\\]+@[^\s@<>()",;:\\]+$/
 
 export function addressOf(value: unknown): string | undefined {
@@ -109,13 +105,13 @@ function emailAt(claims: Claims, { claims: places, kind, trustEmail }: Settings)
   for (const path of places.email) {
     const address = addressOf(claimAt(claims, path))
     if (address === undefined) continue
-    // What says that an address is verified says it of `email` alone.
+    // Verification claims apply to `email` only.
     if (trustEmail || (path === 'email' && kind.verifiedEmail(claims, address))) return address
   }
   return undefined
 }
 
-/** Userinfo over what was said before. An address takes its proof with it: one's is never another's. */
+/** Merges userinfo over earlier claims. An e-mail address keeps its own verification. */
 function merge(base: Claims, over: Claims): Claims {
   if (!('email' in over)) return { ...base, ...over }
   const { email: _, email_verified: __, xms_edov: ___, ...rest } = base

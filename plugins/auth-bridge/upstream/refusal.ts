@@ -1,4 +1,4 @@
-// Error responses of identity providers as an UpstreamError, with advice for the operator.
+// Maps error responses of identity providers to an UpstreamError with advice.
 import { isObject } from '../../../core/index.ts'
 import type { ProviderType } from './settings.ts'
 import { UpstreamError, type UpstreamFault } from './upstream.ts'
@@ -35,7 +35,6 @@ const REGISTER = 'Register the redirect URI of the bridge with the application a
 const REDIRECT = ['', REGISTER, 'misconfigured'] as const
 const SIGN_IN_AGAIN = 'The login has ended there: the person must sign in again.'
 
-/** By the number of an AADSTS error. */
 export const ENTRA_ERRORS: Readonly<Record<string, string>> = {
   50011: `${APP.entra}, Authentication, platform Web: add the redirect URI of the bridge exactly.`,
   65001: `${APP.entra}, API permissions: add what the scopes name and grant admin consent.`,
@@ -200,7 +199,6 @@ export function explain({ type, code = '', description = '' }: ProviderRefusal):
 
 const MAX_TEXT = 400
 
-/** Error codes whose fault is not "misconfigured". */
 const REFUSAL_CODES =
   /^(?:access_denied|(?:account_selection|consent|interaction|login)_required|bad_(?:refresh_token|verification_code)|expired_token|invalid_grant|unauthorized)$/
 const OUTAGE_CODES = /^(?:server_error|temporarily_unavailable)$/
@@ -212,14 +210,14 @@ function faultOf(code = ''): UpstreamFault | undefined {
 
 const textAt = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** The refusal in a body, as RFC 6749, section 5.2 writes it; undefined: it is none. */
+/** RFC 6749, section 5.2; undefined for other bodies. */
 export function refusalIn(body: unknown): Refusal | undefined {
   if (!isObject(body)) return undefined
   const code = textAt(body['error'])
   return code === undefined ? undefined : { code, description: textAt(body['error_description']) }
 }
 
-/** Without control characters, anything that looks like a token, and these secrets; at most 400 characters. */
+/** Redacts secrets, tokens and control characters; at most 400 characters. */
 export function safeText(text: string, secrets: readonly (string | undefined)[] = []): string {
   let safe = text
   for (const secret of secrets) if (secret !== undefined && secret !== '') safe = safe.replaceAll(secret, '…')
@@ -241,7 +239,7 @@ export interface RefusalContext {
   readonly what: string
   readonly secrets: readonly (string | undefined)[]
   readonly otherwise?: UpstreamFault
-  /** Other scopes are asked for: `invalid_grant` may then be about them, and not about the person. */
+  /** For other scopes, `invalid_grant` may concern the scopes and not the user. */
   readonly forScopes?: boolean
 }
 

@@ -1,4 +1,4 @@
-// The types of identity providers, and the checked provider options.
+// Identity provider types and their checked options.
 import { type Claims, isLoopback, shownUrl } from '../../../core/auth.ts'
 import { StartError } from '../../../core/index.ts'
 import type { FilledProvider } from '../options.ts'
@@ -17,7 +17,7 @@ export interface ClaimPlaces {
 
 export interface Kind {
   readonly label: string
-  /** OpenID Connect: there is a metadata document, and an ID token. Else plain OAuth, where userinfo says who it is. */
+  /** OpenID Connect with metadata and ID token; otherwise plain OAuth with userinfo. */
   readonly openid: boolean
   readonly uses: readonly PlaceOption[]
   readonly needs: readonly PlaceOption[]
@@ -27,7 +27,7 @@ export interface Kind {
   readonly offline: boolean | 'listed'
   readonly parameters: Readonly<Record<string, string>>
   readonly consents: 'always' | 'offline' | 'never'
-  /** False: what userinfo would say is in the ID token, or is not for the access token to ask. */
+  /** False: the ID token is sufficient, or the access token cannot read userinfo. */
   readonly asksUserinfo: boolean
   readonly claims: ClaimPlaces
   readonly exchange: ExchangeKind
@@ -54,7 +54,7 @@ const openid = {
     groups: ['groups'],
   },
   exchange: 'refresh',
-  // Some write it as text.
+  // Some providers send a string.
   verifiedEmail: ({ email_verified }: Claims) => isTrue(email_verified),
   separator: / +/,
 } as const
@@ -71,12 +71,11 @@ const KINDS: Readonly<Record<ProviderType, Kind>> = {
     uses: ['tenant', 'issuer'],
     needs: ['tenant', 'issuer'],
     issuer: ({ tenant = '', issuer }) => issuer ?? `https://login.microsoftonline.com/${tenant.toLowerCase()}/v2.0`,
-    // User.Read is what Microsoft Graph wants to say in which groups somebody is who is in too many for a token.
+    // Microsoft Graph requires User.Read for the groups of users with too many for a token.
     scopes: ['openid', 'profile', 'email', 'User.Read'],
     asksUserinfo: false,
     claims: { ...openid.claims, subject: ['oid', 'sub'] },
-    // Not `email` by itself: in a tenant of their own anybody can write any address into it, and an application that
-    // takes it for proof signs them in as somebody else ("nOAuth"). `xms_edov` says that the domain's owner was checked.
+    // `email` is unverified: a tenant can contain any address ("nOAuth"). `xms_edov` confirms the domain owner.
     verifiedEmail: ({ xms_edov }) => isTrue(xms_edov),
   },
   okta: {
@@ -94,12 +93,11 @@ const KINDS: Readonly<Record<ProviderType, Kind>> = {
     uses: ['issuer'],
     needs: [],
     issuer: ({ issuer = 'https://accounts.google.com' }) => issuer,
-    // Google knows no offline_access; these two are how it gives a refresh token, each time.
+    // Google has no offline_access; these two request a refresh token.
     offline: false,
     parameters: { access_type: 'offline' },
     consents: 'always',
-    // Anybody can open a Google account with an address elsewhere, and keeps it when the address is gone. Of Gmail and
-    // of a Workspace (`hd`) Google itself is the owner.
+    // A Google account can keep an outdated foreign address. Google owns Gmail and Workspace (`hd`) addresses.
     verifiedEmail: ({ email_verified, hd }, email) =>
       isTrue(email_verified) && (/@(?:gmail|googlemail)\.com$/.test(email) || (typeof hd === 'string' && hd !== '')),
   },
@@ -138,7 +136,7 @@ const KINDS: Readonly<Record<ProviderType, Kind>> = {
     needs: ['issuer'],
     issuer: ({ issuer = '' }) => issuer,
     offline: 'listed',
-    // OpenID Connect Core, section 11: offline_access is for requests with prompt=consent.
+    // OpenID Connect Core, section 11: offline_access requires prompt=consent.
     consents: 'offline',
   },
   development: {
@@ -179,7 +177,6 @@ export interface Settings {
   readonly kind: Kind
   readonly label: string
   readonly issuer: string | undefined
-  /** Undefined for OpenID Connect, whose metadata says it. */
   readonly endpoints: PlainEndpoints | undefined
   readonly clientId: string
   readonly clientSecret: string | undefined
@@ -285,7 +282,6 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
 const pathsOf = (given: string | readonly string[] | undefined, standard: readonly string[]) =>
   given === undefined ? standard : [given].flat()
 
-/** Throws a StartError at the option that is wrong; `at` are the keys that lead to the provider. */
 export function settle(provider: FilledProvider, at: Path): Settings {
   const { type, clientSecret, authMethod, claims = {} } = provider
   const kind = kindOf(type)

@@ -1,4 +1,4 @@
-// A login at the provider: where the browser is sent, and what is made of what it comes back with.
+// Sign-in requests to the provider, and their callback.
 import { type Connection, through } from './connection.ts'
 import { readPerson, type Said } from './read-person.ts'
 import { refusalError } from './refusal.ts'
@@ -21,7 +21,7 @@ export function scopesOf({ settings, server }: Connection): readonly string[] {
 
 function promptOf({ settings: { kind, type } }: Connection, scopes: readonly string[], prompt: LoginRequest['prompt']) {
   const consent = kind.consents === 'always' || (kind.consents === 'offline' && scopes.includes('offline_access'))
-  // Google has no `login`; choosing the account is as near as it comes.
+  // Google lacks `login`; account selection is the closest prompt.
   const wanted = type === 'google' && prompt === 'login' ? 'select_account' : prompt
   return [wanted, consent ? 'consent' : undefined].filter(value => value !== undefined).join(' ')
 }
@@ -51,14 +51,14 @@ export async function begin(connection: Connection, request: LoginRequest) {
     code_challenge: await oauth.calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: 'S256',
   }
-  // An empty one in the options takes away what the type would ask, such as `prompt`.
+  // An empty parameter removes a default, such as `prompt`.
   for (const [name, value] of Object.entries(parameters)) if (value !== '') url.searchParams.set(name, value)
   return { url: url.href, underWay }
 }
 
 const untrusted = (what: string) => new UpstreamError('untrusted', `what the browser came back with ${what}`)
 
-/** Its parameters, each once, with the state of this login and the issuer that it was begun at (RFC 9207). */
+/** Rejects repeated parameters and checks state and issuer (RFC 9207). */
 function readCallback({ oauth, settings, server, client }: Connection, callback: URL, state: string): URLSearchParams {
   const parameters = new URLSearchParams(callback.searchParams)
   const only = (name: string) => {
@@ -66,10 +66,9 @@ function readCallback({ oauth, settings, server, client }: Connection, callback:
     if (more.length > 0) throw untrusted(`has ${name} more than once`)
     return value
   }
-  // The state first: of an answer to somebody else's request nothing is read.
   if (only('state') !== state) throw untrusted('has not the state of this login')
   const iss = only('iss')
-  // Plain OAuth names no issuer that this could be compared with; there is one provider, so nothing can be mixed up.
+  // Plain OAuth has no issuer, and there is one provider, so no mix-up is possible.
   if (!settings.kind.openid) parameters.delete('iss')
   else if (iss !== undefined && iss !== server.issuer) throw untrusted('is from another issuer')
   const code = only('error')

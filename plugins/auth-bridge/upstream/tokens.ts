@@ -1,4 +1,4 @@
-// Token requests at the identity provider: refresh, exchange and userinfo. Provider responses are normalized before oauth4webapi reads them.
+// Token requests to the provider: refresh, exchange and userinfo, with normalized responses.
 import type { TokenEndpointResponse } from 'oauth4webapi'
 import { type Claims, shownUrl } from '../../../core/auth.ts'
 import { isObject } from '../../../core/index.ts'
@@ -18,7 +18,7 @@ function settled(body: Record<string, unknown>): Record<string, unknown> {
   const texts = Array.isArray(scope) ? scope.filter(one => typeof one === 'string').join(' ') : scope
   const seconds = Number(expires_in)
   return {
-    // RFC 6749 wants it; some leave it out, and none of them means anything else.
+    // Required by RFC 6749, omitted by some providers.
     token_type: 'bearer',
     ...rest,
     ...(typeof texts === 'string' && { scope: texts }),
@@ -33,7 +33,6 @@ export interface AnswerContext {
   readonly forScopes?: boolean
 }
 
-/** The answer as oauth4webapi reads it. Throws an UpstreamError where it is a refusal. */
 export async function settleAnswer(
   connection: Connection,
   response: Response,
@@ -58,7 +57,7 @@ export async function checking<Value>(what: string, check: () => Promise<Value> 
     return await check()
   } catch (thrown) {
     if (thrown instanceof UpstreamError) throw thrown
-    // Its sentences are fixed texts; what they are about is in the cause, which stays here.
+    // Messages of oauth4webapi are fixed texts; the cause may contain secrets.
     const reason = thrown instanceof Error ? thrown.message : 'it is not what was asked for'
     throw new UpstreamError('untrusted', `${what}: ${reason}`)
   }
@@ -74,13 +73,13 @@ export async function checkSignature(connection: Connection, response: Response)
       await oauth.validateApplicationLevelSignature(server, response, through(connection))
     } catch (thrown) {
       if (!lacksKey(connection, thrown)) throw thrown
-      // It keeps keys by the object, and fetches none for a minute: a copy has none yet.
+      // A copy of `server` forces oauth4webapi to fetch keys again.
       await oauth.validateApplicationLevelSignature({ ...server }, response, through(connection))
     }
   })
 }
 
-/** Milliseconds since the epoch, `asked` being when the request began: the token lives no longer than that says. */
+/** `asked`: start of the request, for a conservative expiry. Milliseconds since the epoch. */
 const endOf = (asked: number, seconds: number | undefined) =>
   seconds === undefined ? undefined : asked + seconds * 1_000
 
@@ -96,14 +95,14 @@ export function tokensOf(
     ...(expiresAt !== undefined && { expiresAt }),
     ...(refresh_token !== undefined && { refreshToken: refresh_token }),
     ...(id_token !== undefined && { idToken: id_token }),
-    // RFC 6749, section 5.1: not said means as asked for.
+    // Absent means as requested (RFC 6749, section 5.1).
     scopes: scope === undefined ? wanted : scope.split(settings.kind.separator).filter(one => one !== ''),
   }
 }
 
 export interface Refreshed {
   readonly tokens: ProviderTokens
-  /** Where one came; its signature, issuer, audience and time are checked, its subject is not. */
+  /** Signature, issuer, audience and time are checked, the subject is not. */
   readonly idToken: Claims | undefined
 }
 
@@ -111,7 +110,7 @@ const NO_REFRESH_TOKEN = {
   fix: 'have the provider give refresh tokens: ask for offline_access in `scopes`, and allow the application the grant',
 }
 
-/** False where the keys cannot be had now: then there is no ID token, but the new refresh token must not be lost for it. */
+/** False if keys are unavailable: the new refresh token must not be lost. */
 async function isSigned(connection: Connection, response: Response): Promise<boolean> {
   try {
     await checkSignature(connection, response)
@@ -170,7 +169,7 @@ async function exchangeToken(connection: Connection, last: ProviderTokens, scope
   const answer = await checking('the exchanged token', () =>
     oauth.processGenericTokenEndpointResponse(server, client, response),
   )
-  // A refresh token of this answer is for its scopes alone; the login goes on with its own.
+  // This refresh token is limited to its scopes; the login keeps its own.
   const { refresh_token: _, ...access } = answer
   return tokensOf(connection, access, { asked, last, wanted: scope.split(' ') })
 }
@@ -184,10 +183,8 @@ export async function exchange(connection: Connection, last: ProviderTokens, sco
   })
 }
 
-/** Of a signed answer: they are about the answer and not about the person. */
 const ABOUT_THE_ANSWER = new Set(['iss', 'aud', 'exp', 'iat', 'nbf', 'jti'])
 
-/** Rejects with `refused` where the token is taken no more. `accept`: the media type that is wanted. */
 export async function askAs(
   { ask }: Connection,
   url: string,

@@ -1,23 +1,22 @@
-// The company's identity provider, as the bridge needs it: the one interface that every kind of provider is brought to.
-// index.ts makes one of the options.
+// The interface of all identity provider types.
 
 export interface Person {
-  /** Never used again for somebody else by this provider; not empty. */
+  /** Unique and never reused by this provider; not empty. */
   readonly subject: string
   readonly name?: string
-  /** Only where the provider says that it is verified, or is the owner of its domain. In lower case. */
+  /** Verified, or owned by the provider's domain. Lower case. */
   readonly email?: string
-  /** Undefined: the provider did not say; a rule about groups fails then, with that reason. */
+  /** Undefined if unknown: group rules then fail. */
   readonly groups: readonly string[] | undefined
   readonly claims: Readonly<Record<string, unknown>>
-  /** Claims that are copied into issued tokens. Set by the development provider only. */
+  /** Claims copied into issued tokens. Development provider only. */
   readonly tokenClaims?: Readonly<Record<string, unknown>>
 }
 
-/** What the provider gave; none of it leaves this process but sealed. */
+/** Provider tokens. They are encrypted outside of this process. */
 export interface ProviderTokens {
   readonly accessToken: string
-  /** Milliseconds since the epoch; undefined: it does not expire. */
+  /** Milliseconds since the epoch; undefined: no expiry. */
   readonly expiresAt?: number
   readonly refreshToken?: string
   readonly idToken?: string
@@ -42,12 +41,12 @@ export interface LoginRequest {
 }
 
 /**
- * Why the provider, or what it answered, is of no use.
+ * Fault of a provider error.
  *
- * `refused`: it says no to this person or this token, and will again (`invalid_grant`, a removed user, `access_denied`).
- * `misconfigured`: it says no to us (wrong secret, redirect URI, scope).
- * `unavailable`: it did not answer, or with a 5xx or 429.
- * `untrusted`: what came is not what was asked for (`iss`, `nonce`, signature, audience).
+ * `refused`: permanent for this user or token (`invalid_grant`, removed user, `access_denied`).
+ * `misconfigured`: wrong secret, redirect URI or scope.
+ * `unavailable`: no response, 5xx or 429.
+ * `untrusted`: invalid response (`iss`, `nonce`, signature, audience).
  */
 export type UpstreamFault = 'refused' | 'misconfigured' | 'unavailable' | 'untrusted'
 
@@ -56,7 +55,7 @@ export interface FaultDetails extends ErrorOptions {
   readonly fix?: string | undefined
 }
 
-/** Its message is for the operator's log; nothing of a token, code or secret is in it. */
+/** For the operator's log; contains no token, code or secret. */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError'
   readonly fault: UpstreamFault
@@ -71,30 +70,22 @@ export class UpstreamError extends Error {
   }
 }
 
-/** By its name: where code is loaded late, a loader may have read this file twice. */
+/** Compares the name, because a loader may load this file twice. */
 export const isUpstreamError = (thrown: unknown): thrown is UpstreamError =>
   thrown instanceof Error && thrown.name === 'UpstreamError' && 'fault' in thrown
 
-/** One identity provider. Everything rejects with an UpstreamError. */
 export interface Upstream {
   readonly label: string
-  /** Where to send the browser. Its metadata is read with the first question, once for all who ask; a failure is not remembered. */
+  /** Returns the sign-in URL. Metadata is fetched once on demand; failures are not cached. */
   begin(request: LoginRequest): Promise<{ readonly url: string; readonly underWay: LoginUnderWay }>
   finish(
     callback: URL,
     underWay: LoginUnderWay,
     request: Pick<LoginRequest, 'redirectUri' | 'state'>,
   ): Promise<SignedIn>
-  /**
-   * Asks whether this person may still sign in: a refresh where there is a refresh token, userinfo where there is none. An
-   * answer with an ID token is whole: groups, an address or claims that it no longer has are gone. Of any other, what the
-   * provider does not say stands as in `last`; so does all where it renews the tokens, and cannot say who they are of.
-   */
+  /** Checks the user by refresh token or userinfo. An ID token replaces all data; otherwise missing data is kept. */
   renew(last: SignedIn): Promise<SignedIn>
-  /**
-   * An access token with other scopes, for the same person: see `exchange` of the options. The refresh token beside it is the
-   * one that the login goes on with from then on: the provider may take the one in `tokens` no more.
-   */
+  /** Requests a token with other scopes. The returned refresh token replaces the one in `tokens`. */
   exchange(tokens: ProviderTokens, scope: string): Promise<ProviderTokens>
   revoke(tokens: ProviderTokens): Promise<void>
 }

@@ -15,7 +15,6 @@ const PROOFS = {
 
 const [MIN_AGE, MAX_AGE] = [1_000, 600_000]
 
-/** Hosts that serve no one. */
 const WAIVED: Partial<Record<PluginHost['purpose'], Possession['waived']>> = { test: 'all', inspect: 'proof' }
 
 const filled = ({ mode, algorithms, maxAge = '60s', clockTolerance = '60s', nonce = false }: DPoPSettings) => ({
@@ -28,7 +27,6 @@ const filled = ({ mode, algorithms, maxAge = '60s', clockTolerance = '60s', nonc
 
 type Settings = ReturnType<typeof filled>
 
-/** State that other nodes see too. */
 const SHARED: Readonly<Record<string, (services: Services, route: Route) => boolean>> = {
   sessions: ({ slot }, route) => slot('sessionStore', route).shared === true,
   tasks: ({ slot }, route) => slot('taskStore', route).shared === true,
@@ -36,7 +34,7 @@ const SHARED: Readonly<Record<string, (services: Services, route: Route) => bool
   'events of streams': ({ slot }, route) => slot('eventStore', route).shared !== undefined,
 }
 
-/** Why this host cannot check proofs completely; undefined if it can. */
+/** Undefined if proofs can be checked completely. */
 function gapOf({ http, processes, routes }: PluginHost, services: Services): string | undefined {
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
     return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
@@ -59,10 +57,7 @@ function checkOptions({ at, ownKeys, processes, report }: PluginHost, { maxAge, 
   }
 }
 
-/**
- * Call it in `setup`, and its result in `serving` for the `possession` of `identifyBearer`. Fails closed: if proofs cannot be
- * checked, startup fails for a configured `mode`, and without one bound tokens are refused.
- */
+/** Call it in `setup`. Without checks, startup fails for a configured `mode`, and bound tokens are refused. */
 export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services: Services) => Possession {
   const settings = filled(options)
   const { mode, algorithms } = settings
@@ -76,7 +71,7 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
       announced: () => mode !== undefined,
     })
   } catch (error) {
-    // Two authentication plugins on a route are reported by the host.
+    // The host reports two authentication plugins on a route.
     if (!(error instanceof StartError)) throw error
   }
 

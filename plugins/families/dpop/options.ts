@@ -9,7 +9,6 @@ const PROOF_ALGORITHMS = [
 /** The JOSE name of a proof algorithm. */
 export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number]
 
-/** The option `dpop`. */
 export interface DPoPSettings {
   /** Default `optional`, or `off` if a used proof could be replayed on another node. */
   readonly mode?: 'off' | 'optional' | 'required'

@@ -1,5 +1,4 @@
-// Checks a DPoP proof for one request (RFC 9449 section 4.3). Cheap checks come first, then the signature, then the replay
-// check, so that a forged proof does not use up a valid one.
+// Checks a DPoP proof (RFC 9449 section 4.3). Replay comes last, so that a forged proof uses up no valid one.
 import { createHash } from 'node:crypto'
 import { compactVerify, decodeJwt, decodeProtectedHeader, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
@@ -38,12 +37,9 @@ interface ProofSettings {
   readonly now: () => number
 }
 
-/** The request that a proof must match. */
 interface ProvenRequest {
-  /** The `DPoP` header. */
   readonly proof: string | readonly string[] | undefined
   readonly method: string
-  /** Canonical URLs of the request. */
   readonly targets: readonly string[]
   /** SHA-256 of the token, base64url. */
   readonly digest: string
@@ -55,7 +51,7 @@ interface ProvenRequest {
   readonly useOnce: UseOnce
 }
 
-/** The result for the metrics. `nonce`: for the client's next proofs. */
+/** `nonce`: for the client's next proofs. */
 interface ProofOutcome {
   readonly outcome: 'accepted' | 'refused' | 'replayed' | 'nonce' | 'limited' | 'unavailable'
   readonly flaw?: ProofFlaw
@@ -77,7 +73,6 @@ function keyTypeOf(algorithm: ProofAlgorithm): keyof typeof REQUIRED {
   return algorithm.startsWith('ES') ? 'EC' : 'OKP'
 }
 
-/** Rejects every key that is not a plain public key for this algorithm; jose imports the rest. */
 function keyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined {
   const type = keyTypeOf(algorithm)
   const required: readonly string[] = REQUIRED[type]
@@ -124,9 +119,7 @@ async function remember(proof: UsedProof, useOnce: UseOnce): Promise<ProofOutcom
   }
 }
 
-/** Returns a function that checks a proof and never rejects. */
 export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, now }: ProofSettings) {
-  /** Objects that jose keeps imported keys for, by thumbprint. */
   const known = new LRUCache<string, JWK>({ max: MAX_KNOWN_KEYS })
 
   function readKey(jwk: Claims, algorithm: ProofAlgorithm, thumbprint: string): JWK | undefined {
@@ -170,7 +163,6 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
     return undefined
   }
 
-  /** The nonce to return to the client, and why the proof's own is not accepted. */
   function checkNonce(nonce: unknown): { readonly nonce?: string; readonly refused?: string } {
     const verdict = nonces?.judge(nonce)
     if (!nonces || verdict === 'current') return {}

@@ -9,21 +9,14 @@ const MAX_PROOFS = 400_000
 const SHARES = { key: 8, user: 4 } as const
 const RETRY_AFTER = { 'Retry-After': '5' }
 
-/** A proof that is valid unless it was used before. */
 export interface UsedProof {
   /** Unique for the proof and its key. */
   readonly id: string
-  /** Milliseconds for which the proof is remembered. */
   readonly ttl: number
   readonly thumbprint: string
-  /** Names the user; of any length. */
   readonly user: string
 }
 
-/**
- * Whether a proof is used for the first time. Throws or rejects with a HostError: `tooManyRequests` for a key or user with too
- * many proofs, another if this is unknown.
- */
 export type UseOnce = (proof: UsedProof) => boolean | Promise<boolean>
 
 interface Tally {
@@ -40,7 +33,6 @@ const tooMany = (whose: string, count: number) =>
 
 /** In this process. Valid proofs are never evicted: at the limit new proofs are refused. */
 export function createUsedProofs(most = MAX_PROOFS, now: () => number = Date.now): UseOnce {
-  /** In order of use. */
   const used = new Map<string, { readonly until: number; readonly tallies: readonly Tally[] }>()
   const tallies = new Map<string, Tally>()
 
@@ -110,7 +102,7 @@ function makeNonce(key: Buffer, step: number): string {
 const isSame = (one: string, other: string) =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
-/** Stateless nonces: a time step and its MAC, so all nodes with the same secrets accept them. The first key makes nonces. */
+/** Stateless nonces: a time step and its MAC, valid on all nodes with these keys. The first key signs. */
 export function createNonces(keys: readonly Buffer[], now: () => number = Date.now): Nonces {
   const [first = Buffer.alloc(0)] = keys
   let made = { step: -1, nonce: '' }

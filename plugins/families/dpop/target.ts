@@ -20,7 +20,6 @@ export function canonicalTarget(url: unknown): string | undefined {
 
 const bare = (address: string) => address.replace(/^::ffff:/, '').replace(/^\[|\]$/g, '')
 
-/** Whether a Host header names this server, and not another one on this machine that relays its requests. */
 function isOwn(asked: string, scheme: string, { socket }: HostContext['req'], allowed: ReadonlySet<string>): boolean {
   const host = parseHost(asked)
   if (!host || !URL.canParse(`${scheme}://${host.full}`)) return false
@@ -34,7 +33,6 @@ function isOwn(asked: string, scheme: string, { socket }: HostContext['req'], al
   return given === socket.localPort && !isElsewhere
 }
 
-/** The canonical URLs of a request: under `http.publicUrl`, otherwise of each own name in its Host header. */
 export function createTargets({
   publicUrl,
   allowedHosts,

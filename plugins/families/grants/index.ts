@@ -9,7 +9,6 @@ const MAX_BYTES = { pending: 32 * MIB, granted: 128 * MIB }
 /** Overhead of an entry and of a set member, bytes. */
 const ENTRY_COST = 240
 const MEMBER_COST = 80
-/** Minimum milliseconds between two purges of expired entries. */
 const PURGE_INTERVAL = 1_000
 
 /** Set members with their expiry, oldest first. */
@@ -22,7 +21,6 @@ export interface GrantEntries {
   delete(name: string): void
 }
 
-/** A store for this process only. `entriesOf`: the entries for a key. */
 export function createGrantStore(entriesOf: (key: string) => GrantEntries, now: () => number): GrantStore {
   const read = (key: string) => entriesOf(key).get(`text ${key}`) as string | undefined
   const write = (key: string, value: string, ttl: number) => entriesOf(key).set(`text ${key}`, value, now() + ttl)
@@ -117,7 +115,6 @@ function createEntries(maxBytes: number, now: () => number): GrantEntries {
   }
 }
 
-/** Limits in bytes, by kind. */
 export function createMemoryGrantStore(maxBytes = MAX_BYTES, now: () => number = Date.now): GrantStore {
   const kinds = { pending: createEntries(maxBytes.pending, now), granted: createEntries(maxBytes.granted, now) }
   return createGrantStore(key => kinds[grantKindOf(key)], now)

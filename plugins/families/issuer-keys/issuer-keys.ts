@@ -1,5 +1,4 @@
-// The key set of an issuer: discovered and fetched on demand, renewed before it expires, and kept while the issuer is unavailable.
-// jwks-rsa parses the set. Fetching is decided for the whole set, so that unknown keys cause one request.
+// The key set of an issuer: fetched on demand, renewed before expiry, and kept during outages.
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
 import { fetchJson, shownUrl } from '../../../core/auth.ts'
@@ -23,7 +22,6 @@ export interface IssuerKeysSettings {
   /** The issuer is this host, which does not listen yet: `warmUp` does nothing. */
   readonly isOwn?: boolean
   readonly log: Logger
-  /** Called after each fetch. */
   readonly fetched?: (outcome: 'ok' | 'failed') => void
   readonly now?: () => number
 }
@@ -31,7 +29,6 @@ export interface IssuerKeysSettings {
 export interface IssuerKeys extends KeySource {
   /** Fetches the set before the first request; failures have no consequence. */
   warmUp(): void
-  /** Whether tokens can be verified. */
   usable(): Promise<boolean>
   /** Milliseconds since the set was fetched. */
   age(): number | undefined
@@ -45,7 +42,6 @@ async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<Signing
   if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is no JSON Web Key Set`)
   const set = { keys: body['keys'].filter(isObject) }
   if (set.keys.length === 0) return []
-  // Loaded for hosts that use the plugin.
   const { JwksClient } = await import('jwks-rsa')
   const client = new JwksClient({ jwksUri, cache: false, rateLimit: false, fetcher: async () => set })
   // Throws for a set without signature keys.
@@ -92,17 +88,14 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   function failed(err: unknown, counts: boolean) {
     if (closing.signal.aborted) return
     settings.fetched?.('failed')
-    // At startup the issuer may only be late.
     if (!counts) log.warn({ issuer, err }, 'the keys of the issuer cannot be fetched yet: the first token asks again')
     else if (!told) log.error({ issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
     told ||= counts
     failing = true
-    // The key URL may have changed.
     jwksUri = settings.jwksUri
     if (counts) retryAt = now() + RETRY_INTERVAL
   }
 
-  /** Never rejects. Joins a running fetch. */
   function refresh(counts = true): Promise<void> {
     pending ??= load()
       .then(() => {
@@ -118,7 +111,6 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
     return pending
   }
 
-  /** Whether the set can be used. Waits for a fetch only if it cannot. */
   async function renew(): Promise<boolean> {
     if (age() < maxAge * RENEW_AT) return true
     if (now() < retryAt && !pending) return serves()

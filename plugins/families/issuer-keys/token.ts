@@ -25,7 +25,6 @@ function readJsonPart(bytes: Buffer): Claims | undefined {
   }
 }
 
-/** Header and claims, both unverified. */
 export function readToken(token: string): ReadToken | { readonly refused: string } {
   const parts = token.split('.')
   if (parts.length !== 3) return { refused: 'the token is no JWT' }
@@ -49,7 +48,6 @@ function verifyEdwards(token: string, key: KeyObject): void {
   if (!verify(null, Buffer.from(token.slice(0, end)), key, signature)) throw new Error('invalid signature')
 }
 
-/** The key of the signature, or a reason. */
 export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
   let reason = 'the signature of the token is of no key of its issuer'
   for (const key of keys.slice(0, MAX_TRIED)) {

@@ -23,7 +23,6 @@ type KeyLookup =
   | { readonly unavailable: string; readonly retryAfter: number }
 
 export interface KeySource {
-  /** The keys that may have signed a token. */
   find(kid: string | undefined, algorithm: Algorithm): KeyLookup | Promise<KeyLookup>
   /** Whether earlier verifications by the key are still valid. */
   isCurrent(key: VerificationKey): boolean
@@ -63,7 +62,6 @@ export function candidates(
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** A key as the config gives it. Throws a text for the operator. */
 export function readKey(given: Readonly<Record<string, unknown>> | string): VerificationKey {
   if (isObject(given) && given['kty'] === 'oct') throw new Error('a symmetric key belongs into `secret`')
   let key: KeyObject
@@ -80,7 +78,6 @@ export function readKey(given: Readonly<Record<string, unknown>> | string): Veri
   return { kid, alg, key, pem: key.export({ type: 'spki', format: 'pem' }).toString() }
 }
 
-/** Keys that never change. Throws a text for the operator. */
 export function createFixedKeys(given: ReadonlyArray<Record<string, unknown> | string>, loose: boolean): KeySource {
   const keys = given.map(readKey)
   const weak = loose ? undefined : keys.map(weaknessOf).find(weakness => weakness !== undefined)

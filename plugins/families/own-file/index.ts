@@ -10,10 +10,7 @@ interface Owner {
 
 const FILES = Symbol('files that plugins write')
 
-/**
- * Reports a `file` that another plugin writes or that is not writable, and warns about a folder in which others can replace it.
- * `path`: absolute. `appendsOnly`: the folder of an existing file is not written to.
- */
+/** `path`: absolute. `appendsOnly`: the folder of an existing file may be read-only. */
 export function claimFile(host: PluginHost, path: string, { appendsOnly = false } = {}): void {
   const at = [...host.at, 'file']
   const owners = host.share(FILES, () => new Map<string, Owner>())
@@ -27,7 +24,7 @@ export function claimFile(host: PluginHost, path: string, { appendsOnly = false 
   if (host.purpose !== 'test') host.checking(() => checkPlace(host, path, appendsOnly))
 }
 
-/** Creates the folder of a file that the host writes. Other users cannot enter a new folder, except those of the host's group. */
+/** Creates a private folder, which only the host's user and group can enter. */
 export function makeFolderOf(path: string): void {
   const folder = dirname(path)
   const made = mkdirSync(folder, { recursive: true, mode: 0o750 })
@@ -35,7 +32,6 @@ export function makeFolderOf(path: string): void {
   if (made !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
 }
 
-/** Reports a folder that cannot be written, or in which the missing folders cannot be created. */
 function checkWritable({ report, at }: PluginHost, path: string, appendsOnly: boolean) {
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)

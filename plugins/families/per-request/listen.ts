@@ -19,11 +19,9 @@ import {
   watchedCost,
 } from '../../../core/transport.ts'
 
-/** The changes that a client requests. */
 interface Filter {
   readonly lists: ReadonlySet<ItemKind>
   readonly uris: readonly string[]
-  /** The parts of extensions. */
   readonly honoured: readonly Honoured[]
   /** The part of the request that the view supports. */
   readonly acknowledged: Readonly<Record<string, unknown>>
@@ -31,7 +29,6 @@ interface Filter {
 
 const refuse = (detail: string) => new HostError('invalidParams', { detail })
 
-/** Throws `invalidParams`, and errors of extensions' filters. */
 async function readFilter(call: Call, { listenFilters }: RouteExtensions): Promise<Filter> {
   const { params, view } = call
   const { notifications } = params
@@ -91,7 +88,6 @@ function createCounter() {
   }
 }
 
-/** Sends messages of a subscription (basic/patterns/subscriptions, "Receiving Notifications"). */
 const tellerOf =
   (call: Call, _meta: Record<string, unknown>): Parameters<Honoured['begin']>[0] =>
   (method, params) =>
@@ -133,7 +129,6 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
     try {
       call.notify('notifications/subscriptions/acknowledged', { _meta, notifications: acknowledged })
     } catch (error) {
-      // The acknowledgement of an extension may not be serializable.
       leave()
       throw error
     }
@@ -159,7 +154,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
         reject(error)
         return end()
       }
-      // The client reconnects at once, so wait as long as a retry hint says.
+      // Delays the end by the retry interval, because the client reconnects at once.
       if (draining) host.clock.setTimeout(end, RETRY)
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()

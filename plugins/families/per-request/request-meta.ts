@@ -50,6 +50,5 @@ export function namesOwnVersion(message: ValidMessage): boolean {
   return named !== undefined && !isHandshakeRevision(named)
 }
 
-/** The error for a version that the route does not serve. */
 export const unsupported = (requested: string, supported: readonly Revision[]): HostError =>
   new HostError('unsupportedVersion', { detail: shown(requested), data: { supported, requested: shown(requested) } })

@@ -1,4 +1,4 @@
-// A client of a Redis Cluster. If node-redis cannot recover, or certificates change, a new client is made from all known nodes.
+// A client of a Redis Cluster, replaced by a new one if node-redis cannot recover.
 import { setMaxListeners } from 'node:events'
 import type { RedisClientType, RedisClusterType } from '@redis/client'
 import type { RedisCommands } from './commands.ts'
@@ -25,15 +25,12 @@ class ClusterLink implements Link {
   readonly #settings: LinkSettings
   readonly #credentials: Credentials
   #cluster: RedisClusterType | undefined
-  /** Ends every socket, including those that are connecting. */
   #life = new AbortController()
   #timer: NodeJS.Timeout | undefined
   #heartbeat: NodeJS.Timeout | undefined
-  /** Runs while the cluster is incomplete. */
   #patience: NodeJS.Timeout | undefined
   /** Configured nodes, and masters of the last complete state. */
   #known: readonly RedisAddress[]
-  /** Certificates of the connections. */
   #certificates = ''
   /** The slot table of the last complete state; node-redis replaces it on each discovery. */
   #whole: RedisClusterType['slots'] | undefined
@@ -72,12 +69,10 @@ class ClusterLink implements Link {
     void this.#connect()
   }
 
-  /** Keeps the sockets of all nodes alive. */
   #beat() {
     for (const client of this.#clients()) if (client?.isReady) client.time().catch(() => undefined)
   }
 
-  /** The clients of the nodes queue commands themselves. */
   async whenReady() {}
 
   /** node-redis follows moved slots; detects slots without a master. */
@@ -130,7 +125,6 @@ class ClusterLink implements Link {
     }
   }
 
-  /** Disconnects until the cluster is complete. */
   #lost(cause: unknown, retries = 0) {
     if (this.#closed) return
     this.#drop()
@@ -139,7 +133,6 @@ class ClusterLink implements Link {
     this.#changed(cause)
   }
 
-  /** Called before each command. */
   #isWhole(cluster: RedisClusterType): boolean {
     const { slots } = cluster
     if (slots !== this.#whole && countOf(cluster) === SLOTS) this.#whole = slots

@@ -26,7 +26,6 @@ const COMMANDS = [
 /** In a cluster all keys of a command need one hash tag. */
 export type RedisCommands = Pick<RedisClientType, (typeof COMMANDS)[number]>
 
-/** `sending` is called before each command. */
 export function createCommands(
   client: () => RedisCommands | Promise<RedisCommands>,
   sending = () => {},

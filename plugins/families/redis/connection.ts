@@ -1,4 +1,4 @@
-// The Redis connection of a host, shared by its plugins. It reconnects forever; while offline, commands get 503 and the host is not ready.
+// The shared Redis connection of a host. It reconnects forever; while offline, commands get 503.
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
@@ -49,10 +49,7 @@ function offerHealth(
 
 const CONNECTIONS = Symbol('connections to Redis')
 
-/**
- * The connection for these options (default: the config's `redis`). Call it in `setup` with all commands that are used in addition
- * to EVAL. The host is not ready without it, unless `vital` is false. Throws a StartError for invalid options.
- */
+/** Call it in `setup`. `needs`: commands besides EVAL. Throws a StartError. */
 export function redisConnection(
   host: RedisHost,
   options: RedisSettings = {},
@@ -76,7 +73,6 @@ export function redisConnection(
 function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
   const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
   offerHealth(host, redis.name, connection)
-  // Inspected hosts do not connect.
   if (host.purpose !== 'inspect') host.starting(() => connection.start())
   return connection
 }
@@ -102,10 +98,8 @@ class SharedConnection implements RedisConnection {
   readonly #readers = new Set<Link>()
   readonly #batches = countBatches()
   readonly #health: Health
-  /** The result of the first attempt to connect. */
   readonly #first = createOccurrence<unknown>()
   #resetAt = Number.NEGATIVE_INFINITY
-  /** Offset from the monotonic clock to the Redis clock. */
   #offset: number | undefined
   readonly #watch: Watch
   readonly #measure: Measure
@@ -249,7 +243,6 @@ class SharedConnection implements RedisConnection {
     if (isConnected || cause !== undefined) this.#first.happen(cause)
   }
 
-  /** Redis is no primary any more. */
   #replaced() {
     this.#sentinels?.distrust()
     this.#reset()

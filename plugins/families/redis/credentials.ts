@@ -1,4 +1,4 @@
-// Credentials of a connection: a password, or a function that is called for each connection and before expiry.
+// Credentials: a password, or a function that is called for each connection and before expiry.
 import { errorText, type Logger } from '../../../core/index.ts'
 import { RedisTimeout, within } from './failures.ts'
 import { withoutPassword } from './refusals.ts'
@@ -11,7 +11,6 @@ export interface Authenticated {
 interface CredentialsSettings {
   readonly redis: Pick<ResolvedRedis, 'username' | 'password' | 'name' | 'commandTimeout'>
   readonly log: Logger
-  /** Connections that need a new password. */
   open(): readonly Authenticated[]
 }
 
@@ -24,7 +23,6 @@ interface Given {
 const RENEW_AT = 0.75
 const SOONEST = 500
 const AGAIN = 2_000
-/** Maximum timer delay. */
 const LATEST = 2 ** 31 - 1
 
 export class Credentials {
@@ -39,7 +37,6 @@ export class Credentials {
     this.#settings = settings
   }
 
-  /** For a new connection. Rejects if the function fails or takes too long. */
   async fetch(): Promise<{ username?: string; password?: string }> {
     const { username } = this.#settings.redis
     const { password, expires } = await this.#ask()
@@ -66,7 +63,6 @@ export class Credentials {
     return given
   }
 
-  /** The earliest expiry counts. */
   #renewBefore(expires: number | undefined) {
     if (expires === undefined || this.#closed) return
     const now = Date.now()
@@ -82,7 +78,6 @@ export class Credentials {
     this.#timer = setTimeout(() => void this.#renew(), Math.min(due - Date.now(), LATEST)).unref()
   }
 
-  /** Authenticates open connections again. */
   async #renew() {
     const { redis, log, open } = this.#settings
     this.#due = Number.POSITIVE_INFINITY

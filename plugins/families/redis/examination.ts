@@ -1,4 +1,4 @@
-// Examines Redis after each connection and at each heartbeat: required commands, keys, eviction policy and secrets.
+// Examines Redis: required commands, keys, eviction policy and secrets.
 import { errorText, type Logger } from '../../../core/index.ts'
 import {
   CLAIM_KEYS,
@@ -55,7 +55,6 @@ const REHEARSED = {
   time: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
-/** Commands besides EVAL and EVALSHA. */
 export type RedisCommandName = keyof typeof REHEARSED
 
 const ORDER = Object.keys(REHEARSED) as RedisCommandName[]
@@ -77,7 +76,6 @@ interface Rehearsal {
   readonly args: readonly string[]
 }
 
-/** All keys are in one slot. */
 function planRehearsal(needs: ReadonlySet<RedisCommandName>, key: (part: string) => string): Rehearsal {
   const keys = Object.fromEntries(KINDS.map(kind => [`$${kind}`, key(kind)]))
   const names = ORDER.filter(name => needs.has(name))
@@ -121,10 +119,8 @@ interface ExaminationSettings {
   readonly log: Logger
   /** Milliseconds. */
   readonly beat: number
-  /** Runs a script in one round trip. */
   ask(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown>
   askByDigest(sha: string): Promise<unknown>
-  /** `INFO memory`. */
   info(): Promise<string>
 }
 
@@ -164,7 +160,6 @@ export class Examination {
     return `${this.#settings.redis.keyPrefix}${parts.join(':')}`
   }
 
-  /** In one round trip. Undefined if Redis can be used; rejects without a response. */
   async examine(hear: (time: number) => void): Promise<Refusal | undefined> {
     const looks = [
       this.#rehearse(),
@@ -181,7 +176,6 @@ export class Examination {
     return this.#judge(await Promise.allSettled([this.#probeOnce(TAGS[0] ?? '', hear), this.#claimKeys()]))
   }
 
-  /** Removes this node from the key space. */
   async leave() {
     if (this.#claim) await this.#settings.ask(LEAVE_KEYS, [this.#nodes], [writeClaim(this.#claim)])
   }
@@ -204,7 +198,6 @@ export class Examination {
     return judgeRehearsal(plan, replies, redis.keyPrefix)
   }
 
-  /** EVALSHA with an unknown digest. */
   async #tryDigest(): Promise<undefined> {
     await this.#settings.askByDigest('0'.repeat(40)).catch(error => {
       if (!errorText(error).includes('NOSCRIPT')) throw error

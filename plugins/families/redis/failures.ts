@@ -16,7 +16,6 @@ export class RedisTimeout extends Error {
   }
 }
 
-/** The code of a refusal, such as `OOM`. */
 const refusalOf = (thrown: unknown): string | undefined => explainRefusal(thrown)?.code
 
 /** The connection failed: the command may have been executed. */
@@ -26,10 +25,8 @@ export function isDisconnection(thrown: unknown): boolean {
   return typeof (thrown as NodeJS.ErrnoException).code === 'string' || CLIENT_MESSAGE.test(thrown.message)
 }
 
-/** Refusals that pass soon. */
 const SOON: ReadonlySet<string> = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN'])
 
-/** Whether a retry within the time-out can help. */
 export function isMomentary(thrown: unknown): boolean {
   if (!isUnavailable(thrown)) return false
   const { cause } = thrown as Error

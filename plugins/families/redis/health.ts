@@ -21,7 +21,6 @@ export class Health {
   #was = false
   #changed = createOccurrence<void>()
   #standing: 'unknown' | 'accepted' | Refusal = 'unknown'
-  /** The last log line. */
   #told: 'nothing' | 'up' | 'down' | `refused ${string}` = 'nothing'
   #closed = false
   /** Monotonic milliseconds. */
@@ -64,7 +63,6 @@ export class Health {
     this.#update(cause)
   }
 
-  /** Undefined: Redis executes commands. */
   judged(refusal: Refusal | undefined) {
     if (!this.#settings.isConnected()) return
     this.#standing = refusal ?? 'accepted'
@@ -78,7 +76,6 @@ export class Health {
     this.#update()
   }
 
-  /** Returns whether nothing was received since the request. */
   overdue(asked: number, cause: unknown): boolean {
     if (this.#heardAt >= asked) return false
     this.#answers = false
@@ -86,7 +83,7 @@ export class Health {
     return true
   }
 
-  /** Waits until `deadline` for an examined connection, but not after a longer outage. A refusing Redis can still be read. */
+  /** Waits until `deadline`, but not after a longer outage. A refusing Redis can still be read. */
   async whenUsable(deadline: number): Promise<void> {
     const { isConnected, patience } = this.#settings
     while (!isConnected() || this.#standing === 'unknown') {
@@ -113,7 +110,6 @@ export class Health {
     for (const listener of [...this.#listeners]) listener(healthy)
   }
 
-  /** Logs the begin and end of an outage; attempts only at debug level. */
   #tell(healthy: boolean, cause: unknown) {
     const { name: redis, log } = this.#settings
     if (healthy) {
@@ -139,7 +135,6 @@ export class Health {
 
   #tellAbsence(cause: unknown) {
     const { name: redis, log } = this.#settings
-    // The first connection is pending.
     if (cause === undefined && this.#told !== 'up') return
     const reason = cause === undefined ? 'the connection ended' : errorText(cause)
     const fix = explainTls(cause)

@@ -1,4 +1,4 @@
-// Nodes announce their secrets in Redis. A node that shares no secret with the running ones is refused: it would end their sessions.
+// Announces the secrets of nodes in Redis. A node without a shared secret is refused: it would end sessions.
 import { createHash } from 'node:crypto'
 import type { PluginHost } from '../../../core/index.ts'
 import type { Refusal } from './refusals.ts'
@@ -16,7 +16,7 @@ export interface KeySpaceClaim {
   readonly fingerprints: readonly string[]
 }
 
-/** KEYS: nodes by expiry, `<node> <fingerprint>,<fingerprint>`. ARGV: own entry, lifetime, fingerprints. Returns the other nodes. */
+/** KEYS: nodes by expiry, `<node> <fingerprint>,...`. ARGV: own entry, lifetime, fingerprints. Returns other nodes. */
 export const CLAIM_KEYS = redisScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -58,7 +58,6 @@ export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'k
   }
 }
 
-/** Warns about a rotation of secrets that is out of step. */
 export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly string[]): string | undefined {
   const theirs = others.map(fingerprintsOf)
   if (theirs.some(list => !list.includes(fingerprints[0] ?? '')))
@@ -71,7 +70,6 @@ export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly 
 /** A derived key, which reveals nothing of the secret. */
 const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
 
-/** What `RedisConnection.claim` takes, for this host. */
 export const claimOf = ({ node, keys }: PluginHost): KeySpaceClaim => ({
   node,
   fingerprints: keys('key-space').map(fingerprint),

@@ -1,5 +1,4 @@
-// A client of one Redis server or of the primary that Sentinels name. Each connection is a new client, so that address,
-// certificates and password are current. It reconnects forever.
+// A client of one Redis server or Sentinel primary. Each connection is a new client with current settings.
 import type { RedisClientType } from '@redis/client'
 import type { Logger } from '../../../core/index.ts'
 import type { RedisCommands } from './commands.ts'
@@ -10,18 +9,13 @@ import type { RedisAddress, ResolvedRedis } from './settings.ts'
 import { readTls } from './settings.ts'
 
 export interface Link {
-  /** Throws before the first connection. */
   readonly commands: RedisCommands
   readonly isReady: boolean
-  /** Resolves when there is a client, before it is connected. */
   open(): Promise<void>
   /** For commands that wait for a connection; rejects after `close`. */
   whenReady(): Promise<void>
-  /** Reconnects: the socket is dead, or its server is no primary. */
   reset(): void
-  /** Reconnects to another primary. */
   moved(primary: RedisAddress): void
-  /** Removes passwords from an error. */
   hide(thrown: unknown): unknown
   close(): void
 }
@@ -32,7 +26,6 @@ export interface LinkSettings {
   readonly sentinels: Sentinels | undefined
   /** Maximum milliseconds of blocking commands; 0 without. */
   readonly blocking: number
-  /** Called for each change of `isReady`, with the cause of a failure. */
   changed(cause?: unknown): void
   /** From 0 to below 1; for tests. */
   readonly random?: () => number
@@ -49,7 +42,6 @@ export function backOff(retries: number, random: () => number = Math.random): nu
   return Math.round(wait / 2 + (wait / 2) * random())
 }
 
-/** Milliseconds. */
 export const silenceOf = ({ commandTimeout }: ResolvedRedis): number => Math.max(commandTimeout, SHORTEST_SILENCE)
 
 export function clientOptions({ redis, blocking }: LinkSettings, credentials: Credentials) {
@@ -81,7 +73,6 @@ class ServerLink implements Link {
   readonly #credentials: Credentials
   #client: RedisClientType | undefined
   #address: RedisAddress | undefined
-  /** Events of earlier attempts are ignored. */
   #attempt = 0
   #timer: NodeJS.Timeout | undefined
   #readied = createOccurrence<void>()
@@ -158,7 +149,6 @@ class ServerLink implements Link {
       this.#client = client
       let wasReady = false
       client.on('ready', () => {
-        // Abandoned meanwhile.
         if (!isLast()) return client.destroy()
         wasReady = true
         this.#readied.happen()

@@ -90,7 +90,6 @@ export const slotsWithoutMaster = (which: string): Error =>
 const isSlotless = (thrown: Error) =>
   thrown instanceof TypeError && /reading '(?:master|replicas)'/.test(thrown.message)
 
-/** Undefined for other errors. */
 export function explainRefusal(thrown: unknown): Refusal | undefined {
   if (!(thrown instanceof Error)) return undefined
   const { message: text } = isSlotless(thrown) ? slotsWithoutMaster('some slots have no master') : thrown
@@ -101,11 +100,9 @@ export function explainRefusal(thrown: unknown): Refusal | undefined {
   return commands === undefined ? refusal : { ...refusal, commands }
 }
 
-/** Public. */
 export const nameRefusal = ({ code, commands }: Refusal): string =>
   commands === undefined ? code : `${code} (${commands})`
 
-/** Missing rights of the Redis user. */
 export function lackingRights(text: string, keyPrefix: string | undefined): Refusal {
   const fix =
     keyPrefix === undefined ? RIGHTS : `let the user of Redis use the keys ~${keyPrefix}*, or set redis.keyPrefix`

@@ -24,7 +24,6 @@ export const evaluateWhole = (
   args: readonly string[],
 ): Promise<unknown> => client.eval(source, { keys: [...keys], arguments: [...args] })
 
-/** By digest, or by source if Redis does not know it. */
 export async function evaluateOn(
   client: Evaluating,
   { sha, source }: RedisScript,
@@ -40,14 +39,12 @@ export async function evaluateOn(
   }
 }
 
-/** Fields of a reply that alternates names and values. */
 export function fieldsOf(flat: readonly string[]): ReadonlyMap<string, string> {
   const fields = new Map<string, string>()
   for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
   return fields
 }
 
-/** An entry of a Redis Stream. */
 export interface StreamEntry {
   readonly id: string
   readonly message: Readonly<Record<string, string>>

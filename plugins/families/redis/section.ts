@@ -9,10 +9,10 @@ import {
   type Typed,
 } from '../../../core/index.ts'
 
-/** A text, or a password and until when it is good: a Date, or milliseconds since 1970. */
+/** A password, optionally with its expiry: a Date, or milliseconds since the epoch. */
 type GivenSecret = string | { readonly password: string; readonly expires?: Date | number }
 
-/** The secret itself, or a function that gives it: called for each connection, and again before it expires. */
+/** A secret, or a function that returns it: called for each connection and before expiry. */
 export type SecretSource = string | (() => GivenSecret | Promise<GivenSecret>)
 
 /** Not in the schema: a plugin's default would hide the section. */
@@ -37,7 +37,6 @@ const PASSWORD = {
   description: 'Its password, where the URL has none; in code also a function that gives it for each connection.',
 } as JsonSchema & { readonly writeOnly: true } & Typed<SecretSource>
 
-/** The schema of each option. */
 export const REDIS_PROPERTIES = {
   url: url('Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database.'),
   username: { type: 'string', description: 'The ACL user, where the URL names none.' },
@@ -112,10 +111,10 @@ const REDIS = {
   examples: [{ url: 'redis://127.0.0.1:6379' }],
 } as const
 
-/** One connection for every plugin that keeps things in Redis. */
+/** One connection for all plugins that use Redis. */
 export interface RedisSettings extends OptionsOf<typeof REDIS> {}
 
-/** The config's top-level keys that the family shares. */
+/** The config section of this family. */
 export interface RedisSections {
   /** For all plugins that use Redis; a plugin can override it. */
   redis: RedisSettings

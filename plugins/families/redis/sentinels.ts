@@ -1,5 +1,4 @@
-// Asks Sentinels for the primary, before each connection and at each heartbeat. The Sentinel client of node-redis is not used:
-// it repeats commands whose reply was lost, queues commands while offline, and gives up.
+// Asks Sentinels for the primary. The client of node-redis is not used, because it repeats lost commands.
 import { errorText, type Logger } from '../../../core/index.ts'
 import { within } from './failures.ts'
 import { withoutPassword } from './refusals.ts'
@@ -10,7 +9,6 @@ export interface SentinelsSettings {
   readonly redis: ResolvedRedis
   readonly log: Logger
   readonly interval: number
-  /** Called for a new primary. */
   moved(primary: RedisAddress): void
 }
 
@@ -23,7 +21,6 @@ interface Asked {
 export class Sentinels {
   readonly #settings: SentinelsSettings
   readonly #sentinel: ResolvedSentinel
-  /** The one that responded last is asked first. */
   #first = 0
   #open: { readonly index: number; readonly client: Asked } | undefined
   #primary: RedisAddress | undefined
@@ -46,13 +43,11 @@ export class Sentinels {
     this.#leave()
   }
 
-  /** The named server is no primary: asks another Sentinel first. */
   distrust() {
     this.#first = (this.#first + 1) % this.#settings.redis.addresses.length
     this.#leave()
   }
 
-  /** Rejects with all failures. */
   primary(): Promise<RedisAddress> {
     this.#asking ??= this.#askAll().finally(() => {
       this.#asking = undefined

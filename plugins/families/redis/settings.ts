@@ -1,4 +1,4 @@
-// Resolves the Redis settings of the config or a plugin before anything connects. Messages contain no password.
+// Resolves and checks Redis settings before connecting. Messages contain no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { errorText, type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
@@ -19,7 +19,6 @@ export interface ResolvedSentinel {
 }
 
 export interface ResolvedRedis {
-  /** One server, some cluster nodes, or Sentinels. */
   readonly addresses: readonly RedisAddress[]
   readonly isCluster: boolean
   readonly sentinel: ResolvedSentinel | undefined
@@ -29,7 +28,6 @@ export interface ResolvedRedis {
   readonly tls: RedisTls | undefined
   readonly keyPrefix: string
   readonly commandTimeout: number
-  /** For logs, without a password. */
   readonly name: string
 }
 
@@ -52,7 +50,6 @@ interface Place extends RedisAddress {
   readonly database: number
 }
 
-/** URL schemes of other clients. */
 const OTHER_SCHEMES: ReadonlyArray<readonly [RegExp, string]> = [
   [/sentinel/, "write redis: { sentinel: { name: 'mymaster', addresses: ['redis://...:26379'] } } for Sentinels"],
   [/unix|file/, 'Redis is not reached by a Unix socket: let it listen on a port'],
@@ -176,7 +173,6 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   }
 }
 
-/** Each as PEM or as the absolute path of a PEM file. */
 interface RedisTls {
   readonly ca?: string
   readonly cert?: string
@@ -188,7 +184,6 @@ const PEM = '-----BEGIN'
 
 const isPem = (text: string): boolean => text.includes(PEM)
 
-/** Reads the files. Throws an Error that names the option. */
 export function readTls({ servername, ...given }: RedisTls): RedisTls {
   const read = Object.entries(given).flatMap(([key, text]) => (text === undefined ? [] : [[key, readPem(key, text)]]))
   return { ...Object.fromEntries(read), ...(servername !== undefined && { servername }) }
@@ -232,7 +227,6 @@ const FIXES: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bERR_OSSL|\bERR_SSL/, 'it is about redis.tls, or the certificates of Redis'],
 ]
 
-/** Undefined for errors that are not about TLS. */
 export function explainTls(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error)) return undefined
   const { code = '' } = thrown as NodeJS.ErrnoException

@@ -26,24 +26,19 @@ export interface RedisConnection {
   readonly trouble: string
   /** Call in `setup`. Startup fails if a running host has none of these secrets; later, commands get 503. */
   claim(claim: KeySpaceClaim): void
-  /** Returns a function that stops the notifications. */
   onChange(listener: (healthy: boolean) => void): () => void
   /** Batches of commands written so far; for tests. */
   readonly roundTrips: number
   /** A lower bound of the Redis clock in milliseconds, for deadlines of scripts; undefined before the first reply. */
   now(): number | undefined
-  /** Updates `now()`. */
   askTime(): Promise<void>
-  /** Runs commands within `timeout` milliseconds (default `commandTimeout`). Rejects with `unavailable` if Redis does not respond or refuses. */
+  /** `timeout`: milliseconds, default `commandTimeout`. Rejects with `unavailable`. */
   run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout?: number): Promise<Value>
   /** `run` for a script: by digest, or by source if Redis does not know it. */
   evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number): Promise<unknown>
 }
 
-/**
- * Runs a script that does nothing after its deadline (its first argument), so that an abandoned request has no late effect.
- * It is sent again after the reply `late`: the clock was unknown or changed.
- */
+/** Does nothing after its deadline (first argument). Sent again after `late`: the clock was unknown. */
 export async function evaluateInTime(
   redis: RedisConnection,
   script: RedisScript,

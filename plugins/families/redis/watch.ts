@@ -10,7 +10,6 @@ export interface WatchSettings {
   readonly health: Health
   isConnected(): boolean
   hear(time: number): void
-  /** The primary became a replica. */
   replaced(): void
 }
 
@@ -42,18 +41,15 @@ export class Watch {
     clearTimeout(this.#again)
   }
 
-  /** Redis is not used before its examination. */
   connected() {
     this.#connections++
     this.#examine()
   }
 
-  /** Resolves after the running examination. */
   get examined(): Promise<void> {
     return this.#examining ?? Promise.resolve()
   }
 
-  /** `pause`: milliseconds until the next examination. */
   judge(refusal: Refusal | undefined, pause = ASK_AGAIN) {
     if (this.#ended) return
     this.#settings.health.judged(refusal)
@@ -103,7 +99,7 @@ export class Watch {
       } catch (error) {
         // An unexpected error is no refusal.
         if (!isDisconnection(error)) return this.judge(undefined)
-        // A hanging server is asked again later, a new connection at once.
+        // A hanging server is examined later, a new connection at once.
         if (connections === this.#connections || !isConnected()) return this.#askAgain(ASK_AGAIN)
       }
     }

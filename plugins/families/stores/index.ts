@@ -1,4 +1,4 @@
-// Shared by the plugins that store data: required secrets, stream limits, and the recovery of a session store after an outage.
+// Shared by storage plugins: required secrets, stream limits, and session recovery after an outage.
 import {
   DURATION_PATTERN,
   type Duration,
@@ -13,7 +13,6 @@ import type { RequestId } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
 
-/** Reports missing `secrets`. `why`: what could not be read. */
 export function demandSecrets({ at, ownKeys, report }: PluginHost, why: string, where = EVERYWHERE): void {
   if (!ownKeys) return
   const how =
@@ -35,13 +34,11 @@ export const requestKey = (id: RequestId) => JSON.stringify(id)
 interface SessionOutageSettings {
   readonly log: PluginHost['log']
   readonly untold: string
-  /** Reports answered requests to the store. */
   tell(digest: string, requests: string[]): Promise<unknown>
 }
 
 export class SessionOutage {
   readonly #settings: SessionOutageSettings
-  /** Answered requests that are not reported yet. */
   readonly #untold = new Map<string, RequestId[]>()
   #unsureUntil = 0
 
@@ -49,7 +46,6 @@ export class SessionOutage {
     this.#settings = settings
   }
 
-  /** Reports answered requests now, or after the outage. */
   leave(digest: string, requests: readonly RequestId[]) {
     if (requests.length === 0) return
     const { log, untold, tell } = this.#settings
@@ -59,7 +55,6 @@ export class SessionOutage {
     })
   }
 
-  /** Call it when the store is back. */
   end() {
     this.#unsureUntil = performance.now() + UNSURE
     const untold = [...this.#untold]

@@ -14,11 +14,9 @@ interface Thread {
   run(task: Task): Promise<Outcome>
   send(message: ToThread): void
   end(): void
-  /** Milliseconds for which its event loop was active. */
   readonly active: () => number
   /** Bytes of the process after the start of the thread. */
   readonly base: number
-  /** It must not run another call. */
   readonly isSpent: () => boolean
 }
 
@@ -29,7 +27,6 @@ const failure = (message: string): Outcome => {
   return { thrown: packError(error) }
 }
 
-/** Rejects if the module cannot be imported in the thread. */
 async function openThread({ file, memory }: Task): Promise<Thread> {
   const { port1: port, port2 } = new MessageChannel()
   const read = new Int32Array(new SharedArrayBuffer(4))
@@ -95,7 +92,6 @@ async function openThread({ file, memory }: Task): Promise<Thread> {
   }
 }
 
-/** Notifies the host once if the call exceeds a limit; the host ends this process. */
 function watch({ base, active }: Thread, { memory, cpuTime }: Task): () => number {
   const before = active()
   const begun = process.cpuUsage()
@@ -120,7 +116,6 @@ function watch({ base, active }: Thread, { memory, cpuTime }: Task): () => numbe
 let thread: Thread | undefined
 
 process.on('message', (message: ToThread) => {
-  // Messages of the pool have no kind.
   if (message.kind !== undefined) thread?.send(message)
 })
 

@@ -55,7 +55,7 @@ function settle(n: number, end: (one: Waiting) => void) {
   if (one) end(one)
 }
 
-/** Requests of one turn of the event loop are sent together. The host would serve those of a call that is over for the next caller. */
+/** Batches requests of one event loop turn. After the end of a call, the host would assign them to the next. */
 function sendAsks() {
   const isOver = ({ n }: Ask) => waiting.get(n)?.call.isOver
   const together = asks.filter(one => !isOver(one))
@@ -76,7 +76,6 @@ function ask<T>(call: Running, what: RequestMethod, args: readonly unknown[]): P
     waiting.set(n, { call, resolve, reject })
     if (asks.push({ n, what, args }) === 1) setImmediate(sendAsks)
   })
-  // A handler may ignore the promise of a request.
   answer.catch(() => undefined)
   return answer
 }

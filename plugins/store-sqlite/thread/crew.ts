@@ -1,5 +1,4 @@
-// Restricts the file to the processes of one `mcp-host start` (a crew). A lock file contains the crew's name, and each process holds a
-// shared lock on it. Another crew needs an exclusive lock to write its name. Locks end with their process.
+// Restricts the file to the processes of one `mcp-host start` (a crew), with SQLite locks on a lock file.
 import { DatabaseSync } from 'node:sqlite'
 import { createPrivate, identityOf, restrict } from './database.ts'
 import { faultOf, StoreFault } from './faults.ts'
@@ -9,7 +8,6 @@ const PATIENCE = { same: 60_000, other: 2_000 }
 
 export interface Joined<Value> {
   readonly value: Value
-  /** Identifies the lock file. */
   readonly lock: string
   leave(): void
 }
@@ -19,7 +17,6 @@ function nameIn(db: DatabaseSync): string | undefined {
   return table && (db.prepare('SELECT name FROM crew').get()?.['name'] as string | undefined)
 }
 
-/** Holds the shared lock if the name is this crew's. */
 function hold(db: DatabaseSync, crew: string): boolean {
   db.exec(`PRAGMA busy_timeout = ${PATIENCE.same}; BEGIN`)
   if (nameIn(db) === crew) return true
@@ -38,7 +35,6 @@ function lockOut(db: DatabaseSync, patience: number): boolean {
   }
 }
 
-/** Writes the name after `prepare`. The caller closes the file on an error. */
 function begin<Value>(db: DatabaseSync, crew: string, prepare: () => Value): { readonly value: Value } {
   const value = prepare()
   db.exec('CREATE TABLE IF NOT EXISTS crew (name TEXT NOT NULL); DELETE FROM crew')
@@ -47,7 +43,6 @@ function begin<Value>(db: DatabaseSync, crew: string, prepare: () => Value): { r
   return { value }
 }
 
-/** Undefined if the crew has the file already. */
 function holdOrBegin<Value>(
   db: DatabaseSync,
   crew: string,

@@ -7,7 +7,6 @@ import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 
 export const MEMORY = ':memory:'
 
-/** `application_id` of our files. */
 const APPLICATION = 0x4d435048
 
 /** How long SQLite waits for a lock, milliseconds; transactions.ts retries. */
@@ -25,7 +24,6 @@ export function restrict(file: string): number | undefined {
   return mode & 0o777
 }
 
-/** Creates a file that only the owner can read: it contains data of users. */
 export function createPrivate(file: string) {
   const folder = dirname(file)
   const made = mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -39,7 +37,7 @@ export function createPrivate(file: string) {
   }
 }
 
-/** Restricts the file before SQLite creates others with its mode; returns a function that undoes it for a foreign file. */
+/** SQLite creates other files with the same mode. Returns a function that undoes it for a foreign file. */
 function restrictAll(file: string): () => void {
   const had = ['', ...COMPANIONS].map(suffix => [`${file}${suffix}`, restrict(`${file}${suffix}`)] as const)
   return () => {
@@ -52,7 +50,6 @@ function restrictAll(file: string): () => void {
 export const numberOf = (db: DatabaseSync, pragma: string): number =>
   Number(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? {})[0])
 
-/** Returns whether the file is empty. */
 function checkOwner(db: DatabaseSync): boolean {
   if (db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables'] === 0) return true
   if (numberOf(db, 'application_id') !== APPLICATION) {
@@ -65,7 +62,6 @@ function checkOwner(db: DatabaseSync): boolean {
   return false
 }
 
-/** Creates the tables, unless another process has done so. */
 function createTables(db: DatabaseSync) {
   db.exec('BEGIN IMMEDIATE')
   if (checkOwner(db))
@@ -73,7 +69,6 @@ function createTables(db: DatabaseSync) {
   db.exec('COMMIT')
 }
 
-/** Resets the running requests and tasks of previous processes. */
 const FORGET_RUNNING = `BEGIN IMMEDIATE; DELETE FROM requests; DELETE FROM uses; DELETE FROM copies;
 UPDATE tasks SET leased = 0 WHERE state = 'running'; COMMIT`
 
@@ -137,7 +132,6 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
   }
 }
 
-/** Renames a damaged file; returns its new name. */
 export function replaceDamaged(file: string): string {
   const aside = `${file}.damaged-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
   for (const suffix of [...COMPANIONS, '']) {

@@ -6,7 +6,6 @@ import { bound, textOf } from './texts.ts'
 export interface RowWriter {
   readonly epoch: number
   readonly facts: string
-  /** Empty: unchanged. */
   readonly bus: string
   readonly finished: boolean
 }
@@ -89,7 +88,6 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
     sql.note.run(writer.bus === '' ? bus : writer.bus, finished || writer.finished ? 1 : 0, until, id)
   }
 
-  /** Deletes the oldest events above the limits. */
   function trim(id: number, given: { entries: number; bytes: number }) {
     let { entries, bytes } = given
     while (entries > 1 && (entries > maxEvents || bytes > maxBytes)) {
@@ -102,7 +100,6 @@ export function eventOperations(db: DatabaseSync, { ttl, maxEvents, maxBytes }: 
     return { entries, bytes }
   }
 
-  /** Events up to `most` bytes, at least one. */
   function take({ id, last }: Found, seq: number, most: number) {
     const events: Array<{ readonly seq: number; readonly message: string }> = []
     for (let next = seq + 1, bytes = 0; next <= last; next++) {

@@ -14,7 +14,6 @@ const WORDS: Readonly<Record<number, Word>> = {
   26: 'alien',
 }
 
-/** By system error code. */
 const SYSTEM: Readonly<Record<string, Word>> = {
   ENOENT: 'path',
   ENOTDIR: 'path',
@@ -27,7 +26,6 @@ const SYSTEM: Readonly<Record<string, Word>> = {
   EDQUOT: 'full',
 }
 
-/** An error with a known word. */
 export class StoreFault extends Error {
   readonly word: Word
 

@@ -1,4 +1,4 @@
-// Operations on grants; each runs within a transaction. A set is a JSON text `[member, end, ...]` in the order of joining.
+// Operations on grants; each runs within a transaction. A set is a JSON text `[member, expiry, ...]`.
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoreBounds } from './bounds.ts'
 import { bound, textOf } from './texts.ts'
@@ -35,7 +35,6 @@ export function grantOperations(db: DatabaseSync, { pending: most }: StoreBounds
     return found && textOf(found['value'])
   }
 
-  /** Evicts the oldest entries, but not `name`. */
   function makeRoom(name: string) {
     for (;;) {
       const { entries, bytes } = sql.tally.get() as { readonly entries: number; readonly bytes: number }

@@ -1,4 +1,4 @@
-// The thread with the connection to the file: runs waiting operations in one transaction, and reports whether the file is writable.
+// The thread with the database connection: runs queued operations, and reports whether the file is writable.
 import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
@@ -19,7 +19,6 @@ const port = parentPort
 const PACE = { quiet: 1_000, busy: 50 }
 /** How often changed tasks are read, milliseconds. */
 const LOOK = 100
-/** Maximum operations per transaction. */
 const MOST = 1_000
 /** Bytes written to check whether there is room. */
 const PROBE = 65_536
@@ -97,7 +96,6 @@ function run(asks: Batch['asks']): readonly Answer[] {
   return opened?.transactions.run(asks) ?? []
 }
 
-/** Judges the file by the faults of operations. */
 function judgeBy(answers: readonly Answer[]) {
   const found = answers.find(answer => 'fault' in answer && !['late', 'bug'].includes(answer.fault.word))
   if (found && 'fault' in found) judge(found.fault)
@@ -124,7 +122,6 @@ function tellTasks() {
     const changes = opened?.taskNews.read() ?? []
     if (changes.length > 0) tell({ news: 'tasks', changes })
   } catch (error) {
-    // The upkeep reports it.
     if (faultOf(error).word === 'bug') throw error
   }
 }
@@ -144,7 +141,6 @@ function isTight(): boolean {
   return bavail * bsize < PROBE
 }
 
-/** Throws if the file cannot be written. */
 function probe({ transactions, db }: Opened) {
   transactions.write(() => {
     db.exec(`INSERT INTO probe VALUES (1, zeroblob(${PROBE})) ON CONFLICT DO UPDATE SET filler = excluded.filler`)

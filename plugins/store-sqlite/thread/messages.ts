@@ -12,14 +12,13 @@ export interface ThreadSettings {
   readonly bounds: StoreBounds
 }
 
-/** One operation; it is not begun after `deadline` (by `clock`). */
+/** One operation; it does not start after `deadline` (by `clock`). */
 export interface Ask {
   readonly name: keyof Operations
   readonly args: readonly unknown[]
   readonly deadline: number
 }
 
-/** The operations of one event loop turn. */
 export interface Batch {
   readonly batch: number
   readonly asks: readonly Ask[]
@@ -42,16 +41,13 @@ export type Word =
   | 'disk'
   | 'late'
 
-/** `bug`: unexpected. */
 export interface Fault {
   readonly word: Word | 'bug'
-  /** The original message. */
   readonly text: string
 }
 
 export type Answer = { readonly value: unknown } | { readonly fault: Fault }
 
-/** A finished transaction. */
 export interface Committed {
   readonly operations: number
   readonly seconds: number

@@ -1,5 +1,4 @@
-// Limits the bytes and number of sessions. Idle sessions of the owner with most bytes or sessions are evicted first; sessions with
-// running requests or open streams stay.
+// Limits bytes and number of sessions: evicts idle sessions of the largest owner first.
 import type { DatabaseSync } from 'node:sqlite'
 import { boundsOfSessions, type StoreBounds } from './bounds.ts'
 
@@ -7,14 +6,12 @@ import { boundsOfSessions, type StoreBounds } from './bounds.ts'
 const ENDED_LIFETIME = { copied: 3_600_000, alone: 60_000 }
 const MOST_VICTIMS = 200
 
-/** An evicted session, and the nodes with copies. */
 export interface Ended {
   readonly digest: string
   readonly holder: string
   readonly nodes: readonly string[]
 }
 
-/** The limit that is reached and cannot be relieved. */
 export type Lack = 'owner' | 'all' | undefined
 
 export interface Room {
@@ -26,9 +23,7 @@ export interface SessionRoom {
   /** `nodes`: other nodes with copies; undefined: unknown. */
   end(digest: string, nodes: readonly string[] | undefined): void
   isBusy(id: number): boolean
-  /** Makes room for bytes of an owner, without ending `digest`. */
   make(need: { readonly holder: string; readonly bytes: number; readonly digest: string }, node: string): Room
-  /** Evicts above the limits. */
   trim(maxIdle: number, node: string): readonly Ended[]
 }
 
@@ -66,7 +61,6 @@ export function createSessionRoom(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
     if (tooMany > 0) sql.forget.run(tooMany)
   }
 
-  /** Evicts the longest idle session of an owner; undefined if none can go. */
   function endIdle(holder: string, node: string, except: string): Ended | undefined {
     for (;;) {
       const found = sql.longestIdle.get(holder, except) as { readonly id: number; readonly digest: string } | undefined

@@ -87,7 +87,6 @@ export function sessionOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'm
     return 'watch' in change ? (isWatched ? 0 : watchSize(uri)) : isWatched ? -watchSize(uri) : 0
   }
 
-  /** Returns false above the limits. */
   function apply({ id, watching, watched_bytes }: FoundRow, change: RowChange): boolean {
     if ('level' in change) sql.level.run(change.level, id)
     else if ('client' in change) sql.client.run(change.revision, change.client, id)
@@ -245,7 +244,6 @@ export interface RowUse {
   readonly digest: string
   readonly inUse: boolean
   readonly ago: number
-  /** Whether to record it. */
   readonly noted: boolean
 }
 
@@ -272,11 +270,9 @@ const SPILLS = { row: 2_000, entry: 900 }
 
 const paged = (bytes: number, spills: number) => (bytes > spills ? Math.ceil((bytes + 100) / PAGE) * PAGE : bytes)
 
-/** Bytes of a session without watched resources. */
 export const rowSize = ({ opening, client, holder }: Record<'opening' | 'client' | 'holder', string>): number =>
   ROW + 4 * Buffer.byteLength(holder) + paged(Buffer.byteLength(opening) + Buffer.byteLength(client), SPILLS.row)
 
-/** Bytes of a watched resource. */
 export const watchSize = (uri: string): number => paged(Math.ceil(Buffer.byteLength(uri) * 1.4) + 60, SPILLS.entry)
 
 export const sizeOf = (row: SessionRow): number => row.watched.reduce((sum, uri) => sum + watchSize(uri), rowSize(row))

@@ -66,14 +66,12 @@ export function taskParts(db: DatabaseSync, { maxSize }: Pick<StoreBounds, 'maxS
     const whole = { ...summaryOf(row), body: textOf(row.body), questions }
     return row.outcome === null ? whole : { ...whole, outcome: textOf(row.outcome) }
   }
-  /** The limit that more bytes of this holder would exceed. */
   function refusalOf(holder: unknown, bytes: number, room?: TaskRoom): TaskRefusal | undefined {
     if (bytes <= 0) return undefined
     const held = Number(sql.held.get(holder as string)?.['n'] ?? 0)
     if (held + bytes > Math.min(most.each, room?.bytesPerHolder ?? most.each)) return 'holder'
     return Number(sql.tally.get()?.['bytes'] ?? 0) + bytes > most.all ? 'full' : undefined
   }
-  /** By how many bytes it grows when it ends. */
   function growthByEnding({ size, name, holder, owner, queue, note }: FoundTask, outcome = ''): number {
     const texts = [name, holder, owner, queue, note ?? ''].map(textOf)
     return TASK_COST + bytesOf(...texts, outcome) - size

@@ -50,7 +50,6 @@ export function runOperations(db: DatabaseSync, { find, read, refusalOf, growthB
     return read(id)
   }
 
-  /** Takes a task of the next holder below its limit. */
   function take(offer: QueueOffer, lease: number): TaskRecord | undefined {
     const queue = bound(offer.queue)
     if (count(sql.ofQueue.get(queue)) >= offer.running) return undefined
@@ -71,7 +70,6 @@ export function runOperations(db: DatabaseSync, { find, read, refusalOf, growthB
     return found?.fence === fence && found.state === 'running' ? found : undefined
   }
 
-  /** Returns false if the lease is lost. */
   function write(
     lease: TaskLease,
     act: (found: FoundTask, now: number) => TaskRefusal | undefined,

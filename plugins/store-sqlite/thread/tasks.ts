@@ -1,5 +1,4 @@
-// Operations on tasks; each runs within a transaction. Triggers update the queues, counts and changes (schema.ts). Operations of
-// the node that runs a task: task-runs.ts.
+// Operations on tasks; each runs within a transaction.
 import type { DatabaseSync } from 'node:sqlite'
 import type {
   AnswerRoom,
@@ -124,7 +123,6 @@ export function taskOperations(db: DatabaseSync, bounds: Pick<StoreBounds, 'maxS
   }
 }
 
-/** Changes read at once. */
 const BATCH = 1_000
 
 export interface TaskNewsReading {
@@ -132,7 +130,6 @@ export interface TaskNewsReading {
   read(): ReadonlyArray<TaskNews | undefined>
 }
 
-/** Reads the changes of tasks by any process from now on. */
 export function createTaskNews(db: DatabaseSync): TaskNewsReading {
   const next = db.prepare(`SELECT id, name, queue, state FROM task_news WHERE id > ? ORDER BY id LIMIT ${BATCH}`)
   let last = Number(db.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'task_news'").get()?.['seq'] ?? 0)

@@ -21,7 +21,6 @@ const heaviest = (asks: readonly Ask[]): Weight => {
 
 export interface Transactions {
   run(asks: readonly Ask[]): readonly Answer[]
-  /** Throws errors of SQLite, without a change. */
   write(act: () => void, weight?: 'moment' | 'durable'): void
 }
 

@@ -1,5 +1,4 @@
-// Deletes expired rows and, if the file is nearly full, the streams without writes for the longest time. In small steps, each a
-// transaction.
+// Deletes expired rows, and the least recently written streams of a nearly full file, in small transactions.
 import type { DatabaseSync } from 'node:sqlite'
 import { numberOf } from './database.ts'
 import { faultOf } from './faults.ts'
@@ -15,9 +14,7 @@ const PAGES_BACK = 256
 const FREE_PAGES = 1_024
 
 export interface Upkeep {
-  /** Runs a step; returns whether there is more to do. */
   step(): boolean
-  /** Whether streams must be deleted now. */
   isNearlyFull(): boolean
   readonly evicted: number
   readonly bytes: number
