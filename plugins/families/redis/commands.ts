@@ -1,30 +1,54 @@
 // The commands that plugins can send, all supported by Redis 6.2.
-import type { RedisClientType } from '@redis/client'
+
+interface ScriptInput {
+  keys?: string[]
+  arguments?: string[]
+}
+
+/**
+ * In a cluster all keys of a command need one hash tag. Declared here and not by @redis/client, because declarations of this
+ * package must compile without it.
+ */
+export interface RedisCommands {
+  del(keys: string | string[]): Promise<number>
+  eval(script: string, input?: ScriptInput): Promise<unknown>
+  evalSha(digest: string, input?: ScriptInput): Promise<unknown>
+  exists(keys: string | string[]): Promise<number>
+  get(key: string): Promise<string | null>
+  hDel(key: string, fields: string | string[]): Promise<number>
+  hGet(key: string, field: string): Promise<string | null>
+  hGetAll(key: string): Promise<Record<string, string>>
+  incr(key: string): Promise<number>
+  info(section?: string): Promise<string>
+  pExpire(key: string, milliseconds: number): Promise<number>
+  pTTL(key: string): Promise<number>
+  sAdd(key: string, members: string | string[]): Promise<number>
+  set(key: string, value: string, options?: object): Promise<string | null>
+  /** Seconds and microseconds. */
+  time(): Promise<readonly string[]>
+  unlink(keys: string | string[]): Promise<number>
+  xAdd(key: string, id: string, message: Record<string, string>, options?: object): Promise<string | null>
+  xRead(streams: object, options?: object): Promise<unknown>
+  xTrim(key: string, strategy: 'MAXLEN' | 'MINID', threshold: number, options?: object): Promise<number>
+}
 
 const COMMANDS = [
-  'del',
-  'eval',
-  'evalSha',
-  'exists',
-  'get',
-  'hDel',
-  'hGet',
-  'hGetAll',
-  'incr',
-  'info',
-  'pExpire',
-  'pTTL',
-  'sAdd',
-  'set',
-  'time',
-  'unlink',
-  'xAdd',
-  'xRead',
-  'xTrim',
-] as const satisfies ReadonlyArray<keyof RedisClientType>
-
-/** In a cluster all keys of a command need one hash tag. */
-export type RedisCommands = Pick<RedisClientType, (typeof COMMANDS)[number]>
+  ...([
+    'del',
+    'eval',
+    'evalSha',
+    'exists',
+    'get',
+    'hDel',
+    'hGet',
+    'hGetAll',
+    'incr',
+    'info',
+    'pExpire',
+    'pTTL',
+  ] as const),
+  ...(['sAdd', 'set', 'time', 'unlink', 'xAdd', 'xRead', 'xTrim'] as const),
+] satisfies readonly (keyof RedisCommands)[]
 
 export function createCommands(
   client: () => RedisCommands | Promise<RedisCommands>,
