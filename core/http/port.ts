@@ -37,10 +37,14 @@ export function createPort(server: Server): Port {
   function leave() {
     empty ??= new Promise<void>(resolve => {
       if (!server.listening) return resolve()
-      server.emit(PORT_CLOSES)
       server.prependListener('request', (_request, response) => void response.setHeader('Connection', 'close'))
-      // `close` of an HTTP server also closes idle connections, which can have a request in transit.
-      NetServer.prototype.close.call(server, () => resolve())
+      const close = () => {
+        server.emit(PORT_CLOSES)
+        // `close` of an HTTP server also closes idle connections, which can have a request in transit.
+        NetServer.prototype.close.call(server, () => resolve())
+      }
+      // The event loop first accepts the connections that wait, because closing the port resets them.
+      setImmediate(() => setImmediate(close))
     })
     return empty
   }

@@ -25,6 +25,7 @@ async function open(url: string) {
   const ended = once(socket, 'end').then(() => [''])
   return {
     send: () => void socket.write(REQUEST),
+    close: () => void socket.destroy(),
     read: async () => String((await Promise.race([once(socket, 'data'), ended]))[0]),
     ended,
   }
@@ -91,7 +92,8 @@ describe('Port hand-over', () => {
     const handedOver = host.handOver().then(() => {
       over = true
     })
-    await connectUntilRefused(url)
+    const { taken } = await connectUntilRefused(url)
+    for (const connection of taken) connection.close()
     expect(over).to.equal(false)
     finish('done')
     expect((await running).status).to.equal(200)
