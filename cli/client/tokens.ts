@@ -100,13 +100,13 @@ async function status(
     .filter(login => profile === undefined || login.profile === profile)
   if (json) context.print(jsonText(asked))
   else if (asked.length > 0) context.print(table(asked))
-  else context.print(url === undefined ? 'nobody is logged in anywhere' : `nobody is logged in at ${url}`)
+  else context.print(url === undefined ? 'no logins on this machine' : `no login at ${url}`)
   for (const { error } of asked) if (error !== undefined) context.say(`mcp-host: ${error}`)
   return url === undefined || asked.some(({ loggedIn }) => loggedIn) ? 0 : 1
 }
 
 export const statusVerb = defineVerb({
-  summary: 'show the logins of this machine; with a URL, exits 1 where nobody is logged in there',
+  summary: 'show the logins of this machine; with a URL, exits 1 if it has no login',
   positionals: ['[URL]'],
   options: { ...PROFILE_OPTION, json: { type: 'boolean', help: 'print them as JSON' } },
   run: status,
@@ -125,7 +125,7 @@ async function logOut(accounts: Accounts, login: Login, forgetClient: boolean, s
   if (forgetClient) await accounts.logins.forget(login)
   const forgotten = forgetClient ? '; the client is forgotten' : ''
   if (cached?.accessToken === undefined && cached?.refreshToken === undefined)
-    return `nobody was logged in at ${login.url}${forgotten}`
+    return `there was no login at ${login.url}${forgotten}`
   const how = revoked
     ? 'the tokens are revoked'
     : 'the tokens are deleted; the authorization server could not revoke them'
@@ -147,7 +147,7 @@ async function logOutEverywhere(accounts: Accounts, forgetClient: boolean, signa
     }
   }
   if (forgetClient) for (const login of await accounts.logins.list()) await accounts.logins.forget(login)
-  return done.length > 0 ? done : ['nobody was logged in anywhere']
+  return done.length > 0 ? done : ['there were no logins']
 }
 
 async function logout(values: LogoutValues, [given]: readonly string[], context: CommandContext): Promise<void> {
@@ -202,7 +202,7 @@ async function token(
     if (tokenType?.toLowerCase() === 'dpop') context.say(BOUND)
     return context.print(current)
   }
-  const why = expiresAt === undefined && !refreshable ? 'nobody is logged in' : 'the login has ended'
+  const why = expiresAt === undefined && !refreshable ? 'there is no login' : 'the login has ended'
   throw new StartError(`${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
 }
 

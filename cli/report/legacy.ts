@@ -11,7 +11,7 @@ interface Feature {
   readonly name: string
   /** Undefined: the line does not contain this information. */
   isUsed(request: Asked): boolean | undefined
-  /** Completes "nobody used" and "still use". */
+  /** The object of "use" in the report. */
   readonly words: string
   readonly allows?: string
 }

@@ -278,7 +278,7 @@ const authorize = {
 
 const scope = text('A scope.', SCOPE)
 const challengeScope = {
-  description: 'Scopes that a client without a token is told to ask for, where authorize names none. Not enforced.',
+  description: 'Scopes in the challenge to a client without a token, if `authorize` names none. Not enforced.',
   anyOf: [scope, list(scope, 'Scopes.', { minItems: 1, uniqueItems: true })],
   examples: ['mcp.tools'],
 } as const

@@ -225,7 +225,7 @@ export function watchOverdue(
 ): (item: CatalogItem, limit: number) => () => void {
   const items = new WeakMap<CatalogItem, { running: number; logged: number; at: number }>()
   let all = 0
-  const figure = { name: 'mcp_host_handlers_overdue', help: 'Handlers that run though the time of their call is over.' }
+  const figure = { name: 'mcp_host_handlers_overdue', help: 'Handlers that still run after the timeout of their call.' }
   figures.gauge(figure, () => all)
 
   return (item, limit) => {
@@ -241,7 +241,7 @@ export function watchOverdue(
       overdue.logged = running
       overdue.at = now
       const fields = { kind: item.kind, name: item.key, limit, running, fix: FIX }
-      log.warn(fields, 'a handler goes on though its time is over: it ignores its signal')
+      log.warn(fields, 'a handler continues after its timeout: it ignores its signal')
     }
     const timer = clock.setTimeout(count, GRACE).unref()
     return () => {

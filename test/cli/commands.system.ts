@@ -69,9 +69,9 @@ describe('each command as a process', function () {
     [['call', 'URL', 'echo'], 0, /^echoed\n$/],
     [['connect', 'claude-code', 'URL'], 0, /^claude mcp add --transport http /],
     [['login', 'URL'], 0, / lets anyone in: there is nothing to log in to\n/],
-    [['logout', '--all'], 0, /^nobody was logged in anywhere\n$/],
-    [['status', 'URL'], 1, /^nobody is logged in at /],
-    [['token', 'URL'], 1, /^mcp-host: nobody is logged in at /],
+    [['logout', '--all'], 0, /^there were no logins\n$/],
+    [['status', 'URL'], 1, /^no login at /],
+    [['token', 'URL'], 1, /^mcp-host: there is no login at /],
     [['doctor', 'URL', '--json'], 0, /"healthy": true/],
   ] as ReadonlyArray<readonly [readonly string[], number, RegExp, string?]>) {
     it(`${args.slice(0, 2).join(' ')} exits ${code}`, async () => {

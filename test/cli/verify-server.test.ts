@@ -84,7 +84,7 @@ describe('what answers at an address', function () {
     expect(health.stderr).to.include(`${url}/health`).and.include('HTTP 405').and.include('MCP')
     expect([desk.browser.opened.length, (await desk.run(['status'])).stdout]).to.deep.equal([
       0,
-      'nobody is logged in anywhere\n',
+      'no logins on this machine\n',
     ])
   })
 
