@@ -9,6 +9,6 @@ export {
   type RedisHost,
   type RedisSections,
   type RedisSettings,
-} from './section.ts'
+} from './schema.ts'
 export type { RedisConnection, RedisReader } from './shared-connection.ts'
 export { evaluateInTime } from './shared-connection.ts'

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { errorText, type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
-import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './section.ts'
+import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './schema.ts'
 
 const MIN_TIMEOUT = 100
 const DEFAULT_PORT = 6379
