@@ -103,9 +103,9 @@ function createSteps(
       const refuse = () => refuseAddress(hintAt(`at ${route.path} there are`, route.publicCategories))
       return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuse())]
     },
-    edge: ({ hooks }) => hooks.edge,
-    identify: ({ hooks }) => hooks.identify,
-    admit: ({ hooks }) => hooks.admit,
+    onRequest: ({ hooks }) => hooks.onRequest,
+    authenticate: ({ hooks }) => hooks.authenticate,
+    authorize: ({ hooks }) => hooks.authorize,
     body: ({ body }) => (body ? [readBody(body)] : []),
     verb: ({ app, methods }) => (app ? [app] : methods ? [dispatchVerb(methods)] : []),
   }
