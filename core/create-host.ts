@@ -28,7 +28,7 @@ import {
 import type { Clock } from './http/clock.ts'
 import { errorText, StartError } from './http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
-import type { KernelHost } from './kernel/kernel-host.ts'
+import type { PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { notePlace } from './mcp/definition-place.ts'
@@ -45,7 +45,7 @@ export interface CreateHostOptions {
   /** Default: JSON lines on stderr. */
   log?: Logger
   /** See `PluginHost.purpose`. Default `serve`; an `inspect` host cannot listen. */
-  purpose?: KernelHost['purpose']
+  purpose?: PluginConfig['purpose']
   /** Number of processes that serve this config. Default 1. With more, per-process state is a StartError. */
   processes?: number
   inEveryProcess?: InEveryProcess

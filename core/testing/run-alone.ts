@@ -98,11 +98,11 @@ async function openAlone(definition: Definition, { upstreamToken }: RunSettings)
     provides: ['access', 'policy'],
     setup(host) {
       host.revisions(() => REVISIONS)
-      host.fill('access', openAccess)
-      host.fill('changeBus', bus)
+      host.provide('access', openAccess)
+      host.provide('changeBus', bus)
       if (upstreamToken !== undefined) {
         const give = typeof upstreamToken === 'function' ? upstreamToken : () => upstreamToken
-        host.fill('upstreamTokens', { tokenFor: async (_caller, request) => give(request) })
+        host.provide('upstreamTokens', { tokenFor: async (_caller, request) => give(request) })
       }
       host.serving(services => {
         found = { services, route: host.routes[0] as McpRoute }

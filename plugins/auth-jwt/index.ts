@@ -39,20 +39,20 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
         now: host.clock.now,
         resourceAt: ({ route, params }) => services.slot('protectedResource', route).resourceOf(route, params),
       })
-      host.identify(identifyBearer(host, services, verify, possessionOn(services)))
-      host.admit(authorizeRoute(host, services))
+      host.authenticate(identifyBearer(host, services, verify, possessionOn(services)))
+      host.authorize(authorizeRoute(host, services))
       const perRoute = [...profile.issuers.values(), ...own.values()].some(({ audience }) => audience === undefined)
       if (perRoute && profile.validate.audience) needResource(host, services)
-      if (host.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, services, profile)
+      if (host.config.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, services, profile)
     })
     for (const [issuer, keys] of profile.remote) {
-      host.figures.gauge(KEY_AGE, () => {
+      host.metrics.gauge(KEY_AGE, () => {
         const age = keys.age()
         return age === undefined ? [] : [[age / 1_000, { issuer }]]
       })
-      host.ready(`${host.name}: keys of ${issuer}`, async () => (await keys.usable()) || KEYS_AWAY)
-      host.starting(() => keys.warmUp())
-      host.closing(() => keys.close())
+      host.readiness(`${host.name}: keys of ${issuer}`, async () => (await keys.usable()) || KEYS_AWAY)
+      host.onStart(() => keys.warmUp())
+      host.onClose(() => keys.close())
     }
   },
   async underTest(options) {

@@ -78,7 +78,7 @@ async function embed(
         'transport-streamable': {},
         'transport-sse': {},
         'resource-metadata': { authorizationServers: ['https://login.acme.example'] },
-        counts: plugin(host => host.starting(() => void started++)),
+        counts: plugin(host => host.onStart(() => void started++)),
       },
       ...more,
       ...(publicUrl !== undefined && { http: { publicUrl, ...more.http } }),

@@ -111,8 +111,8 @@ describe('Host process with inter-process messages', () => {
   const carried = (routes: object, plugins: object = {}) =>
     refusal(routes, { plugins, neighbours: startNeighbours(1)[0] })
   const kept = plugin(host => {
-    host.fill('sessionStore', { ...createMemorySessionStore(host.node), shared: 'host' })
-    host.fill('eventStore', createMemoryEventStore())
+    host.provide('sessionStore', { ...createMemorySessionStore(host.config.node), shared: 'host' })
+    host.provide('eventStore', createMemoryEventStore())
   })
 
   it('starts with shared stores, and for subscriptions only', async () => {
@@ -126,8 +126,8 @@ describe('Host process with inter-process messages', () => {
 
   it('rejects sessions shared with other nodes that it cannot reach', async () => {
     const everywhere = plugin(host => {
-      host.fill('sessionStore', { ...createMemorySessionStore(host.node), shared: true })
-      host.fill('eventStore', createMemoryEventStore())
+      host.provide('sessionStore', { ...createMemorySessionStore(host.config.node), shared: true })
+      host.provide('eventStore', createMemoryEventStore())
     })
     expect(await carried({ '/': { toolsets: 'all' } }, { everywhere })).to.include('nothing provides peers')
   })
@@ -136,9 +136,9 @@ describe('Host process with inter-process messages', () => {
 describe('Startup with a shared session store', () => {
   const shared = (fills: readonly ('sessionStore' | 'peers')[]) =>
     plugin(host => {
-      const store = createMemorySessionStore(host.node)
-      if (fills.includes('sessionStore')) host.fill('sessionStore', { ...store, shared: true })
-      if (fills.includes('peers')) host.fill('peers', createMemoryPeers(host.node))
+      const store = createMemorySessionStore(host.config.node)
+      if (fills.includes('sessionStore')) host.provide('sessionStore', { ...store, shared: true })
+      if (fills.includes('peers')) host.provide('peers', createMemoryPeers(host.config.node))
     })
   const refused = (
     fills: readonly ('sessionStore' | 'peers')[],

@@ -183,7 +183,7 @@ describe('Host surface', () => {
   it('is available to `accept`, which can reject a startup or reload', async () => {
     const closed: string[] = []
     const seen: string[] = []
-    const closing = (name: string) => plugin((host: PluginHost) => host.closing(() => void closed.push(name)))
+    const closing = (name: string) => plugin((host: PluginHost) => host.onClose(() => void closed.push(name)))
     const withPlugin = (name: string) => config({ plugins: { ...config().plugins, own: closing(name) } }) as Config
     let refuses = false
     const accept = async ({ served }: Pick<Host, 'served'>) => {

@@ -17,8 +17,8 @@ export const login = definePlugin<Record<never, never>>({
   provides: ['user', 'authorize'],
   setup(host) {
     host.serving((services: Services) => {
-      host.identify(identifyBearer(host, services, verify))
-      host.admit(authorizeRoute(host, services))
+      host.authenticate(identifyBearer(host, services, verify))
+      host.authorize(authorizeRoute(host, services))
     })
   },
 })
@@ -40,7 +40,7 @@ export const events = definePlugin<Record<never, never>, Record<never, never>, R
   options: NO_OPTIONS,
   sections: REDIS_SECTIONS,
   setup(host) {
-    if (host.section('redis')?.url === undefined) host.fill('eventStore', createEvents())
+    if (host.section('redis')?.url === undefined) host.provide('eventStore', createEvents())
   },
 })
 
