@@ -1,0 +1,3 @@
+throw Symbol.for('mcp-host linked')
+
+export {}
