@@ -16,7 +16,13 @@ import { warnOfNearMiss, warnOfPlaceholders, warnOfValues } from './config/warn-
 import { declaring } from './declaring.ts'
 import type { GivenSecrets } from './given-secrets.ts'
 import { type Clock, systemClock } from './http/clock.ts'
-import { createHttpServer, leaveUnread, refusePipelined, type SlowReaders, watchReaders } from './http/create-server.ts'
+import {
+  createHttpServer,
+  createPipelineRefusal,
+  leaveUnread,
+  type SlowReaders,
+  watchReaders,
+} from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
 import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
@@ -344,7 +350,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         })
       }
       const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
-      const serve = (req: IncomingMessage, res: ServerResponse) => {
+      const refusePipelined = createPipelineRefusal(({ remoteAddress }) => news.pipelined(remoteAddress))
+      return async (req: IncomingMessage, res: ServerResponse) => {
+        if (!res.socket) return refusePipelined(req, res)
         if (!startup.hasStarted()) return refuseEarly(res, log)
         // An HTTP/2 connection carries many requests, so a slow reader must not end it.
         if (req.httpVersionMajor < 2) {
@@ -353,8 +361,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         }
         return handle(req, res)
       }
-      const refusing = refusePipelined(serve, ({ remoteAddress }) => news.pipelined(remoteAddress))
-      return async (req, res) => refusing(req, res)
     },
     unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
     ...createEnding({
