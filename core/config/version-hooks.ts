@@ -31,7 +31,7 @@ const registerHooks: ((hooks: { resolve: Hook }) => void) | undefined = Reflect.
 /** True if hooks run in this thread (Node 22.15 and later). */
 export const hooksAreCheap = (): boolean => registerHooks !== undefined
 
-const linkedBy = (url: string | undefined) => url !== undefined && new URL(url).searchParams.get(LINKED)
+const linkedBy = (url = '') => url.includes(LINKED) && new URL(url).searchParams.get(LINKED)
 
 function installHere(register: NonNullable<typeof registerHooks>): VersionHooks {
   let versions: Versions = {}
@@ -39,7 +39,7 @@ function installHere(register: NonNullable<typeof registerHooks>): VersionHooks 
   const note = (one: SeenImport) => void seen.push(one)
   register({
     resolve(name, importer, next) {
-      const linked = name.startsWith('./link-only.') && linkedBy(importer.parentURL)
+      const linked = !name.startsWith('./throw-linked.') && linkedBy(importer.parentURL)
       const specifier = linked || name
       const context = linked ? { ...importer, parentURL: undefined } : importer
       try {
