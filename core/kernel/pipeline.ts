@@ -132,9 +132,9 @@ function createSteps(
         },
       ]
     },
-    edge: ({ hooks }) => layers(hooks.edge),
-    identify: ({ hooks }) => layers(hooks.identify),
-    admit: ({ hooks }) => layers(hooks.admit),
+    onRequest: ({ hooks }) => layers(hooks.onRequest),
+    authenticate: ({ hooks }) => layers(hooks.authenticate),
+    authorize: ({ hooks }) => layers(hooks.authorize),
     body: ({ body }) => layers(body ? [readBody(body)] : []),
     verb: ({ app, methods }) => layers(app ? [app] : methods ? [dispatchVerb(methods)] : []),
   }
