@@ -16,8 +16,8 @@ import {
   type ToolDefinition,
   type UpstreamTokenRequest,
 } from '../mcp/define.ts'
+import { resultTypeOf } from '../mcp/message.ts'
 import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
-import { resultTypeOf } from '../mcp/result-type.ts'
 import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { definePlugin, type Services } from '../plugin-host.ts'
