@@ -2,7 +2,7 @@
 // config.
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/create-host.ts'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import type { CommandContext } from '../context.ts'
 import { openLog } from '../log.ts'
 import { nextSignal, surviveStdout } from '../serve.ts'

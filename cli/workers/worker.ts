@@ -2,7 +2,7 @@
 import cluster from 'node:cluster'
 import { digestProject } from '../../core/config/module-graph.ts'
 import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
-import { errorText, StartError } from '../../core/index.ts'
+import { errorText, StartError } from '../../core/plugin.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'

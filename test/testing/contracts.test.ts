@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import type { EventStore } from '../../core/plugin.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
@@ -17,7 +18,7 @@ import {
   sessionStoreContract,
   taskStoreContract,
 } from '../../core/testing.ts'
-import type { EventStore, Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
+import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
