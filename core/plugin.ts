@@ -12,22 +12,15 @@ export { identifyBearer, type TokenPlace, type TokenVerdict, type VerifyToken } 
 export type { Examination, PluginFinding } from './config/examination.ts'
 export type { Clock, Timer } from './http/clock.ts'
 export { errorText, HostError, StartError } from './http/errors.ts'
-export type { ConfiguredPlugin, PluginFactory, SectionReader, SectionSchemas } from './kernel/define-plugin.ts'
-export type {
-  Endpoint,
-  EndpointPlace,
-  HostContext,
-  HostMiddleware,
-  MountedApp,
-  RequestState,
-} from './kernel/endpoint.ts'
+export type { ConfiguredPlugin, SectionReader, SectionSchemas } from './kernel/define-plugin.ts'
+export type { Endpoint, HostContext, HostMiddleware } from './kernel/endpoint.ts'
 export type { Logger } from './kernel/log.ts'
 export type { AuthorizeRule, Route } from './kernel/route.ts'
 export type { AccessDecider, Audience, Denial } from './mcp/access-decider.ts'
 export type { Call, Next } from './mcp/call.ts'
 export type { CallRecord } from './mcp/call-record.ts'
 export type { CatalogItem } from './mcp/catalog.ts'
-export type { AddedExtension, Extension, Honoured, ListenFilter } from './mcp/extension.ts'
+export type { AddedExtension, Extension, Honoured } from './mcp/extension.ts'
 export { isObject } from './mcp/is-object.ts'
 export type { Observer } from './mcp/observe.ts'
 export type { Revision } from './mcp/revisions.ts'

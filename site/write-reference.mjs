@@ -5,7 +5,7 @@ import { Application } from 'typedoc'
 /** What a module is called by those who import it. */
 const ENTRIES = {
   core: 'mcp-host',
-  'core/create-host': 'mcp-host/host',
+  'core/embed': 'mcp-host/host',
   'core/plugin': 'mcp-host/plugin',
   'core/testing': 'mcp-host/testing',
   client: 'mcp-host/client',
@@ -16,7 +16,7 @@ const app = await Application.bootstrapWithPlugins({
   plugin: ['typedoc-plugin-markdown'],
   entryPoints: [
     '../core/index.ts',
-    '../core/create-host.ts',
+    '../core/embed.ts',
     '../core/plugin.ts',
     '../core/testing.ts',
     '../client/index.ts',

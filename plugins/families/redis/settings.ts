@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { PluginHost } from '../../../core/internal.ts'
 import { errorText, parseDuration, type SectionReader, StartError } from '../../../core/plugin.ts'
-import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './section.ts'
+import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './schema.ts'
 
 const MIN_TIMEOUT = 100
 const DEFAULT_PORT = 6379

@@ -11,7 +11,7 @@ import {
   type TokenVerdict,
 } from 'mcp-host/plugin'
 import { REDIS_SECTIONS, type RedisSections } from 'mcp-host/redis'
-import { eventStoreContract } from 'mcp-host/testing'
+import { storeContract } from 'mcp-host/testing'
 
 const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
 
@@ -54,4 +54,4 @@ export const events = definePlugin<Record<never, never>, Record<never, never>, R
 
 export const routeOf = (call: Call): string => call.offer.route.path
 
-console.log(eventStoreContract({ shared: false, open: () => ({ nodes: [createEvents()] }) }).length > 0)
+console.log(storeContract('eventStore', { shared: false, open: () => ({ nodes: [createEvents()] }) }).length > 0)
