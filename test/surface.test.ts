@@ -6,7 +6,7 @@ import { expect } from 'chai'
 
 const ROOT = join(import.meta.dirname, '..')
 /** Limits for published names, types included. Lower one after names are removed; never raise one. */
-const MAX_NAMES = { 'mcp-host': 115, 'all entries': 403 }
+const MAX_NAMES = { 'mcp-host': 80, 'all entries': 365 }
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 
