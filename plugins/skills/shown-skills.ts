@@ -4,7 +4,7 @@ import type { Call } from '../../core/index.ts'
 import { placeOf } from './definitions.ts'
 import type { FrontMatter } from './front-matter.ts'
 import type { Skill } from './read-skills.ts'
-import { folderOf, nameOf } from './uris.ts'
+import { folderOf, nameOf } from './walk.ts'
 
 type View = Call['view']
 type Wire = CatalogItem['wire']

@@ -2,8 +2,7 @@
 import type { TokenEndpointResponse } from 'oauth4webapi'
 import { type Claims, shownUrl } from '../../../core/auth.ts'
 import { isObject } from '../../../core/index.ts'
-import { type AskInit, jsonOf } from './ask.ts'
-import { type Connection, through } from './connection.ts'
+import { type AskInit, type Connection, jsonOf, through } from './connection.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import { type ProviderTokens, UpstreamError } from './upstream.ts'
 
