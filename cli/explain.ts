@@ -1,10 +1,12 @@
 // `mcp-host explain`: explains the access decisions for one caller and path. Only the claims of a token are printed.
 
 import { printable } from '../client/text.ts'
-import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
-import type { Host, InspectedAddress } from '../core/create-host.ts'
+import type { InspectedAddress } from '../core/access/inspect-access.ts'
+import type { ItemKind } from '../core/auth.ts'
+import type { Host } from '../core/host.ts'
 import { errorText } from '../core/http/errors.ts'
-import { HostError, isObject, type User } from '../core/index.ts'
+import { HostError, type User } from '../core/index.ts'
+import { type CatalogItem, type Denial, isObject, readUser } from '../core/plugin.ts'
 import { inspectConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import { isoTime, nearestHint } from './text.ts'

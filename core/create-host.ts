@@ -38,17 +38,7 @@ import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { reloadable, warnOnce } from './reload.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 
-export type { InspectedAddress } from './access/inspect-access.ts'
-export type { PluginFinding } from './config/examination.ts'
-export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export type { Host, InEveryProcess, ReloadReport } from './host.ts'
-export type { Clock, Timer } from './http/clock.ts'
-export { describeThrown } from './http/describe-thrown.ts'
-export type { CloseReport } from './kernel/ending.ts'
-export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
-export type { RouteSummary } from './mcp/route-summary.ts'
-export type { Neighbours } from './sessions/neighbours.ts'
-
+/** Options of `createHost`. */
 export interface CreateHostOptions {
   /** Config paths are relative to it. Default: the working directory. */
   directory?: string

@@ -149,6 +149,7 @@ export interface ServedParts {
   readonly provides: Pick<Provides, 'by'>
 }
 
+/** A host: it serves after `listen()`, or through `callback()`. */
 export interface Host extends Ending {
   /** `http://address:port` once it listens, `https` with `http.tls`. */
   readonly url: string

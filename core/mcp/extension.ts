@@ -4,8 +4,8 @@ import type { Call } from './call.ts'
 import { partsFault } from './check-added.ts'
 import { TOOL_KEYS, type ToolKeyName } from './define.ts'
 import { isObject } from './is-object.ts'
+import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './message.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
-import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './result-type.ts'
 import type { ToolKey, ToolKeys } from './run-keys.ts'
 
 /** The accepted part of a `subscriptions/listen` filter. */

@@ -5,7 +5,8 @@ import { relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { BuildFailure } from 'esbuild'
 import { LRUCache } from 'lru-cache'
-import { type AppDefinition, errorText } from '../../core/index.ts'
+import type { AppDefinition } from '../../core/index.ts'
+import { errorText } from '../../core/plugin.ts'
 import type { BundleSettings } from './bundle-page.ts'
 
 const BRAND = Symbol.for('mcp-host.app-page-fault')

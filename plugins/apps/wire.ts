@@ -2,11 +2,11 @@
 import {
   type AppDefinition,
   defineResource,
-  isObject,
   type Meta,
   type ResourceDefinition,
   type ToolDefinition,
 } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
 
 export const MIME_TYPE = 'text/html;profile=mcp-app'
 

@@ -1,11 +1,9 @@
 // The plugin `auth-bridge`: an authorization server for MCP clients with sign-in at an identity provider.
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
 
 export { devAuthServer } from './development/dev-auth-server.ts'
-export type { AuthBridgeOptions } from './options.ts'
-export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './options.ts'
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,

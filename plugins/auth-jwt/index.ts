@@ -1,13 +1,12 @@
 // Authenticates callers by JWT access tokens, and enforces `authorize` of routes.
-import { authorizeRoute, identifyBearer, needResource } from '../../core/auth.ts'
-import { definePlugin, type PluginHost, type Services, StartError } from '../../core/index.ts'
+import { needResource } from '../../core/auth.ts'
+import { definePlugin, type PluginHost, type Services } from '../../core/internal.ts'
+import { authorizeRoute, identifyBearer, StartError } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
 import { createProfile, findOwnIssuers, type Profile } from './issuers.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { createVerifier } from './verify-token.ts'
 
-export { DPOP_SCHEMA, type DPoPSettings, enforceDPoP } from '../families/dpop/index.ts'
-export type { AuthJwtOptions, IssuerOptions, JwtClaims } from './options.ts'
 export { auth0, cognito, entra, keycloak, okta } from './presets.ts'
 
 const KEY_AGE = {
@@ -26,6 +25,7 @@ function warnOfOtherServers(host: PluginHost, services: Services, { issuers }: P
   host.report(new StartError(`${what}; write the same issuers in both places`, { at: host.at }), 'warning')
 }
 
+/** The plugin `auth-jwt` as a configured value, for configs that give it another name. */
 export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   options: authJwtSchema,
   provides: ['user', 'authorize'],

@@ -1,7 +1,8 @@
 // Tests `ctx.upstreamToken`: upstream tokens of the route's provider, and errors when the upstream login has ended.
 import { expect } from 'chai'
 import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
-import { definePrompt, defineResource, defineTool, HostError, type Services, ToolError } from '../../core/index.ts'
+import { definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { ownServer } from '../fixtures/own-server.ts'
 import { createGate } from '../support/gate.ts'

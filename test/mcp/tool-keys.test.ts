@@ -1,6 +1,7 @@
 // Tests tool keys that extensions read: hooks around handlers, list metadata and resources.
 import { expect } from 'chai'
-import { defineApp, defineResource, defineTool, type PluginHost, type ToolKey } from '../../core/index.ts'
+import { defineApp, defineResource, defineTool } from '../../core/index.ts'
+import type { PluginHost, ToolKey } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'

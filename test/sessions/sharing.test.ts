@@ -1,11 +1,12 @@
 // Tests that startup of a multi-process host fails if sessions, secrets or changes are not shared.
 import { expect } from 'chai'
-import { createHost, type Neighbours } from '../../core/create-host.ts'
+import { createHost } from '../../core/create-host.ts'
 import { stopAtFirst } from '../../core/http/errors.ts'
 import { defineTool } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
+import type { Neighbours } from '../../core/sessions/neighbours.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import { checkSharing } from '../../core/sessions/sharing.ts'
 import { plugin } from '../fixtures/plugins.ts'

@@ -1,16 +1,10 @@
 // Tests the surface of a host: complete, deterministic and free of secrets.
 import { expect } from 'chai'
 import { readSurface } from '../../cli/lock/read-surface.ts'
-import { createHost, type Host } from '../../core/create-host.ts'
-import {
-  type Config,
-  defineApp,
-  definePrompt,
-  defineResource,
-  defineTool,
-  type PluginHost,
-  StartError,
-} from '../../core/index.ts'
+import { createHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
+import { type Config, defineApp, definePrompt, defineResource, defineTool } from '../../core/index.ts'
+import { type PluginHost, StartError } from '../../core/plugin.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { lock } from '../plugins/resource-metadata/documents.ts'

@@ -1,8 +1,9 @@
 // Sign-in at the identity provider, bound to one browser by a single-use state.
+
 import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Interaction, Session } from 'oidc-provider'
-import type { HostContext } from '../../../core/index.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
 import { pendingAt } from '../records.ts'

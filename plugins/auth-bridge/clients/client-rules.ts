@@ -1,8 +1,9 @@
 // Rules for MCP clients: redirect URIs must match the config, and unsupported features are off.
+
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type Client, errors } from 'oidc-provider'
-import { isObject } from '../../../core/index.ts'
+import { isObject } from '../../../core/plugin.ts'
 import { dropNulls } from '../server/oidc-provider.ts'
 import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'
 import { mayRedirect, type RedirectPattern } from './redirects.ts'

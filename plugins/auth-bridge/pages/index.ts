@@ -1,5 +1,4 @@
 // The pages of auth-bridge: pure functions from data to HTML, without scripts and external resources.
-
 import { type ConsentQuestion, writeConsent } from './consent.ts'
 import {
   html,

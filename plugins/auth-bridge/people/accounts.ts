@@ -1,6 +1,7 @@
 // Accounts of oidc-provider: each is the user of a login, checked with the provider on refresh.
+
 import { type Client, errors } from 'oidc-provider'
-import type { Clock, Logger } from '../../../core/index.ts'
+import type { Clock, Logger } from '../../../core/plugin.ts'
 import { asText, isBrowser } from '../browser/browser.ts'
 import { sameRedirect } from '../clients/redirects.ts'
 import { createLimit } from '../limits.ts'

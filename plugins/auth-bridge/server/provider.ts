@@ -9,7 +9,7 @@ import Provider, {
   type KoaContextWithOIDC,
   type ResourceServer,
 } from 'oidc-provider'
-import type { Clock, Logger } from '../../../core/index.ts'
+import type { Clock, Logger } from '../../../core/plugin.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { sendPage } from '../browser/browser.ts'
 import { isRemembered, type RegisteredClients, registrationOf, settleMetadata } from '../clients/client-rules.ts'

@@ -2,7 +2,7 @@
 
 import type { AuthorizationServer, allowInsecureRequests, Client, ClientAuth, customFetch } from 'oauth4webapi'
 import { parseJson, shownUrl } from '../../../core/auth.ts'
-import { errorText, isObject, type Logger } from '../../../core/index.ts'
+import { errorText, isObject, type Logger } from '../../../core/plugin.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import { type AuthMethod, isLocal, type Settings } from './settings.ts'
 import { UpstreamError } from './upstream.ts'

@@ -1,6 +1,7 @@
 // Reads the user from the ID token, userinfo and vendor APIs.
-import { type Claims, claimAt, isLoopback } from '../../../core/auth.ts'
-import { isObject } from '../../../core/index.ts'
+
+import { claimAt, isLoopback } from '../../../core/auth.ts'
+import { type Claims, isObject } from '../../../core/plugin.ts'
 import { type Connection, jsonOf } from './connection.ts'
 import { githubClaims } from './github.ts'
 import type { Settings } from './settings.ts'

@@ -4,7 +4,8 @@ import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
-import { type Logger, type PluginHost, StartError } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { type Logger, StartError } from '../../../core/plugin.ts'
 import { clusterLink } from './cluster-link.ts'
 import {
   countBatches,
@@ -19,7 +20,7 @@ import { createOccurrence, explainRefusal, isDisconnection, RedisTimeout, unavai
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, serverLink, silenceOf } from './link.ts'
-import type { RedisHost, RedisSettings } from './section.ts'
+import type { RedisHost, RedisSettings } from './schema.ts'
 import { Sentinels } from './sentinels.ts'
 import { type RedisAddress, type ResolvedRedis, resolveRedis } from './settings.ts'
 

@@ -1,6 +1,5 @@
 // Examines Redis: required commands, keys, eviction policy and secrets.
-
-import { errorText, type Logger } from '../../../core/index.ts'
+import { errorText, type Logger } from '../../../core/plugin.ts'
 import { type RedisScript, redisScript } from './commands.ts'
 import { explainRefusal, isDisconnection, lackingRights, type Refusal } from './failures.ts'
 import type { Health } from './health.ts'

@@ -1,4 +1,5 @@
 // Errors of Redis commands, time-outs, and the 503 that clients receive.
+
 import { HostError } from '../../../core/index.ts'
 import { isUnavailable, withTimeout } from '../../../core/transport.ts'
 

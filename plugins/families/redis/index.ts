@@ -11,4 +11,4 @@ export {
   type RedisHost,
   type RedisSections,
   type RedisSettings,
-} from './section.ts'
+} from './schema.ts'

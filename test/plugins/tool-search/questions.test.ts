@@ -1,6 +1,7 @@
 // Tools called through call_tool: progress, logging, elicitation, cancellation, headers and extension keys.
 import { expect } from 'chai'
-import { defineApp, defineTool, type PluginHost } from '../../../core/index.ts'
+import { defineApp, defineTool } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/plugin.ts'
 import { META } from '../../../core/transport.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
