@@ -299,7 +299,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const declared = problems.count()
   await runTasks(notes.serving, services, report)
   if (problems.count() > declared) stopHere()
-  await services.complete()
+  await services.complete(toolsets.values())
   const { inspected, leastScopes, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, report)
   settled = true
