@@ -36,6 +36,7 @@ export {
   HTTP_URL_PATTERN,
   IDENTIFIER,
   ISSUER_URL,
+  icon,
   KEYS_URL,
   LISTEN_ADDRESS,
   SCOPE,
@@ -56,7 +57,5 @@ export type {
   TokenBinding,
 } from './mcp/access-decider.ts'
 export type { CatalogItem, ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
-export type { UpstreamCaller, UpstreamTokens } from './mcp/context.ts'
-export type { UpstreamTokenRequest } from './mcp/define.ts'
 export { globsOverlap, matchesGlob } from './mcp/glob.ts'
 export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'

@@ -40,12 +40,12 @@ export type {
   SessionRequest,
 } from './mcp/configure-session.ts'
 export {
-  type AppDefinition,
   type AskOptions,
+  type BuiltInContext,
+  type BuiltInToolKeys,
   type CallContext,
   type Completer,
   type Definition,
-  defineApp,
   definePrompt,
   defineResource,
   defineTool,

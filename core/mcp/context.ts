@@ -2,7 +2,6 @@
 import type { Clock } from '../http/clock.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
-import type { User } from '../kernel/user.ts'
 import {
   type Asks,
   type CallUsage,
@@ -14,11 +13,11 @@ import {
 } from './asks.ts'
 import type { Call } from './call.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
-import type { AskOptions, CallContext, UpstreamTokenRequest } from './define.ts'
+import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
-import type { ToolKeys } from './run-keys.ts'
+import type { RouteToolKeys } from './run-keys.ts'
 import { ToolError } from './tool-error.ts'
 import type { ToolLimits } from './tool-limits.ts'
 
@@ -34,10 +33,11 @@ export interface HandlerSettings {
   /** Receives an item whose time limit, in milliseconds, has passed. Returns a function for the end of its handler. */
   readonly overdue: (item: CatalogItem, limit: number) => () => void
   readonly headersFor: (call: Call) => Readonly<Record<string, string>>
-  readonly upstreamTokensOn: (route: Route) => UpstreamTokens
   /** Seal `requestState`: the first key signs, all verify. */
   readonly stateKeys: readonly Buffer[]
-  readonly keysOn: (route: Route) => ToolKeys
+  readonly toolKeys: Pick<RouteToolKeys, 'chainOf'>
+  /** The context class of a route, and the names that plugins add to it. */
+  readonly contextOn: (route: Route) => { readonly Context: ContextClass; readonly names: readonly string[] }
   readonly admit: (call: Call, item: CatalogItem) => void
 }
 
@@ -50,10 +50,7 @@ export interface Asking {
   readonly replay: Replay | undefined
 }
 
-const NO_TOKEN_IN_RUN =
-  'There is no token of the identity provider in the run of a task: its caller may have no access any more. Ask for it in `task.before`.'
-
-export class HandlerContext implements CallContext {
+export class HandlerContext implements PlainContext {
   readonly #call: Call
   readonly #item: CatalogItem
   readonly #settings: HandlerSettings
@@ -75,10 +72,10 @@ export class HandlerContext implements CallContext {
       this.#asks = this.#createAsks()
   }
 
-  static callOf(ctx: CallContext): Call | undefined {
+  static callOf(ctx: PlainContext): Call | undefined {
     return #call in ctx ? ctx.#call : undefined
   }
-  static usageOf(ctx: CallContext): CallUsage | undefined {
+  static usageOf(ctx: PlainContext): CallUsage | undefined {
     return #call in ctx ? ctx.#asking.replay?.used : undefined
   }
   get user() {
@@ -158,23 +155,6 @@ export class HandlerContext implements CallContext {
     })
   }
 
-  get upstreamToken() {
-    return async (request: UpstreamTokenRequest = {}) => {
-      const { route, params } = this.#call.offer
-      // The caller can have lost access since the task was created, and a run does not check access again.
-      if (this.#call.deferred) throw new ToolError(NO_TOKEN_IN_RUN)
-      // The provider often reports an ended login only in its response, and the client needs the HTTP status for it.
-      const release = this.#call.hold()
-      try {
-        const tokens = this.#settings.upstreamTokensOn(route)
-        return await tokens.tokenFor({ user: this.user, route, params }, request, this.signal)
-      } finally {
-        // Runs after the handler had a chance to rethrow.
-        setImmediate(release)
-      }
-    }
-  }
-
   #reportProgress({
     progress,
     total,
@@ -250,6 +230,9 @@ export class HandlerContext implements CallContext {
   }
 }
 
+/** A context with the members of plugins. */
+export type ContextClass = new (...given: ConstructorParameters<typeof HandlerContext>) => HandlerContext & CallContext
+
 /** For plugin tools that need more of the Call than `ctx` shows, such as the view. */
 export const callOf = HandlerContext.callOf
 
@@ -283,29 +266,3 @@ export const createCallFetch =
     if (init?.signal) signals.push(init.signal)
     return fetch(input, { ...init, ...carry(headers(), input, init), signal: AbortSignal.any(signals) })
   }
-
-/** The caller and the URL for a new sign-in. */
-export interface UpstreamCaller {
-  readonly user: User | undefined
-  readonly route: Route
-  readonly params: Readonly<Record<string, string>>
-}
-
-/** The slot `upstreamTokens`. */
-export interface UpstreamTokens {
-  /**
-   * An access token for the tool only: never expose or log it. Rejects with `loginEnded` of `mcp-host/auth` if the user
-   * must sign in again, `unavailable` without a provider response, and a ToolError for an invalid request. Must settle
-   * within seconds.
-   */
-  tokenFor(caller: UpstreamCaller, request: UpstreamTokenRequest, signal: AbortSignal): Promise<string>
-}
-
-export const noUpstreamTokens: UpstreamTokens = {
-  tokenFor: () =>
-    Promise.reject(
-      new ToolError(
-        'There is no token of an identity provider here: no plugin of this route signs callers in with one.',
-      ),
-    ),
-}

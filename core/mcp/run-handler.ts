@@ -7,7 +7,7 @@ import type { Replay } from './asks.ts'
 import type { Call } from './call.ts'
 import type { Turn } from './call-queue.ts'
 import type { CatalogItem } from './catalog.ts'
-import { type Asking, HandlerContext, type HandlerSettings } from './context.ts'
+import type { Asking, HandlerContext, HandlerSettings } from './context.ts'
 import type { CallContext } from './define.ts'
 import { ToolError } from './tool-error.ts'
 import type { ItemLimits } from './tool-limits.ts'
@@ -51,10 +51,11 @@ class HandlerRun implements Asking {
 
   run(call: Call, handle: Handle): unknown {
     const turn = this.#turn
-    let ctx: HandlerContext | undefined
+    let ctx: (HandlerContext & CallContext) | undefined
     let value: unknown
     try {
-      ctx = new HandlerContext(call, this.#item, this.#settings, this)
+      const { Context } = this.#settings.contextOn(call.offer.route)
+      ctx = new Context(call, this.#item, this.#settings, this)
       this.#ctx = ctx
       if (this.#timeout !== undefined) {
         this.#left = (this.replay?.timeLeft ?? this.#timeout) - (turn?.waited ?? 0)

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import {
-  type AppDefinition,
   type PluginHost,
   parseSize,
   type ResourceDefinition,
@@ -10,6 +9,7 @@ import {
   StartError,
   type ToolDefinition,
 } from '../../core/index.ts'
+import type { AppDefinition } from './define-app.ts'
 import type { FilledAppsOptions } from './options.ts'
 import { canonical, lastPage, type Page, PageFault, type PageSettings, pageOf } from './page.ts'
 import { resourceFor, uiFault, uriOf } from './wire.ts'

@@ -2,6 +2,7 @@
 import { isLoopback, SCOPE } from '../../../core/auth.ts'
 import { definePlugin, type OptionsOf, type PluginHost, StartError } from '../../../core/index.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
+import { NO_UPSTREAM } from '../upstream-member.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
 export function refuseExposedHost({ at, http, log }: PluginHost): void {
@@ -53,7 +54,8 @@ export interface FilledDevAuthServerOptions extends OptionsOf<typeof OPTIONS, tr
 
 export const devAuthServer = definePlugin<DevAuthServerOptions, FilledDevAuthServerOptions>({
   options: OPTIONS,
-  provides: ['authorizationServer', 'upstreamTokens'],
+  provides: ['authorizationServer'],
+  context: NO_UPSTREAM,
   async setup(host, options) {
     refuseExposedHost(host)
     for (const [index, { id }] of (options.users ?? []).entries()) {
