@@ -39,7 +39,7 @@ export {
 export { callOf, createCallFetch } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
-export { FairLine, type InLine } from './mcp/fair-line.ts'
+export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { boundsInWords } from './mcp/isolate.ts'
 export {
   demandBatches,

@@ -2,11 +2,8 @@
 import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
 
-export function demandObject(method: string, result: unknown): asserts result is object {
-  if (typeof result !== 'object' || result === null) {
-    throw new TypeError(`the result of ${method} must be an object; ${found(result)}`)
-  }
-}
+export const noObject = (method: string, result: unknown): TypeError =>
+  new TypeError(`the result of ${method} must be an object; ${found(result)}`)
 
 const found = (value: unknown): string => {
   if (Array.isArray(value)) return 'found a list'

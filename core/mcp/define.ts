@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { GivenFor, StandardSchema, ValueOf } from './infer.ts'
+import type { TypedResult } from './message.ts'
 import type {
   Annotations,
   CallToolResult,
@@ -25,7 +26,6 @@ import type {
   SampleResult,
   ToolAnnotations,
 } from './protocol.ts'
-import type { TypedResult } from './result-type.ts'
 import type { Revision } from './revisions.ts'
 
 /** Options of `elicit`, `sample` and `roots`. */

@@ -3,8 +3,8 @@ import { HostError, StartError } from '../http/errors.ts'
 import type { Call } from './call.ts'
 import { partsFault } from './check-added.ts'
 import { isObject } from './is-object.ts'
+import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './message.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
-import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './result-type.ts'
 
 /** The accepted part of a `subscriptions/listen` filter. */
 export interface Honoured {

@@ -63,9 +63,6 @@ const least = (values: ReadonlyArray<number | undefined>): number | undefined =>
   return given.length === 0 ? undefined : Math.min(...given)
 }
 
-const hasNone = ({ timeout, concurrency, isolate }: ToolItem) =>
-  timeout === undefined && concurrency === undefined && isolate === undefined
-
 function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], report: Report) {
   const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
   for (const { glob } of rules) {
@@ -111,7 +108,8 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
 
   function of(item: CatalogItem): ItemLimits {
     if (item.kind !== 'tools') return ordinary
-    if (rules.length === 0 && hasNone(item)) return ordinary
+    const hasOwn = item.timeout !== undefined || item.concurrency !== undefined || item.isolate !== undefined
+    if (rules.length === 0 && !hasOwn) return ordinary
     let limits = known.get(item)
     if (!limits) {
       limits = limitsOf(item)

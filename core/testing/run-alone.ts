@@ -3,15 +3,16 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { openAccess } from '../access/authorize.ts'
 import { makeClaims, readUser, type TestUser } from '../access/claims.ts'
-import { builtInContext, createHost, type Host } from '../create-host.ts'
+import { builtInContext, createHost } from '../create-host.ts'
+import type { Host } from '../host.ts'
 import { HostError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
 import { isHostKey } from '../mcp/catalog-item.ts'
 import { createMemoryChangeBus } from '../mcp/change-bus.ts'
 import { type BuiltInContext, type CallContext, type Definition, kindOf, type ToolDefinition } from '../mcp/define.ts'
+import { resultTypeOf } from '../mcp/message.ts'
 import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
-import { resultTypeOf } from '../mcp/result-type.ts'
 import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { definePlugin, type Services } from '../plugin-host.ts'
@@ -96,8 +97,8 @@ async function openAlone(definition: Definition, { context = {} }: RunSettings):
     context: Object.fromEntries(Object.keys(context).map(name => [name, builtInContext.get(name)?.value])),
     setup(host) {
       host.revisions(() => REVISIONS)
-      host.fill('access', openAccess)
-      host.fill('changeBus', bus)
+      host.provide('access', openAccess)
+      host.provide('changeBus', bus)
       for (const [name, value] of Object.entries(context)) host.context(name, () => value)
       host.serving(services => {
         found = { services, route: host.routes[0] as McpRoute }

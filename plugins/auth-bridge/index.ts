@@ -5,8 +5,6 @@ import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSc
 import { NO_UPSTREAM } from './upstream-member.ts'
 
 export { devAuthServer } from './development/dev-auth-server.ts'
-export type { AuthBridgeOptions } from './options.ts'
-export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './options.ts'
 
 export type { UpstreamContext, UpstreamTokenRequest } from './upstream-member.ts'
 

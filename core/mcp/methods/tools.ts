@@ -4,11 +4,12 @@ import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-limits.ts'
-import { type HandlerSettings, usageOf } from '../context.ts'
+import { type HandlerSettings, runHandler, usageOf } from '../context.ts'
 import type { CallContext } from '../define.ts'
 import { encodingError } from '../definition-place.ts'
+import { handlerFailure } from '../handler-outcome.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
-import { isTyped } from '../result-type.ts'
+import { isTyped } from '../message.ts'
 import {
   errorResult,
   fitToolResult,
@@ -17,16 +18,15 @@ import {
   toolResult,
   withoutStructured,
 } from '../results.ts'
-import { afterHandler, handlerFailure, runHandler } from '../run-handler.ts'
 import type { Checked } from '../schema/explain-errors.ts'
 import { ToolError } from '../tool-error.ts'
-import { paramsOf } from './params.ts'
+import type { ParamsOf } from './params.ts'
 
 export function callTool(call: Call, settings: HandlerSettings): object | Promise<object> {
-  const { name, arguments: args = {} } = paramsOf(call, 'tools/call')
+  const { name, arguments: args = {} } = call.params as unknown as ParamsOf['tools/call']
   const tool = call.view.tools.get(name)
   if (!tool) throw new HostError('invalidParams', { detail: `unknown tool "${shown(name)}"` })
-  settings.admit(call, tool)
+  if (call.view.denialOf(tool)) settings.admit(call, tool)
   const checked = tool.input.validate(args)
   return checked instanceof Promise
     ? checked.then(result => runTool(call, settings, tool, result))
@@ -59,11 +59,13 @@ function runHandlerOf(
     isolate && !instead
       ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
       : (ctx: CallContext) => handler(args, ctx)
-  return afterHandler(
-    () => runHandler(call, tool, settings, handle, limits, turn),
-    value => finish(call, tool, value),
-    error => failed(call, settings, tool, error),
-  )
+  try {
+    const value = runHandler(call, tool, settings, handle, limits, turn)
+    const result = value instanceof Promise ? value.then(late => finish(call, tool, late)) : finish(call, tool, value)
+    return result instanceof Promise ? result.catch(error => failed(call, settings, tool, error)) : result
+  } catch (error) {
+    return failed(call, settings, tool, error)
+  }
 }
 
 function runIsolated(

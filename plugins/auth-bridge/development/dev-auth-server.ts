@@ -5,7 +5,7 @@ import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts
 import { NO_UPSTREAM } from '../upstream-member.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
-export function refuseExposedHost({ at, http, log }: PluginHost): void {
+export function refuseExposedHost({ at, config: { http }, log }: PluginHost): void {
   const refuse = (why: string) => new StartError(why, { at })
   if (process.env['NODE_ENV'] === 'production')
     throw refuse('it signs in anyone without a password; it does not run in production')

@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { editedConfig } from '../../cli/edited-config.ts'
 import { CORE, runCli, startCli, stopAll } from '../../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { bundledFile } from '../../support/compiled.ts'
 import { modern } from '../../support/rpc.ts'
 import { nextMessage, openSession } from '../../support/session-client.ts'
 
