@@ -38,7 +38,7 @@ type Standard<Options, Filled extends Options, K extends keyof Options> =
       ? { default: unknown }
       : unknown
 
-/** Top-level config keys that several plugins share. These plugins must use the same schema object. */
+/** Top-level config keys that several plugins share. These plugins must use the same schema. */
 export type SectionSchemas<Sections extends object> = {
   readonly [Name in keyof Sections]-?: OptionsSchema<Sections[Name] & object> & {
     readonly minProperties?: number
