@@ -1,6 +1,6 @@
 // The built-in plugins by config name. To remove a plugin, delete its line.
 
-import type { Clock } from '../core/index.ts'
+import type { Clock } from '../core/plugin.ts'
 import { accessLog } from './access-log/index.ts'
 import { type AppDefinition, apps } from './apps/index.ts'
 import { audit } from './audit/index.ts'

@@ -1,5 +1,5 @@
 // `mcp-host/apps`: defines the apps of tools.
-import type { Icon } from '../../core/index.ts'
+import type { ResourceDefinition } from '../../core/index.ts'
 
 /** Additional origins for an app's page, such as `https://api.acme.example`. Default: none. */
 export interface AppCsp {
@@ -27,7 +27,7 @@ export interface AppDefinition {
   name: string
   title?: string
   description?: string
-  icons?: Icon[]
+  icons?: NonNullable<ResourceDefinition['icons']>
   /** HTML text that begins with `<`, or a file relative to the config. Alternative: `module`. */
   html?: string
   /** A JavaScript or TypeScript file, bundled into one page. */

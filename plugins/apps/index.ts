@@ -1,5 +1,6 @@
 // The plugin `apps` (MCP Apps, SEP-1865): serves the pages of tools with `app` as resources `ui://<name>/app.html`.
-import { type CallToolResult, definePlugin } from '../../core/index.ts'
+import type { CallToolResult } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { APP_SCHEMA } from './app-schema.ts'
 import { createApps } from './apps.ts'
 import type { AppDefinition } from './define-app.ts'

@@ -1,5 +1,5 @@
 // The plugin `auth-bridge`: an authorization server for MCP clients with sign-in at an identity provider.
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
 import { NO_UPSTREAM } from './upstream-member.ts'

@@ -1,7 +1,8 @@
 // Sets up the bridge: checks options, fills slots and serves pages. Loaded on demand.
 import { join, resolve } from 'node:path'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
-import { errorText, type PluginHost, parseDuration, type Services, StartError } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
 import type { Handlers } from './browser/handlers.ts'
 import { fixedClientProblem } from './clients/fixed-clients.ts'

@@ -1,5 +1,6 @@
 // `ctx.upstreamToken`: its type, its value on routes without this plugin, and its value for one call.
-import { type Call, type CallContext, type McpRoute, ToolError, type User } from '../../core/index.ts'
+import { type CallContext, ToolError, type User } from '../../core/index.ts'
+import type { Call, McpRoute } from '../../core/plugin.ts'
 
 /** The token that a tool requests from the identity provider. */
 export interface UpstreamTokenRequest {

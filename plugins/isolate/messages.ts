@@ -1,6 +1,7 @@
 // Messages between the host, a worker process and its thread.
 import type { MessagePort } from 'node:worker_threads'
-import type { CallContext, Slots } from '../../core/index.ts'
+import type { CallContext } from '../../core/index.ts'
+import type { Slots } from '../../core/internal.ts'
 import type { PackedError } from './pack-error.ts'
 
 export type Isolation = Slots['isolation']

@@ -1,7 +1,9 @@
 // Worker processes: one pool per module version and set of limits. A process runs one call at a time.
 import { deserialize } from 'node:v8'
 import { Tinypool } from 'tinypool'
-import { errorText, HostError, type PluginHost, ToolError } from '../../core/index.ts'
+import { HostError, ToolError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { errorText } from '../../core/plugin.ts'
 import { boundsInWords, holderOf, processEntry } from '../../core/transport.ts'
 import type { CallData, ExceededLimit, IsolatedCall, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'

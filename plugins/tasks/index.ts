@@ -1,6 +1,6 @@
 // The extension io.modelcontextprotocol/tasks: tool calls become tasks.
 
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { type FilledTasksOptions, OPTIONS, type TasksOptions } from './options.ts'
 import { TASK_SCHEMA } from './task-key.ts'
 

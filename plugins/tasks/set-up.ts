@@ -1,13 +1,7 @@
 // Sets up the tasks extension, with one worker for each store.
-import {
-  type Call,
-  type Extension,
-  HostError,
-  type McpRoute,
-  type PluginHost,
-  type Services,
-  StartError,
-} from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { type Call, type Extension, type McpRoute, StartError } from '../../core/plugin.ts'
 import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
 import { Followers } from './followers.ts'
 import type { FilledTasksOptions } from './options.ts'

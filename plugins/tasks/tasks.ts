@@ -1,17 +1,15 @@
 // The options of tasks, and the client operations: create by a tool call, get, answer, cancel and list.
+import { HostError, type ToolDefinition } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
 import {
   type AddedExtension,
   type Call,
-  HostError,
   isObject,
-  type PluginHost,
   parseDuration,
   parseSize,
-  type Services,
   StartError,
-  type ToolDefinition,
   type ToolKey,
-} from '../../core/index.ts'
+} from '../../core/plugin.ts'
 import type { QueueOffer, TaskBounds, TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts'
 import type { FilledTasksOptions } from './options.ts'
 import type { TaskPolicy } from './policy.ts'

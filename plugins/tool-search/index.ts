@@ -1,13 +1,7 @@
 // The plugin `search`: lists contain pinned tools, `find_tools` and `call_tool` only.
 import { matchesGlob } from '../../core/auth.ts'
-import {
-  definePlugin,
-  didYouMean,
-  type OptionsOf,
-  type PluginHost,
-  type Services,
-  StartError,
-} from '../../core/index.ts'
+import { definePlugin, didYouMean, type PluginHost, type Services } from '../../core/internal.ts'
+import { type OptionsOf, StartError } from '../../core/plugin.ts'
 import { createSearchTools, redirectCall } from './search-tools.ts'
 import { CALL_TOOL, createSearches, FIND_TOOLS, isOwn } from './searches.ts'
 

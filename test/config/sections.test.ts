@@ -1,6 +1,7 @@
 // Tests config sections and objects that plugins of one host share.
 import { expect } from 'chai'
-import { defineConfig, definePlugin, type SectionSchemas } from '../../core/index.ts'
+import { defineConfig } from '../../core/index.ts'
+import { definePlugin, type SectionSchemas } from '../../core/plugin.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/section.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'

@@ -1,15 +1,8 @@
 // Tests `ctx.upstreamToken`: upstream tokens of the route's provider, and errors when the upstream login has ended.
 import { expect } from 'chai'
 import { loginEnded } from '../../core/auth.ts'
-import {
-  definePrompt,
-  defineResource,
-  defineTool,
-  HostError,
-  type PluginHost,
-  type Services,
-  ToolError,
-} from '../../core/index.ts'
+import { definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
 import {
   NO_UPSTREAM,
   type UpstreamCaller,

@@ -1,6 +1,7 @@
 // Tests tool keys of plugins: wrappers of handlers, list metadata, resources, checks and types.
 import { expect } from 'chai'
-import { defineResource, defineTool, type PluginHost, type ToolKey } from '../../core/index.ts'
+import { defineResource, defineTool } from '../../core/index.ts'
+import type { PluginHost, ToolKey } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'

@@ -1,6 +1,7 @@
 // Tests `testTool`, `testResource` and `testPrompt`, which run a single definition as on a route.
 import { expect } from 'chai'
-import { definePrompt, defineResource, defineTool, HostError, StartError, ToolError } from 'mcp-host'
+import { definePrompt, defineResource, defineTool, HostError, ToolError } from 'mcp-host'
+import { StartError } from 'mcp-host/plugin'
 import { type Answers, testPrompt, testResource, testTool } from 'mcp-host/testing'
 import { z } from 'zod'
 import { rejectionOf } from '../fixtures/rejection-of.ts'

@@ -1,6 +1,7 @@
 // The plugin `dev-auth-server`: auth-bridge at /dev-auth with the development provider, on loopback addresses only.
 import { isLoopback, SCOPE } from '../../../core/auth.ts'
-import { definePlugin, type OptionsOf, type PluginHost, StartError } from '../../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../../core/internal.ts'
+import { type OptionsOf, StartError } from '../../../core/plugin.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
 import { NO_UPSTREAM } from '../upstream-member.ts'
 

@@ -1,14 +1,9 @@
 // The thread of a worker process: imports the module of isolated tools, then runs one call at a time.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { workerData } from 'node:worker_threads'
-import {
-  type BuiltInContext,
-  type CallContext,
-  errorText,
-  type LogLevel,
-  type RuntimeItems,
-  type ToolDefinition,
-} from '../../../core/index.ts'
+import type { CallContext, LogLevel, RuntimeItems, ToolDefinition } from '../../../core/index.ts'
+import type { BuiltInContext } from '../../../core/internal.ts'
+import { errorText } from '../../../core/plugin.ts'
 import { createCallFetch, importModule, LOG_LEVELS } from '../../../core/transport.ts'
 import type { Ask, FromThread, NotifyMethod, Outcome, Task, ThreadData, ToThread } from '../messages.ts'
 import { packError, unpackError } from '../pack-error.ts'

@@ -1,6 +1,7 @@
 // Tools called through call_tool: progress, logging, elicitation, cancellation, headers and extension keys.
 import { expect } from 'chai'
-import { defineTool, type PluginHost } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/plugin.ts'
 import { META } from '../../../core/transport.ts'
 import { APP_SCHEMA } from '../../../plugins/apps/app-schema.ts'
 import { defineApp } from '../../../plugins/apps/define-app.ts'
