@@ -4,9 +4,9 @@ import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withTimeout } from '../../core/http/clock.ts'
-import { errorText } from '../../core/index.ts'
 import type { CloseReport } from '../../core/kernel/ending.ts'
 import type { Logger } from '../../core/kernel/log.ts'
+import { errorText } from '../../core/plugin.ts'
 import { FIRST_WORKER, HEARING_TIME, isFromWorker, type Order, type PrimaryMessage, type Serving } from './message.ts'
 
 export interface WorkerEnd {
