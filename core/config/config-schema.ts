@@ -419,7 +419,9 @@ export function collectSections(plugins: Iterable<Declaring>): Sections {
       const known = sections.get(name)
       if (known && known.schema !== schema) {
         const why = `it declares the section "${name}", and so does ${known.plugin}, with another schema`
-        throw new StartError(`${why}; those who share one need one schema object`, { at: ['plugins', plugin] })
+        throw new StartError('MH1026', `${why}; those who share one need one schema object`, {
+          at: ['plugins', plugin],
+        })
       }
       if (!known) sections.set(name, { schema, plugin })
     }
@@ -430,7 +432,7 @@ export function collectSections(plugins: Iterable<Declaring>): Sections {
 export function checkSectionNames(sections: Sections, taken: readonly string[]): void {
   for (const [name, { plugin }] of sections) {
     if (!taken.includes(name)) continue
-    throw new StartError(`it declares the section "${name}", which is a key of the host's own`, {
+    throw new StartError('MH1026', `it declares the section "${name}", which is a key of the host's own`, {
       at: ['plugins', plugin],
     })
   }

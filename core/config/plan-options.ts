@@ -58,7 +58,7 @@ export function withLongForms(config: FilledConfig, { search: name }: ShortForms
     if (Object.hasOwn(plugins, name)) {
       const what = `\`search\` is short for plugins['${name}'] of the route, which is there as well; remove one of them`
       const also = [{ at: ['routes', path, 'plugins', name] }]
-      report(new StartError(what, { at: ['routes', path, 'search'], also }))
+      report(new StartError('MH1019', what, { at: ['routes', path, 'search'], also }))
     }
     return [path, { ...route, plugins: { ...plugins, [name]: search } }] as const
   })

@@ -51,7 +51,7 @@ export function checkKeys(items: readonly CatalogItem[], path: string, read: Sho
     const stray = item.kind === 'tools' ? item.keys.find(name => !read.has(name)) : undefined
     if (stray === undefined) continue
     const what = `routes['${path}'] serves the tool "${item.key}", whose \`${stray}\` no plugin of this route reads`
-    throw new StartError(`${what}; switch one on there`, {
+    throw new StartError('MH1109', `${what}; switch one on there`, {
       of: item.definition,
       at: [stray],
       also: [{ at: ['routes', path] }],

@@ -1,6 +1,6 @@
 // Serves session messages for every transport: requests become Calls; responses and notifications are delivered.
 import type { IncomingHttpHeaders } from 'node:http'
-import { HostError, nodeLost } from '../http/errors.ts'
+import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
@@ -9,7 +9,7 @@ import type { RefusedRequest } from '../mcp/call-record.ts'
 import { checkClientFacts, isShortName, shown } from '../mcp/client-limits.ts'
 import { encodeAnswer } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { type EncodedAnswer, encodeError, type Message } from '../mcp/message.ts'
+import { type EncodedAnswer, encodeError, type Message, nodeLost } from '../mcp/message.ts'
 import type { Implementation } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE } from '../mcp/revisions.ts'
 import { running } from './refusals.ts'
@@ -137,7 +137,8 @@ async function serveRequest(
       channel.answered = true
       if (method === 'initialize') session.revision = undefined
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
-      if (error !== thrown) host.log.error({ err: thrown, method, route: session.offer.route.path }, 'a call failed')
+      if (error !== thrown)
+        host.log.error({ code: 'MH1610', err: thrown, method, route: session.offer.route.path }, 'a call failed')
       if (isCall) fail(error)
       else refuse(error)
     } finally {

@@ -73,7 +73,7 @@ function needsOf(asked: Requirement | undefined, { including }: Compiled): reado
 
 /** On reload, problems were already reported. */
 const refuse: Tell = (why, at) => {
-  throw new StartError(why, { at })
+  throw new StartError('MH2720', why, { at })
 }
 
 function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
@@ -110,7 +110,7 @@ function lintNow({ rules, access, authorize, options }: Compiled, host: PluginHo
 
 function setup(host: PluginHost, options: FilledToolPolicy) {
   const where = `plugins['${host.name}']`
-  let now = compile(options, host, (why, at) => host.report(new StartError(why, { at })))
+  let now = compile(options, host, (why, at) => host.report(new StartError('MH2720', why, { at })))
   const on = (route: Route): RouteAccess => {
     const found = now.access.get(route)
     if (!found) throw new Error(`${where} does not act on ${route.path}`)
@@ -126,7 +126,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
       const { key, kind } = item
       const { issuer, subject } = user ?? {}
       host.log.info(
-        { denied: 'call', method, item: key, kind, route: route.path, issuer, subject, reason, scopes },
+        { code: 'MH2727', denied: 'call', method, item: key, kind, route: route.path, issuer, subject, reason, scopes },
         'denied a call',
       )
     },

@@ -94,7 +94,8 @@ export function createPerRequest(
         reply.respond(await serve(request, reply, known))
       } catch (thrown) {
         const error = HostError.is(thrown) ? thrown : new HostError('internal')
-        if (error !== thrown) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
+        if (error !== thrown)
+          host.log.error({ code: 'MH1610', err: thrown, method, route: route.path }, 'a call failed')
         const { revision, client, isCall } = known
         const none = { transport: undefined, sessionId: undefined }
         if (!isCall) host.tellRefused({ error, method, headers, user, route, ip, client, revision, ...none })

@@ -76,7 +76,8 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       if (take(open, request)) exchange.respond(encoded)
     } catch (thrown) {
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
-      if (!HostError.is(thrown)) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
+      if (!HostError.is(thrown))
+        host.log.error({ code: 'MH1610', err: thrown, method, route: route.path }, 'a call failed')
       if (!take(open, request)) return
       if (several && !isCall) {
         ctx.state.hasRecords = true
