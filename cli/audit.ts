@@ -2,7 +2,7 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
-import { loadConfig } from '../core/create-host.ts'
+import { loadConfig } from '../core/config/load-config.ts'
 import { inEnvironment } from '../core/given-secrets.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { isObject } from '../core/index.ts'

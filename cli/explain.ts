@@ -1,8 +1,9 @@
 // `mcp-host explain`: explains the access decisions for one caller and path. Only the claims of a token are printed.
 
 import { printable } from '../client/text.ts'
+import type { InspectedAddress } from '../core/access/inspect-access.ts'
 import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
-import type { Host, InspectedAddress } from '../core/create-host.ts'
+import type { Host } from '../core/host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { HostError, isObject, type User } from '../core/index.ts'
 import { inspectConfig } from './config.ts'

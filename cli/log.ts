@@ -1,7 +1,7 @@
 // The log of commands that load a config: JSON lines for programs, readable lines at a terminal.
 import { createRequire } from 'node:module'
-import { createLogger, type ProcessLog } from '../core/create-host.ts'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
+import { createLogger, type ProcessLog } from '../core/kernel/log.ts'
 import type { CommandContext } from './context.ts'
 import type { LogValues } from './verb.ts'
 

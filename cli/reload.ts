@@ -1,7 +1,9 @@
 // Reloads the config of a running host. Reloads run one at a time; requests during a reload are merged.
 import { giveUpStalled } from '../core/config/while-loading.ts'
-import { type Host, type Logger, type ReloadReport, reloadHost } from '../core/create-host.ts'
+import { reloadHost } from '../core/create-host.ts'
+import type { Host, ReloadReport } from '../core/host.ts'
 import { errorText } from '../core/index.ts'
+import type { Logger } from '../core/kernel/log.ts'
 import type { EnvFiles } from './config.ts'
 
 export interface ReloadSettings {

@@ -1,6 +1,9 @@
 // Serves a config in a process: the host, its signals, and uncaught errors.
 import { dirname } from 'node:path'
-import { describeThrown, type Host, hostOf, type Logger, type ProcessLog } from '../core/create-host.ts'
+import { hostOf } from '../core/create-host.ts'
+import type { Host } from '../core/host.ts'
+import { describeThrown } from '../core/http/describe-thrown.ts'
+import type { Logger, ProcessLog } from '../core/kernel/log.ts'
 import { readConfig } from './config.ts'
 import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'

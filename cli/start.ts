@@ -1,10 +1,12 @@
 // `mcp-host start`: serves until a stop signal, then drains and exits 0. `--workers` starts several processes.
 
 import { isatty } from 'node:tty'
+import type { LoadedConfig } from '../core/config/load-config.ts'
 import { trackModules } from '../core/config/module-graph.ts'
-import type { Host, LoadedConfig, Logger } from '../core/create-host.ts'
+import type { Host } from '../core/host.ts'
 import { isObject } from '../core/index.ts'
 import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
+import type { Logger } from '../core/kernel/log.ts'
 import { loadEnvFiles } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { openLog } from './log.ts'

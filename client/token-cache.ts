@@ -94,6 +94,7 @@ export type LoginLease =
   | { readonly held: true; release(): Promise<void> }
   | { readonly held: false; wait(signal: AbortSignal): Promise<void> }
 
+/** A token cache in memory: logins end with the process. */
 export function createMemoryTokenCache(): TokenCache {
   const containers = new Map<string, TokenContainer>()
   return {

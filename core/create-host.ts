@@ -28,7 +28,7 @@ import {
 import type { Clock } from './http/clock.ts'
 import { errorText, StartError } from './http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
-import type { KernelHost } from './kernel/kernel-host.ts'
+import type { PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import { notePlace } from './mcp/definition-place.ts'
@@ -38,24 +38,14 @@ import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { reloadable, warnOnce } from './reload.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 
-export type { InspectedAddress } from './access/inspect-access.ts'
-export type { PluginFinding } from './config/examination.ts'
-export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export type { Host, InEveryProcess, ReloadReport } from './host.ts'
-export type { Clock, Timer } from './http/clock.ts'
-export { describeThrown } from './http/describe-thrown.ts'
-export type { CloseReport } from './kernel/ending.ts'
-export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
-export type { RouteSummary } from './mcp/route-summary.ts'
-export type { Neighbours } from './sessions/neighbours.ts'
-
+/** Options of `createHost`. */
 export interface CreateHostOptions {
   /** Config paths are relative to it. Default: the working directory. */
   directory?: string
   /** Default: JSON lines on stderr. */
   log?: Logger
   /** See `PluginHost.purpose`. Default `serve`; an `inspect` host cannot listen. */
-  purpose?: KernelHost['purpose']
+  purpose?: PluginConfig['purpose']
   /** Number of processes that serve this config. Default 1. With more, per-process state is a StartError. */
   processes?: number
   inEveryProcess?: InEveryProcess

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Problems } from './config/problems.ts'
 import { StartError } from './http/errors.ts'
-import type { KernelHost } from './kernel/kernel-host.ts'
+import type { PluginConfig } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 
 export interface GivenSecrets {
@@ -13,7 +13,7 @@ export interface GivenSecrets {
 
 interface SecretsContext {
   readonly directory: string
-  readonly purpose: KernelHost['purpose']
+  readonly purpose: PluginConfig['purpose']
   /** A reload creates no file. */
   readonly isReload: boolean
   readonly log: Logger

@@ -16,7 +16,13 @@ import { warnOfNearMiss, warnOfPlaceholders, warnOfValues } from './config/warn-
 import { declaring } from './declaring.ts'
 import type { GivenSecrets } from './given-secrets.ts'
 import { type Clock, systemClock } from './http/clock.ts'
-import { createHttpServer, leaveUnread, refusePipelined, type SlowReaders, watchReaders } from './http/create-server.ts'
+import {
+  createHttpServer,
+  createPipelineRefusal,
+  leaveUnread,
+  type SlowReaders,
+  watchReaders,
+} from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
 import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
@@ -26,8 +32,9 @@ import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding, createInFlight, type Ending, type InFlight } from './kernel/ending.ts'
 import { createFigures, type Figures } from './kernel/figures.ts'
-import type { KernelHost } from './kernel/kernel-host.ts'
+import type { KernelHost, PluginConfig } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
+import { addOldNames } from './kernel/old-names.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
@@ -145,6 +152,7 @@ export interface ServedParts {
   readonly provides: Pick<Provides, 'by'>
 }
 
+/** A host: it serves after `listen()`, or through `callback()`. */
 export interface Host extends Ending {
   /** `http://address:port` once it listens, `https` with `http.tls`. */
   readonly url: string
@@ -190,7 +198,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   readonly directory: string
   readonly log: Logger
-  readonly purpose?: KernelHost['purpose'] | undefined
+  readonly purpose?: PluginConfig['purpose'] | undefined
   readonly suggest: SuggestPlugin
   readonly processes?: number | undefined
   readonly inEveryProcess?: InEveryProcess | undefined
@@ -251,15 +259,25 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const tlsParts = { directory, log, figures, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
   const among = { purpose, processes, inEveryProcess, figures, clock }
-  const countTogether = neighbours?.count
-  const facts = { ...among, countTogether, log, http, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   const server = { name: config.server.name, version: config.server.version }
+  const facts = {
+    config: { directory, http, processes, purpose, server },
+    clock,
+    countTogether: neighbours?.count,
+    inEveryProcess,
+    log,
+    metrics: figures,
+    checkReadiness: readiness,
+    ...{ address, slots, nodeOf, section, report },
+  }
   const planned = problems.count()
+  const oldNamesUsed = new Set<string>()
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    const whole = { ...kernelHost, ...createAuthorHost(instance, author, server) }
-    return declaring(whole, () => settled, isBuiltIn(instance.plugin))
+    const whole = { ...kernelHost, ...createAuthorHost(instance, author) }
+    const declared = declaring(whole, () => settled, isBuiltIn(instance.plugin))
+    return isBuiltIn(instance.plugin) ? declared : addOldNames(declared, oldNamesUsed)
   }
   const able = instances.filter(({ name }) => !isUnsound?.(name))
   await setUpPlugins(able, hostFor, report)
@@ -347,7 +365,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         })
       }
       const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
-      const serve = (req: IncomingMessage, res: ServerResponse) => {
+      const refusePipelined = createPipelineRefusal(({ remoteAddress }) => news.pipelined(remoteAddress))
+      return async (req: IncomingMessage, res: ServerResponse) => {
+        if (!res.socket) return refusePipelined(req, res)
         if (!startup.hasStarted()) return refuseEarly(res, log)
         // An HTTP/2 connection carries many requests, so a slow reader must not end it.
         if (req.httpVersionMajor < 2) {
@@ -356,8 +376,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         }
         return handle(req, res)
       }
-      const refusing = refusePipelined(serve, ({ remoteAddress }) => news.pipelined(remoteAddress))
-      return async (req, res) => refusing(req, res)
     },
     unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
     ...createEnding({

@@ -70,7 +70,7 @@ const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(on
 
 type Switches = Array<{ readonly key: string; readonly change: () => unknown }>
 
-/** Calls every `reconfigure`, even with unchanged options, because the served items can differ. */
+/** Calls every `onReload`, even with unchanged options, because the served items can differ. */
 function comparePlugins(own: Reloaded, next: HostParts, { restart, taken }: Comparison): Switches {
   const switches: Switches = []
   const [before, after] = [byKey(own.parts.instances), byKey(next.instances)]

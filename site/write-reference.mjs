@@ -5,7 +5,7 @@ import { Application } from 'typedoc'
 /** What a module is called by those who import it. */
 const ENTRIES = {
   core: 'mcp-host',
-  'core/create-host': 'mcp-host/host',
+  'core/embed': 'mcp-host/host',
   'core/auth': 'mcp-host/auth',
   'core/transport': 'mcp-host/transport',
   'core/testing': 'mcp-host/testing',
@@ -17,7 +17,7 @@ const app = await Application.bootstrapWithPlugins({
   plugin: ['typedoc-plugin-markdown'],
   entryPoints: [
     '../core/index.ts',
-    '../core/create-host.ts',
+    '../core/embed.ts',
     '../core/auth.ts',
     '../core/transport.ts',
     '../core/testing.ts',

@@ -1,5 +1,5 @@
 // `mcp-host status`, `logout` and `token`: the stored logins of this machine.
-import type { CachedLogin } from '../../client/node/index.ts'
+import type { CachedLogin } from '../../client/node/file-cache.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { type CommandContext, usage } from '../context.ts'

@@ -1,8 +1,7 @@
 // HTTP requests and findings of the doctor: any Host header, no redirects, ten second timeout.
-import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
-import { receiveResponse } from '../../client/node/guarded-fetch.ts'
 import { isObject } from '../../core/index.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 
@@ -52,6 +51,16 @@ function serverName(url: string): string {
   const { hostname } = new URL(url)
   return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : ''
 }
+
+/** After a protocol upgrade without a listener, Node.js emits only `close`. */
+const receiveResponse = (request: ClientRequest, body?: string): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    request
+      .once('response', resolve)
+      .on('error', reject)
+      .once('close', () => reject(new Error('the connection was closed without a response')))
+      .end(body)
+  })
 
 export async function open(
   url: string,

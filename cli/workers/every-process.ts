@@ -2,7 +2,7 @@
 
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
-import type { InEveryProcess } from '../../core/create-host.ts'
+import type { InEveryProcess } from '../../core/host.ts'
 import { isObject } from '../../core/index.ts'
 import { isFromPrimary, isFromWorker, type PrimaryMessage, type WorkerMessage } from './message.ts'
 

@@ -1,6 +1,6 @@
 // The hub in the primary that connects workers: broadcasts, direct messages and shared counters. Worker side: neighbours.ts.
 import cluster from 'node:cluster'
-import type { Logger } from '../../core/create-host.ts'
+import type { Logger } from '../../core/kernel/log.ts'
 import { createMemoryCount, MOST_CALLERS } from '../../plugins/rate-limit/memory-counts.ts'
 import {
   type Counted,

@@ -1,6 +1,6 @@
 // One of N worker slots. A dead worker is replaced after a delay; a reload starts the next worker before it retires the current
 // one.
-import type { Logger } from '../../core/create-host.ts'
+import type { Logger } from '../../core/kernel/log.ts'
 import type { Serving } from './message.ts'
 import { endInTime, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
 

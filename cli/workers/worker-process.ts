@@ -3,9 +3,10 @@
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CloseReport, Logger } from '../../core/create-host.ts'
 import { withTimeout } from '../../core/http/clock.ts'
 import { errorText } from '../../core/index.ts'
+import type { CloseReport } from '../../core/kernel/ending.ts'
+import type { Logger } from '../../core/kernel/log.ts'
 import { FIRST_WORKER, HEARING_TIME, isFromWorker, type Order, type PrimaryMessage, type Serving } from './message.ts'
 
 /** The message with which node:cluster passes a connection to a worker. Undocumented, unchanged since Node 0.12. */

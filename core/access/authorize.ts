@@ -154,7 +154,7 @@ export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services:
   }
 }
 
-/** Middleware for `admit`: see `createRouteAdmission`. */
+/** Middleware for `authorize`: see `createRouteAdmission`. */
 export function authorizeRoute(host: Pick<KernelHost, 'log'>, services: AccessServices): HostMiddleware {
   const admit = createRouteAdmission(host, services)
   return (ctx, next) => {

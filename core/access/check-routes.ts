@@ -4,7 +4,7 @@ import { type Path, type Report, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
-import type { KernelHost } from '../kernel/kernel-host.ts'
+import type { PluginConfig } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
@@ -167,7 +167,7 @@ interface OpenDoorFacts {
   readonly catalog: Pick<Catalog, 'items'>
   readonly slot: AccessServices['slot']
   readonly http: Pick<ResolvedHttp, 'host' | 'publicUrl' | 'allowedHosts'>
-  readonly purpose: KernelHost['purpose']
+  readonly purpose: PluginConfig['purpose']
   readonly log: Logger
   readonly report: Report
 }

@@ -220,8 +220,8 @@ const AUTHENTICATIONS = {
   labels: ['plugin', 'outcome'],
 }
 
-function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
-  const count = host.figures.counter(AUTHENTICATIONS)
+function createTold(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
+  const count = host.metrics.counter(AUTHENTICATIONS)
   const tellOf = (outcome: string) => {
     const labels = { plugin: host.name, outcome }
     return () => count(1, labels)
@@ -241,9 +241,9 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
   }
 }
 
-/** Middleware for `identify`. Requests without a token are anonymous. Default `possession`: bound tokens are refused. */
+/** Middleware for `authenticate`. Requests without a token are anonymous. Default `possession`: bound tokens are refused. */
 export function identifyBearer(
-  host: Pick<KernelHost, 'log' | 'name' | 'figures'>,
+  host: Pick<KernelHost, 'log' | 'name' | 'metrics'>,
   services: AccessServices,
   verify: VerifyToken,
   possession: Possession = NO_POSSESSION,
@@ -300,14 +300,14 @@ export function sameResources(audience: string): string[] {
 
 /** Reports a host without a known URL, for plugins whose tokens are issued for the route's resource. */
 export function needResource(
-  host: Pick<KernelHost, 'at' | 'name' | 'http' | 'routes' | 'report'>,
+  host: Pick<KernelHost, 'at' | 'config' | 'name' | 'report' | 'routes'>,
   services: AccessServices,
 ): void {
-  if (host.http.publicUrl !== undefined || isLoopback(host.http.host)) return
+  if (host.config.http.publicUrl !== undefined || isLoopback(host.config.http.host)) return
   const resourceOf = (route: Route) => services.slot('protectedResource', route).resourceOf(route, {})
   const unknown = host.routes.find(route => !URL.canParse(resourceOf(route)))
   if (!unknown) return
   const fix = `set http.publicUrl, or plugins.${host.name}.audience`
-  const text = `routes['${unknown.path}']: whom are tokens for? ${host.http.host} is not how clients reach it; ${fix}`
+  const text = `routes['${unknown.path}']: whom are tokens for? ${host.config.http.host} is not how clients reach it; ${fix}`
   host.report(new StartError('MH1221', text, { exitCode: 2 }).orAt(host.at))
 }

@@ -28,6 +28,9 @@ export interface Asked {
   readonly alsoAllowed?: ((origin: string) => boolean) | undefined
 }
 
+/** Host headers that are remembered as allowed; clients send few different ones. */
+const MAX_REMEMBERED = 100
+
 /**
  * Allows `publicUrl` and the configured lists, plus loopback names on a loopback address. On other addresses without them, every
  * Host and no Origin is allowed.
@@ -53,10 +56,16 @@ export function createGuard(http: ResolvedHttp) {
     return loopback && parsed !== undefined && parsed.origin === origin && isLoopbackName(parsed.hostname)
   }
 
+  const remembered = new Set<string | undefined>()
+
   /** Throws `hostNotAllowed` or `originNotAllowed`. The cause names the config key to set. */
   return function guard({ hosts: asked, origin, alsoAllowed }: Asked): void {
     for (const name of asked) {
-      if (hostAllowed(name)) continue
+      if (remembered.has(name)) continue
+      if (hostAllowed(name)) {
+        if (remembered.size < MAX_REMEMBERED && (name?.length ?? 0) < MAX_REMEMBERED) remembered.add(name)
+        continue
+      }
       const shown = name === undefined ? 'the request names no host' : shownUrl(name)
       const cause = `to serve it, add ${JSON.stringify(shown)} to http.allowedHosts, or set http.publicUrl`
       throw new HostError('hostNotAllowed', { detail: shown, cause })
@@ -115,8 +124,12 @@ function hostsIn({ ':authority': authority, host }: IncomingHttpHeaders): Forwar
 }
 
 export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>): (req: IncomingMessage) => Forwarded {
-  if (trustProxy === false)
-    return ({ socket, headers }) => ({ ip: socket.remoteAddress ?? '', hosts: hostsIn(headers) })
+  if (trustProxy === false) {
+    return ({ socket, headers }) => {
+      const hosts = headers[':authority'] === undefined ? [headers.host] : hostsIn(headers)
+      return { ip: socket.remoteAddress ?? '', hosts }
+    }
+  }
   const trust = compileTrust(trustProxy)
 
   return req => {

@@ -21,24 +21,23 @@ const BACKSLASH = 0x5c
 const COLON = 0x3a
 const COMMA = 0x2c
 
-function isEscaped(text: string, quote: number): boolean {
-  let index = quote - 1
-  while (text.charCodeAt(index) === BACKSLASH) index--
-  return (quote - index) % 2 === 0
-}
-
 function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1)
-  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end === -1 ? text.length : end
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end - 1
+    while (text.charCodeAt(before) === BACKSLASH) before--
+    // Even number of backslashes: the quote is not escaped.
+    if ((end - before) % 2 === 1) return end
+  }
+  return text.length
 }
 
-const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-
+/** Whether a colon follows the string that ends at `end`. */
 function isKey(text: string, end: number): boolean {
-  let index = end + 1
-  while (isSpace(text.charCodeAt(index))) index++
-  return text.charCodeAt(index) === COLON
+  for (let index = end + 1; ; index++) {
+    const code = text.charCodeAt(index)
+    if (code === COLON) return true
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return false
+  }
 }
 
 const MALFORMED = Symbol('no JSON')
@@ -108,22 +107,20 @@ export function parseJson(text: string): unknown {
 const JSON_TYPE = 'application/json'
 
 function isJson(contentType: string): boolean {
-  if (contentType === JSON_TYPE) return true
   const [type = '', ...parameters] = contentType.toLowerCase().split(';')
   const charset = parameters.map(parameter => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1]).find(Boolean)
   return type.trim() === JSON_TYPE && (charset === undefined || charset === 'utf-8' || charset === 'utf8')
 }
 
 function checkType({ headers }: IncomingMessage) {
-  if (!isJson(headers['content-type'] ?? '')) {
+  const contentType = headers['content-type'] ?? ''
+  if (contentType !== JSON_TYPE && !isJson(contentType)) {
     throw new HostError('unsupportedMediaType', { detail: `Content-Type must be ${JSON_TYPE}` })
   }
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new HostError('unsupportedMediaType', { detail: 'a compressed body is not accepted' })
   }
 }
-
-const textOf = (bytes: Buffer) => (isUtf8(bytes) ? bytes.toString('utf8') : undefined)
 
 const READ_BEFORE = 'the body of a message was read before its transport could: some middleware in front parses bodies'
 
@@ -137,18 +134,23 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
     checkType(req)
     // The `end` event would never fire.
     if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
-    const body = new Gathered()
+    let only: Buffer | undefined
+    let several: Gathered | undefined
     function onData(chunk: Buffer) {
-      if (body.size + chunk.length <= limit) return body.add(chunk)
-      req.off('data', onData).pause()
-      reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` }))
+      const size = chunk.length + (several?.size ?? only?.length ?? 0)
+      if (size > limit) {
+        req.off('data', onData).pause()
+        reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` }))
+      } else if (several) several.add(chunk)
+      else if (only) several = new Gathered(only, chunk)
+      else only = chunk
     }
     function onEnd() {
-      const bytes = body.take()
+      const bytes = several?.take() ?? only ?? NO_BYTES
       // The listeners would retain the text for the lifetime of the request.
       if (bytes.length > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
-      const text = textOf(bytes)
-      if (text !== undefined) resolve(text)
+      only = several = undefined
+      if (isUtf8(bytes)) resolve(bytes.toString('utf8'))
       else reject(new HostError('parseError', { detail: 'the body is not UTF-8' }))
     }
     const onError = (cause: Error) => reject(new HostError('parseError', { detail: 'the body ended early', cause }))
@@ -157,13 +159,19 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
 }
 
 const LARGE_CHUNK = 4_096
+const NO_BYTES = Buffer.alloc(0)
 
+/** The chunks of a body. */
 export class Gathered {
   readonly #parts: Buffer[] = []
   /** Small chunks since the last part, joined because a million one-byte Buffers would take sixty times their size. */
   #small: Buffer | undefined
   #used = 0
   size = 0
+
+  constructor(...chunks: readonly Buffer[]) {
+    for (const chunk of chunks) this.add(chunk)
+  }
 
   add(chunk: Buffer): void {
     this.size += chunk.length

@@ -13,6 +13,8 @@ export interface RequestState {
   hosts: ReadonlyArray<string | undefined>
   route?: Route
   params: Readonly<Record<string, string>>
+  /** The toolsets of the route for `params`; undefined outside of routes. */
+  toolsets?: readonly string[]
   /** Set by the auth plugin. */
   user?: User
   /** The error of the response, for observers. */

@@ -20,21 +20,21 @@ type Unlists = (name: string) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
 export interface AuthorHost {
-  readonly server: { readonly name: string; readonly version: string }
   /** Middleware around every Call. The first plugin to be set up is outermost. */
-  around(wrap: Wrap): void
+  onCall(wrap: Wrap): void
   /** Observes every Call after its end, also a rejected one. Errors are logged. */
-  observe(observer: Observer): void
+  onFinish(observer: Observer): void
   /** Registers a JSON-RPC method. Startup fails for a name that is already registered or belongs to a notification. */
   method(name: string, answer: Answer): void
   /** Adds a protocol extension, such as `com.example/tasks`. Throws a StartError for a duplicate id or part. */
   extension(id: string, extension: Extension): AddedExtension
-  contribute(definitions: readonly Definition[]): void
+  /** Serves tools, resources and prompts on the plugin's routes. */
+  tools(definitions: readonly Definition[]): void
   /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
   /** Hides tools from lists, by name. They can still be called: use a policy to protect them. */
   unlist(leavesOut: Unlists): void
-  /** Replaces a contributed list in `reconfigure`. Throws, without a change, for an invalid definition. */
+  /** Replaces a list of `tools` in `onReload`. Throws, without a change, for an invalid definition. */
   exchange(contributed: readonly Definition[], others: readonly Definition[]): void
   /** Registers a file or folder that the plugin reads. `mcp-host dev` reloads after a change. */
   reads(path: string): void
@@ -79,18 +79,13 @@ export const createAuthorNotes = (reads: AuthorHost['reads']): AuthorNotes => ({
   revisions: [],
 })
 
-export function createAuthorHost(
-  instance: PluginInstance,
-  notes: AuthorNotes,
-  server: AuthorHost['server'],
-): AuthorHost {
+export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): AuthorHost {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
   return {
-    server,
     reads: notes.reads,
-    around: wrap => note(notes.around, wrap),
-    observe: observer => note(notes.observers, observer),
+    onCall: wrap => note(notes.around, wrap),
+    onFinish: observer => note(notes.observers, observer),
     method(name, answer) {
       const fault = methodNameFault(name)
       if (fault !== undefined) throw new StartError('MH1506', `plugins.${instance.name}: ${fault}`, { exitCode: 2 })
@@ -101,7 +96,7 @@ export function createAuthorHost(
       for (const method of added.methods) note(notes.methods, method)
       return added
     },
-    contribute: definitions => note(notes.contributed, { toolset, definitions }),
+    tools: definitions => note(notes.contributed, { toolset, definitions }),
     redirect: paramsFor => note(notes.redirects, paramsFor),
     unlist: leavesOut => note(notes.unlisted, leavesOut),
     exchange(contributed, others) {

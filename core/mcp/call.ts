@@ -17,7 +17,7 @@ export interface RequestFacts {
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly ip: string
-  /** True for HTTP requests that passed `admit`. Otherwise the route's `authorize` is checked. */
+  /** True for HTTP requests that passed `authorize`. Otherwise the route's `authorize` is checked. */
   readonly admitted?: true
   readonly sessionId?: string
   readonly choice?: ToolsetChoice | undefined

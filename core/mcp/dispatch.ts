@@ -1,4 +1,4 @@
-// Runs a Call through every `around` of its route, notifies observers, and encodes the response.
+// Runs a Call through every `onCall` hook of its route, notifies observers, and encodes the response.
 import compose from 'koa-compose'
 import { blame, blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'

@@ -19,8 +19,6 @@ export interface McpRoute extends Route {
 export interface CompiledRoute extends McpRoute {
   serveAs(other: CompiledRoute): void
   readonly choice: ToolsetChoice
-  /** The toolsets at this URL; undefined if the parameter names none or a more specific route applies. */
-  toolsetsFor(params: Readonly<Record<string, string>>): readonly string[] | undefined
   knownCombinations(): ReadonlyArray<readonly string[]>
 }
 
@@ -199,8 +197,9 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       get revisions() {
         return late.revisions(route)
       },
-      toolsetsFor: params => (places.isTaken(path, params) ? undefined : choice.choose(params)),
-      serves: params => route.toolsetsFor(params) !== undefined,
+      toolsetsFor: pattern.some(({ parameter }) => parameter !== undefined)
+        ? params => (places.isTaken(path, params) ? undefined : choice.choose(params))
+        : params => choice.choose(params),
       knownCombinations: () => choice.combinations,
       url(params: Readonly<Record<string, string>> = {}) {
         const filled = fill(pattern, params).filter(({ parameter }) => parameter === undefined)

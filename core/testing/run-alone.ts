@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { openAccess } from '../access/authorize.ts'
 import { makeClaims, readUser, type TestUser } from '../access/claims.ts'
-import { createHost, type Host } from '../create-host.ts'
+import { createHost } from '../create-host.ts'
+import type { Host } from '../host.ts'
 import { HostError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
@@ -97,11 +98,11 @@ async function openAlone(definition: Definition, { upstreamToken }: RunSettings)
     provides: ['access', 'policy'],
     setup(host) {
       host.revisions(() => REVISIONS)
-      host.fill('access', openAccess)
-      host.fill('changeBus', bus)
+      host.provide('access', openAccess)
+      host.provide('changeBus', bus)
       if (upstreamToken !== undefined) {
         const give = typeof upstreamToken === 'function' ? upstreamToken : () => upstreamToken
-        host.fill('upstreamTokens', { tokenFor: async (_caller, request) => give(request) })
+        host.provide('upstreamTokens', { tokenFor: async (_caller, request) => give(request) })
       }
       host.serving(services => {
         found = { services, route: host.routes[0] as McpRoute }

@@ -42,7 +42,7 @@ function serveEnd(host: Transport, route: McpRoute, end: End, { user, params = {
 
   async function open(): Promise<Session> {
     const signal = () => new AbortController().signal
-    // It asks the route's `authorize`: nobody here came through `admit`.
+    // It asks the route's `authorize`: nobody here came through `authorize`.
     const opened = await host.sessions.open({ route, params, user, headers: {}, ip: 'memory', signal }, host.name)
     // In use for as long as the client is there, so that it is not swept as idle.
     opened.use()

@@ -84,7 +84,8 @@ async function build(app: AppDefinition, settings: PageSettings, host: Pick<Plug
 }
 
 export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
-  const { directory, log } = host
+  const { log } = host
+  const { directory } = host.config
   const resources = new LRUCache<string, ResourceDefinition>({ max: MAX_KEPT })
   const pages = new LRUCache<string, Promise<Page>>({ max: MAX_KEPT })
   /** Digests by URI: different routes can have different apps with one URI. */

@@ -32,8 +32,8 @@ export const apps = definePlugin<AppsOptions, FilledAppsOptions>({
       },
     })
     host.serving(services => {
-      host.checking(() => served.check(services))
-      host.reconfigure<FilledAppsOptions>(next => () => served.renew(services, next))
+      host.onReady(() => served.check(services))
+      host.onReload<FilledAppsOptions>(next => () => served.renew(services, next))
     })
   },
 })

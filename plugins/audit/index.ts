@@ -72,7 +72,7 @@ const NO_KEY =
 const turnedAway = new WeakSet<object>()
 
 function refuseUnwritten(host: PluginHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {
-  host.around((call, next) => {
+  host.onCall((call, next) => {
     const failure = trail()?.failure
     if (failure === undefined || isLeftOut(call.method)) return next()
     trail()?.countRefused()
@@ -85,7 +85,7 @@ function refuseUnwritten(host: PluginHost, trail: () => Trail | undefined, isLef
   })
   const [, at = ''] = host.at
   const name = host.at[0] === 'plugins' ? host.name : `${host.name} ${at}`
-  host.ready(name, () => {
+  host.readiness(name, () => {
     const failure = trail()?.failure
     return failure === undefined || `the audit cannot be written: ${failure}`
   })
@@ -109,7 +109,7 @@ function setup(host: PluginHost, options: FilledAuditOptions) {
   const listed = new Map(Object.entries(options.arguments))
   host.serving(given => {
     services = given
-    host.checking(() => lintArguments(listed, host, given))
+    host.onReady(() => lintArguments(listed, host, given))
   })
   const routes = new Map(host.routes.map(route => [route.path, route]))
   const settings = {
@@ -121,7 +121,7 @@ function setup(host: PluginHost, options: FilledAuditOptions) {
       return items?.some(item => item.kind === kind && item.key === name) ?? false
     },
   }
-  host.observe(record => {
+  host.onFinish(record => {
     if (record.error && turnedAway.has(record.error)) return
     if (isWritten(record, leftOut) && !refusals.count(record)) current()?.push(entryOf(record, settings))
   })

@@ -29,11 +29,11 @@ interface Opened {
 }
 
 function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {
-  const tell = { written: host.figures.counter(LINES), lost: host.figures.counter(LOST) }
+  const tell = { written: host.metrics.counter(LINES), lost: host.metrics.counter(LOST) }
   return {
     path,
     signers: host.ownKeys ? [plainSigner] : host.keys('audit').map(keySigner),
-    node: host.node,
+    node: host.config.node,
     log: host.log,
     sync,
     headEvery: parseDuration(headEvery),
@@ -46,7 +46,7 @@ function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }:
 
 function open(host: PluginHost, path: string, options: FilledAuditOptions): Opened {
   const settings = settingsOf(host, path, options)
-  const processes = host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes
+  const processes = host.config.purpose === 'stdio' ? STDIO_PROCESSES : host.config.processes
   let trail: Trail | undefined
   let lock: FileLock | undefined
 
@@ -73,9 +73,9 @@ function open(host: PluginHost, path: string, options: FilledAuditOptions): Open
   }
 
   const refusals = createAnonymousRefusals(fields => trail?.push(fields))
-  host.figures.gauge(FAILING, () => (trail?.failure === undefined ? 0 : 1))
-  if (host.purpose === 'serve' || host.purpose === 'stdio') host.starting(start)
-  host.closing(async () => {
+  host.metrics.gauge(FAILING, () => (trail?.failure === undefined ? 0 : 1))
+  if (host.config.purpose === 'serve' || host.config.purpose === 'stdio') host.onStart(start)
+  host.onClose(async () => {
     refusals.close()
     await trail?.close()
     await lock?.release()
@@ -85,7 +85,7 @@ function open(host: PluginHost, path: string, options: FilledAuditOptions): Open
 
 export function trailOf(host: PluginHost, options: FilledAuditOptions): Opened {
   const { file, sync, headEvery, rotate } = options
-  const path = resolve(host.directory, file)
+  const path = resolve(host.config.directory, file)
   const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly said: string }>())
   const said = JSON.stringify({ sync, headEvery, rotate })
   const known = trails.get(path)

@@ -104,7 +104,7 @@ export function addEndpoints(host: PluginHost, options: FilledAuthBridge, getBri
   }
   const open = { public: true, cors }
   const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
-  for (const path of discoveryPaths(base, host.http.publicUrl)) host.endpoint(path, discovery)
+  for (const path of discoveryPaths(base, host.config.http.publicUrl)) host.endpoint(path, discovery)
   host.endpoint(`${base}${ROUTES.jwks}`, { ...open, methods: { GET: at(ROUTES.jwks) } })
   for (const path of [ROUTES.token, ROUTES.revocation])
     host.endpoint(`${base}${path}`, { ...open, methods: { POST: at(path) } })

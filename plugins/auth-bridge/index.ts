@@ -4,8 +4,6 @@ import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
 
 export { devAuthServer } from './development/dev-auth-server.ts'
-export type { AuthBridgeOptions } from './options.ts'
-export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './options.ts'
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,

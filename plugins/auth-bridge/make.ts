@@ -48,18 +48,18 @@ const lifetimesOf = (options: FilledAuthBridge): Lifetimes => ({
   refreshGrace: parseDuration(options.refreshGrace),
 })
 
-const figuresOf = ({ figures }: PluginHost) => ({
-  signIns: figures.counter({
+const figuresOf = ({ metrics }: PluginHost) => ({
+  signIns: metrics.counter({
     name: 'mcp_host_bridge_sign_ins_total',
     help: 'Logins that came back from the identity provider: ok, not_allowed by the config, or what failed.',
     labels: ['outcome'],
   }),
-  renewals: figures.counter({
+  renewals: metrics.counter({
     name: 'mcp_host_bridge_renewals_total',
     help: 'Questions whether a person may still sign in: renewed, ended, or unasked where the provider did not say.',
     labels: ['outcome'],
   }),
-  replays: figures.counter({
+  replays: metrics.counter({
     name: 'mcp_host_bridge_replays_total',
     help: 'Codes and refresh tokens that came again after they were used up.',
     labels: ['model'],
@@ -86,7 +86,7 @@ export function makeBridge(parts: BridgeParts) {
   const accounts = new Accounts({ records, logins, consents, log, clock, session })
   const resources = withFixed(createResources(host, services, Object.keys(options.scopes)), options.provider.resources)
   const pages = createPages({
-    page: { ...options.page, name: options.page.name ?? host.server.name },
+    page: { ...options.page, name: options.page.name ?? host.config.server.name },
     label: upstream.label,
     base: new URL(issuer).pathname,
     users: options.provider.users,

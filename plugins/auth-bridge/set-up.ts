@@ -16,7 +16,7 @@ import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/si
 import { createUpstream } from './upstream/index.ts'
 import type { BridgeTokens } from './upstream-tokens.ts'
 
-function checkAddress({ at, http }: PluginHost): void {
+function checkAddress({ at, config: { http } }: PluginHost): void {
   const { publicUrl } = http
   if (publicUrl === undefined) {
     if (isLoopback(http.host)) return
@@ -35,7 +35,7 @@ function checkAddress({ at, http }: PluginHost): void {
 }
 
 function checkKeys(
-  { at, ownKeys, processes, purpose, log, report }: PluginHost,
+  { at, ownKeys, config: { processes, purpose }, log, report }: PluginHost,
   { isShared, isKept }: { isShared: boolean; isKept: boolean },
 ): void {
   const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
@@ -62,7 +62,7 @@ function checkKeys(
 }
 
 function readKeys(
-  { at, directory }: PluginHost,
+  { at, config: { directory } }: PluginHost,
   { signingKeys }: FilledAuthBridge,
   keys: PluginHost['keys'],
 ): SigningKey[] {
@@ -74,7 +74,7 @@ function readKeys(
   }
 }
 
-function logoOf({ at, directory }: PluginHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
+function logoOf({ at, config: { directory } }: PluginHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
   try {
     return logo === undefined ? undefined : readLogo(logo, directory)
   } catch (error) {
@@ -120,10 +120,10 @@ const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.
 async function openKept(host: PluginHost, { provider: { keepIn } }: FilledAuthBridge): Promise<KeptStore | undefined> {
   const folder = process.env['MCP_HOST_DEV_FOLDER']
   const standard = folder === undefined ? undefined : join(folder, `${host.name}.json`)
-  const file = keepIn === undefined ? standard : resolve(host.directory, keepIn)
-  if (file === undefined || host.purpose === 'test' || host.purpose === 'inspect') return undefined
+  const file = keepIn === undefined ? standard : resolve(host.config.directory, keepIn)
+  if (file === undefined || host.config.purpose === 'test' || host.config.purpose === 'inspect') return undefined
   const kept = await openKeptStore(file, host.log)
-  host.closing(kept.flush)
+  host.onClose(kept.flush)
   return kept
 }
 
@@ -148,10 +148,10 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
   const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
-  host.fill('authorizationServer', { issuer, keys: () => published })
+  host.provide('authorizationServer', { issuer, keys: () => published })
   let made: Promise<Made> | undefined
   let getBridge: () => Promise<Made> = () => Promise.reject(new Error('the host is not built yet'))
-  host.fill('upstreamTokens', {
+  host.provide('upstreamTokens', {
     tokenFor: async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request),
   })
   host.serving(services => {
@@ -172,7 +172,7 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
     addEndpoints(host, options, getBridge)
   })
   // The body of a first POST would not wait for it.
-  host.starting(async () => {
-    if (host.purpose !== 'inspect') await load()
+  host.onStart(async () => {
+    if (host.config.purpose !== 'inspect') await load()
   })
 }

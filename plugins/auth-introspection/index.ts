@@ -90,11 +90,11 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
         log: host.log,
         now: host.clock.now,
       })
-      host.identify(identifyBearer(host, services, verify, possessionOn(services)))
-      host.admit(authorizeRoute(host, services))
+      host.authenticate(identifyBearer(host, services, verify, possessionOn(services)))
+      host.authorize(authorizeRoute(host, services))
       if (validate.audience && !fixed) needResource(host, services)
     })
-    host.closing(() => closing.abort(new Error('the host is closing')))
+    host.onClose(() => closing.abort(new Error('the host is closing')))
   },
   async underTest(options) {
     const { answerInTest } = await import('./under-test.ts')

@@ -6,8 +6,6 @@ import { createProfile, findOwnIssuers, type Profile } from './issuers.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { createVerifier } from './verify-token.ts'
 
-export { DPOP_SCHEMA, type DPoPSettings, enforceDPoP } from '../families/dpop/index.ts'
-export type { AuthJwtOptions, IssuerOptions, JwtClaims } from './options.ts'
 export { auth0, cognito, entra, keycloak, okta } from './presets.ts'
 
 const KEY_AGE = {
@@ -26,6 +24,7 @@ function warnOfOtherServers(host: PluginHost, services: Services, { issuers }: P
   host.report(new StartError('MH2010', `${what}; write the same issuers in both places`, { at: host.at }), 'warning')
 }
 
+/** The plugin `auth-jwt` as a configured value, for configs that give it another name. */
 export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   options: authJwtSchema,
   provides: ['user', 'authorize'],
@@ -40,20 +39,20 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
         now: host.clock.now,
         resourceAt: ({ route, params }) => services.slot('protectedResource', route).resourceOf(route, params),
       })
-      host.identify(identifyBearer(host, services, verify, possessionOn(services)))
-      host.admit(authorizeRoute(host, services))
+      host.authenticate(identifyBearer(host, services, verify, possessionOn(services)))
+      host.authorize(authorizeRoute(host, services))
       const perRoute = [...profile.issuers.values(), ...own.values()].some(({ audience }) => audience === undefined)
       if (perRoute && profile.validate.audience) needResource(host, services)
-      if (host.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, services, profile)
+      if (host.config.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, services, profile)
     })
     for (const [issuer, keys] of profile.remote) {
-      host.figures.gauge(KEY_AGE, () => {
+      host.metrics.gauge(KEY_AGE, () => {
         const age = keys.age()
         return age === undefined ? [] : [[age / 1_000, { issuer }]]
       })
-      host.ready(`${host.name}: keys of ${issuer}`, async () => (await keys.usable()) || KEYS_AWAY)
-      host.starting(() => keys.warmUp())
-      host.closing(() => keys.close())
+      host.readiness(`${host.name}: keys of ${issuer}`, async () => (await keys.usable()) || KEYS_AWAY)
+      host.onStart(() => keys.warmUp())
+      host.onClose(() => keys.close())
     }
   },
   async underTest(options) {

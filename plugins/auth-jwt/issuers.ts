@@ -167,7 +167,7 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   }
 }
 
-function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: PluginHost): boolean {
+function isOwnAddress({ origin, hostname, port, protocol }: URL, { config: { http } }: PluginHost): boolean {
   if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
   const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))
   return isHere && Number(port || (protocol === 'https:' ? 443 : 80)) === http.port
@@ -199,7 +199,7 @@ function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, plac
       process.env['NODE_ENV'] === 'production' ? 'error' : 'warning',
     )
   }
-  const fetches = host.figures.counter(KEY_FETCHES)
+  const fetches = host.metrics.counter(KEY_FETCHES)
   return createIssuerKeys({
     issuer: name,
     fetched: outcome => fetches(1, { issuer: name, outcome }),

@@ -28,14 +28,14 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedis
     const bus = createBus(redis, host.log)
     const peers = createPeers(redis, host)
     const reading = createReading(redis, { inbox: peers.inbox, bus, receive: peers.deliver, log: host.log })
-    host.fill('changeBus', bus)
-    host.fill('peers', peers)
-    host.starting(async () => {
-      if (host.purpose === 'inspect') return
+    host.provide('changeBus', bus)
+    host.provide('peers', peers)
+    host.onStart(async () => {
+      if (host.config.purpose === 'inspect') return
       await peers.begin()
       await reading.begin()
     })
-    host.closing(async () => {
+    host.onClose(async () => {
       await bus.close()
       reading.close()
       await peers.leave()

@@ -29,7 +29,10 @@ interface RedisPeers extends Peers {
   deliver(text: string): void
 }
 
-export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>): RedisPeers {
+export function createPeers(
+  redis: RedisConnection,
+  { config: { node }, log }: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+): RedisPeers {
   const inbox = inboxKey(redis, node)
   const own = nodeKey(redis, node)
   const known = new Map<string, { readonly alive: boolean; readonly at: number }>()

@@ -160,7 +160,7 @@ export const cors = definePlugin<CorsOptions, FilledCorsOptions>({
     let compiled = compilePolicies(options, host, host.report)
     warnOfAnySite(compiled, host)
     warnOfUnused(compiled, host)
-    host.crossOrigin(({ cors }) => {
+    host.cors(({ cors }) => {
       if (cors === undefined) return undefined
       const now = () => compiled.get(cors)
       return {
@@ -168,7 +168,7 @@ export const cors = definePlugin<CorsOptions, FilledCorsOptions>({
         middleware: (ctx, next) => now()?.middleware(ctx, next),
       }
     })
-    host.reconfigure<FilledCorsOptions>(changed => {
+    host.onReload<FilledCorsOptions>(changed => {
       const next = compilePolicies(changed, host, refuse)
       return () => {
         compiled = next

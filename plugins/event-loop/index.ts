@@ -38,7 +38,7 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
   setup(host, { warnAfter }) {
     const limit = parseDuration(warnAfter)
     const delays = monitorEventLoopDelay({ resolution: 20 })
-    const blocked = host.figures.counter(BLOCKED)
+    const blocked = host.metrics.counter(BLOCKED)
     const running = new Map<string, number>()
     /** The histogram can record a delay one interval late, so calls of the previous interval count too. */
     let ended = new Set<string>()
@@ -47,7 +47,7 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
     let cpuBefore = cpu
     let timer: ReturnType<typeof host.clock.setInterval> | undefined
 
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       const name = nameOf(call)
       running.set(name, (running.get(name) ?? 0) + 1)
       try {
@@ -80,13 +80,13 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
       ended = new Set()
     }
 
-    host.starting(() => {
+    host.onStart(() => {
       delays.enable()
       cpu = process.cpuUsage()
       cpuBefore = cpu
       timer = host.clock.setInterval(check, CHECK_EVERY).unref()
     })
-    host.closing(() => {
+    host.onClose(() => {
       host.clock.clear(timer)
       delays.disable()
     })

@@ -29,6 +29,6 @@ export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledEventS
   provides: ['eventStore'],
   setup(host, options) {
     const bounds = readStreamBounds(host, options)
-    host.fill('eventStore', createRedisEventStore(redisConnection(host, options, EVENT_STORE_COMMANDS), bounds))
+    host.provide('eventStore', createRedisEventStore(redisConnection(host, options, EVENT_STORE_COMMANDS), bounds))
   },
 })

@@ -20,7 +20,7 @@ export const GRANT_STORE_COMMANDS = [
 
 export function fillGrantStore(host: RedisHost, options: RedisSettings) {
   const redis = redisConnection(host, options, GRANT_STORE_COMMANDS)
-  host.fill('grantStore', createRedisGrantStore(redis))
+  host.provide('grantStore', createRedisGrantStore(redis))
   return redis
 }
 

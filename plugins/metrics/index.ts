@@ -41,10 +41,10 @@ const FACTS = {
 } as const
 
 /** A scrape returns the previous result if conditions hang. */
-function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): () => Promise<Metric> {
-  let last: Awaited<ReturnType<typeof readiness>>['checks'] = {}
+function createReadinessReader({ checkReadiness }: Pick<PluginHost, 'checkReadiness'>): () => Promise<Metric> {
+  let last: Awaited<ReturnType<typeof checkReadiness>>['checks'] = {}
   const check = async () => {
-    const { checks } = await readiness()
+    const { checks } = await checkReadiness()
     last = checks
   }
   return async () => {
@@ -112,10 +112,10 @@ async function setup(host: PluginHost, options: FilledMetricsOptions) {
   assertInstalled(['prom-client'], host)
   const { default: prometheus } = await import('prom-client')
   const counts = createRequestCounts(options.clients)
-  host.observe(counts.observe)
+  host.onFinish(counts.observe)
   const taken = new Set([...counts.read().map(({ name }) => name), READY])
   const figures = createFigureReader(host.log, taken)
-  host.figures.readBy(figures.reader)
+  host.metrics.readBy(figures.reader)
 
   const readReadiness = createReadinessReader(host)
   async function readAll(): Promise<Metric[]> {
@@ -126,7 +126,7 @@ async function setup(host: PluginHost, options: FilledMetricsOptions) {
   const render = shareInTurn(async (format: Format) => expose(await askAll(), format, prometheus.AggregatorRegistry))
   const scrape = (req: IncomingMessage): Promise<Exposition> => render(formatFor(req))
 
-  if (options.process && host.purpose !== 'inspect') host.starting(watchProcess)
+  if (options.process && host.config.purpose !== 'inspect') host.onStart(watchProcess)
   const mayRead = token === undefined ? undefined : createTokenCheck(token)
   if (path === undefined) return serveOnOwnPort(host, options, mayRead, scrape)
   const show = async (ctx: HostContext) => {
@@ -144,7 +144,7 @@ async function setup(host: PluginHost, options: FilledMetricsOptions) {
 const ANY_ADDRESS = ['0.0.0.0', '::']
 
 /** The host's own port conflicts once it listens. */
-function checkPort({ http, at, report }: PluginHost, port: number, address: string) {
+function checkPort({ config: { http }, at, report }: PluginHost, port: number, address: string) {
   const isSame = http.port === port && port !== 0
   const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)
   if (!isSame || !meet) return
@@ -155,8 +155,8 @@ function checkPort({ http, at, report }: PluginHost, port: number, address: stri
 const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : address)
 
 /** `http.tls` protects the port of the host only. */
-function warnOfPlainPort({ http: { tls }, at, report }: PluginHost, address: string) {
-  if (!tls || isLoopback(address)) return
+function warnOfPlainPort({ config: { http }, at, report }: PluginHost, address: string) {
+  if (!http.tls || isLoopback(address)) return
   const what =
     `http.tls does not apply to this port: token and metrics cross the network unencrypted; ` +
     'set `host` to 127.0.0.1, or serve the metrics on the host itself with `path`'
@@ -169,19 +169,18 @@ function serveOnOwnPort(
   mayRead: ReturnType<typeof createTokenCheck> | undefined,
   scrape: (req: IncomingMessage) => Promise<Exposition>,
 ) {
-  if (host.purpose === 'stdio') {
+  if (host.config.purpose === 'stdio') {
     const fix = 'they are those of a host that listens: mcp-host start'
-    return host.starting(() =>
+    return host.onStart(() =>
       host.log.info({ code: 'MH2603', fix }, 'serving no metrics: each client of stdio has a process of its own'),
     )
   }
-  host.checking(() => checkPort(host, port, address))
+  host.onReady(() => checkPort(host, port, address))
   warnOfPlainPort(host, address)
-  if (host.purpose !== 'serve') return
+  if (host.config.purpose !== 'serve') return
   let close: (() => void) | undefined
-  host.starting(async () => {
-    const failed = (error: unknown) =>
-      host.log.error({ code: 'MH2604', problem: errorText(error) }, 'the metrics could not be read')
+  host.onStart(async () => {
+    const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
     const news = {
       pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
       slowReaders: (readers: object) =>
@@ -194,7 +193,7 @@ function serveOnOwnPort(
       server.closeAllConnections()
     }
   })
-  host.closing(() => close?.())
+  host.onClose(() => close?.())
 }
 
 const OPTIONS = {

@@ -1,4 +1,4 @@
-// Reads the metrics that the host and plugins offer with `host.figures`, with a limit on labels.
+// Reads the metrics that the host and plugins offer with `host.metrics`, with a limit on labels.
 import { errorText, type PluginHost } from '../../core/index.ts'
 import {
   type Aggregator,
@@ -11,7 +11,7 @@ import {
   Series,
 } from './series.ts'
 
-type FigureReader = Parameters<PluginHost['figures']['readBy']>[0]
+type FigureReader = Parameters<PluginHost['metrics']['readBy']>[0]
 type Figure = Parameters<FigureReader['counter']>[0]
 type Read = Parameters<FigureReader['gauge']>[1]
 type Tell = ReturnType<FigureReader['counter']>

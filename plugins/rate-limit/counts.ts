@@ -8,9 +8,9 @@ import type { FilledRateLimit } from './options.ts'
 /** Seconds. */
 const RETRY_AFTER = '2'
 
-function createTrouble({ log, figures }: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
+function createTrouble({ log, metrics }: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
   let failing = false
-  const tell = figures.counter({
+  const tell = metrics.counter({
     name: 'mcp_host_rate_limit_uncounted_total',
     help: 'Requests that could not be counted because the store did not respond: open (passed) or closed (refused).',
     labels: ['on_failure'],

@@ -108,7 +108,7 @@ function charge(ctx: HostContext, limit: Limit, key: string, refusing: Refusing)
   return undefined
 }
 
-/** For `host.edge`. */
+/** For `host.onRequest`. */
 export const limitAddresses =
   (now: () => Limits, refusing: Refusing): HostMiddleware =>
   (ctx, next) => {
@@ -118,7 +118,7 @@ export const limitAddresses =
     return counting ? counting.then(next) : next()
   }
 
-/** For `host.admit`. Counts concurrently, in one round trip to Redis. */
+/** For `host.authorize`. Counts concurrently, in one round trip to Redis. */
 export const limitUsers =
   (now: () => Limits, refusing: Refusing): HostMiddleware =>
   (ctx, next) => {
@@ -187,7 +187,7 @@ async function runLimited(call: Call, next: Next, limits: Limits, rules: readonl
   }
 }
 
-/** For `host.around`. */
+/** For `host.onCall`. */
 export const limitCalls =
   (now: () => Limits, refusing: Refusing) =>
   (call: Call, next: Next): Promise<object> => {

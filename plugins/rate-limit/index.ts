@@ -18,7 +18,10 @@ const counts = (options: FilledRateLimit) =>
   [options.address, options.user, options.client].some(rate => rate !== undefined) ||
   toolLimits(options).some(rule => typeof rule === 'string' || rule.limit !== undefined)
 
-function faultIn(options: FilledRateLimit, { processes, countTogether, at }: RedisHost): StartError | undefined {
+function faultIn(
+  options: FilledRateLimit,
+  { config: { processes }, countTogether, at }: RedisHost,
+): StartError | undefined {
   if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
     const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
     return new StartError('MH2701', `it limits nothing; ${fix}`, { at })
@@ -83,8 +86,8 @@ function lintRules({ rules }: Limits, host: RedisHost, services: Services) {
   }
 }
 
-function createRefusing({ name, figures, clock }: RedisHost): Refusing {
-  const tell = figures.counter({
+function createRefusing({ name, metrics, clock }: RedisHost): Refusing {
+  const tell = metrics.counter({
     name: 'mcp_host_rate_limited_total',
     help: 'Requests and calls that were refused with 429, by the limit: address, user, client, tool or concurrent.',
     labels: ['limit'],
@@ -99,15 +102,15 @@ async function setup(host: RedisHost, options: FilledRateLimit) {
   let limits = compileLimits(options, createCount)
   const now = () => limits
   const refusing = createRefusing(host)
-  host.edge(limitAddresses(now, refusing))
-  host.admit(limitUsers(now, refusing))
-  host.around(limitCalls(now, refusing))
+  host.onRequest(limitAddresses(now, refusing))
+  host.authorize(limitUsers(now, refusing))
+  host.onCall(limitCalls(now, refusing))
   host.explain(item => {
     if (!item) return describeRoute(limits)
     return item.kind === 'tools' ? describeTool(limits, item) : []
   })
-  host.serving(services => host.checking(() => lintRules(limits, host, services)))
-  host.reconfigure<FilledRateLimit>(changed => {
+  host.serving(services => host.onReady(() => lintRules(limits, host, services)))
+  host.onReload<FilledRateLimit>(changed => {
     const wrong = faultIn(changed, host)
     if (wrong) throw wrong
     // The store cannot change on reload.

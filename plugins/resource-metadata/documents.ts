@@ -76,7 +76,7 @@ export function sayBinding(host: PluginHost, options: FilledResourceMetadata): (
   host.serving(services => {
     bindingOn = route => services.slot('tokenBinding', route)
   })
-  host.checking(() => {
+  host.onReady(() => {
     if (bindingOn) checkSaid(host, options, bindingOn)
   })
 

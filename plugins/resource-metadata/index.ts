@@ -37,7 +37,7 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   ].map(([name, value]) => [name, value])
 }
 
-function checkOptions({ at, http, log, report, purpose }: PluginHost, options: FilledResourceMetadata) {
+function checkOptions({ at, config: { http, purpose }, log, report }: PluginHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError('MH2040', what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options
   for (const [name, value] of unchecked(options)) {
@@ -109,7 +109,7 @@ function serveDocuments(host: PluginHost, options: ResourceMetadataOptions, said
   const theOne =
     resource === undefined ? undefined : createEndpoint(() => describeResource(resource, said(host.routes)))
   if (theOne && resourceMetadataUri !== undefined) {
-    const { path, url } = onlyDocument(resourceMetadataUri, host.http)
+    const { path, url } = onlyDocument(resourceMetadataUri, host.config.http)
     if (path !== undefined) host.endpoint(path, theOne)
     else
       host.log.info(
@@ -120,14 +120,14 @@ function serveDocuments(host: PluginHost, options: ResourceMetadataOptions, said
   }
   for (const route of host.routes) {
     const endpoint = theOne ?? createEndpoint(({ state }) => describeResource(route.url(state.params), said([route])))
-    const [own, ...others] = documentPaths(route, host.http)
+    const [own, ...others] = documentPaths(route, host.config.http)
     host.endpoint(own, endpoint, { route })
     for (const path of others) host.endpoint(path, endpoint, { route, fallback: true })
   }
   if (theOne && resource !== undefined) {
     for (const path of resourcePaths(resource)) host.endpoint(path, theOne, { fallback: true })
   }
-  return (route: Route, params: Params) => documentUrl(route, params, host.http)
+  return (route: Route, params: Params) => documentUrl(route, params, host.config.http)
 }
 
 export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledResourceMetadata>({
@@ -138,7 +138,7 @@ export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledReso
     checkOptions(host, options)
     const [serversOf, bindingOf] = [sayServers(host, options), sayBinding(host, options)]
     const urlOf = serveDocuments(host, options, routes => ({ ...bindingOf(routes), ...serversOf(routes) }))
-    host.fill('protectedResource', {
+    host.provide('protectedResource', {
       resourceOf: (route, params) => options.resource ?? route.url(params),
       metadataUrlOf: urlOf,
       scopesOf: () => options.scopesSupported,

@@ -35,6 +35,6 @@ export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions, SessionS
     demandSecrets(host, 'sessions are for every node, but the keys that sign their ids')
     const redis = redisConnection(host, options, SESSION_STORE_COMMANDS)
     redis.claim(claimOf(host))
-    host.fill('sessionStore', createRedisSessionStore(redis, host))
+    host.provide('sessionStore', createRedisSessionStore(redis, host))
   },
 })

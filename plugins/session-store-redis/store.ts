@@ -67,7 +67,10 @@ class RedisSessionStore implements SessionStore {
   readonly #outage: SessionOutage
   readonly #inUse = new Set<string>()
 
-  constructor(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
+  constructor(
+    redis: RedisConnection,
+    { config: { node }, log }: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+  ) {
     this.#redis = redis
     this.node = node
     this.#log = log
@@ -221,5 +224,7 @@ class RedisSessionStore implements SessionStore {
   }
 }
 
-export const createRedisSessionStore = (redis: RedisConnection, host: Pick<PluginHost, 'node' | 'log'>): SessionStore =>
-  new RedisSessionStore(redis, host)
+export const createRedisSessionStore = (
+  redis: RedisConnection,
+  host: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+): SessionStore => new RedisSessionStore(redis, host)

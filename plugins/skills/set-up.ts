@@ -10,12 +10,12 @@ import { doubtsAbout, readSkills } from './read-skills.ts'
 
 const EXTENSION = 'io.modelcontextprotocol/skills'
 
-/** By options: on reload, `setup` of the new host reads the folder for the options that `reconfigure` receives. */
+/** By options: on reload, `setup` of the new host reads the folder for the options that `onReload` receives. */
 const readFor = new WeakMap<object, Snapshot>()
 
 async function readNow(host: PluginHost, options: SkillsOptions): Promise<Snapshot | undefined> {
   const at = [...host.at, 'folder']
-  const folder = resolve(host.directory, options.folder)
+  const folder = resolve(host.config.directory, options.folder)
   host.reads(folder)
   let faults = 0
   const skills = await readSkills(folder, options.folder, ({ message }) => {
@@ -34,13 +34,13 @@ export async function setUpSkills(host: PluginHost, options: SkillsOptions): Pro
   if (!read) return
   readFor.set(options, read)
   let now = read
-  host.contribute(now.resources)
+  host.tools(now.resources)
   // Clients need not declare it (SEP-2640, "Capability Negotiation").
   host.extension(EXTENSION, { settings: { directoryRead: true }, clientMustDeclare: false })
   host.serving(services => {
     const methods = createMethods(createAdmission(services))
     for (const [name, answer] of Object.entries(methods)) host.method(name, answer)
-    host.reconfigure<SkillsOptions>(changed => {
+    host.onReload<SkillsOptions>(changed => {
       const next = readFor.get(changed)
       if (!next) return undefined
       return () => {

@@ -9,7 +9,7 @@ export const storeSqlite = definePlugin<StoreSqliteOptions, FilledStoreSqliteOpt
   provides: ['sessionStore', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     // Sessions of stdio end with the process.
-    if (host.purpose === 'stdio') return
+    if (host.config.purpose === 'stdio') return
     const { setUp } = await import('./set-up.ts')
     setUp(host, options)
   },

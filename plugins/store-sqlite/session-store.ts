@@ -68,7 +68,11 @@ class SqliteSessionStore implements SessionStore {
   #ended: Ended[] = []
   readonly #nodesOf = new Map<string, readonly string[]>()
 
-  constructor(file: Writer, { node, log }: Pick<PluginHost, 'node' | 'log'>, maxSize: number) {
+  constructor(
+    file: Writer,
+    { config: { node }, log }: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+    maxSize: number,
+  ) {
     this.#log = log
     this.#room = boundsOfSessions({ maxSize }).all
     this.#file = file
@@ -183,6 +187,6 @@ class SqliteSessionStore implements SessionStore {
 
 export const createSqliteSessionStore = (
   file: Writer,
-  host: Pick<PluginHost, 'node' | 'log'>,
+  host: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
   maxSize = Number.POSITIVE_INFINITY,
 ): SessionStore => new SqliteSessionStore(file, host, maxSize)

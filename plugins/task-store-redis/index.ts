@@ -34,8 +34,8 @@ export async function fillTaskStore(host: RedisHost, options: RedisSettings) {
   const redis = redisConnection(host, options, TASK_STORE_COMMANDS)
   const { createRedisTaskStore } = await import('./store.ts')
   const store = createRedisTaskStore(redis, host.log)
-  host.fill('taskStore', store)
-  host.closing(store.close)
+  host.provide('taskStore', store)
+  host.onClose(store.close)
   return redis
 }
 

@@ -18,8 +18,8 @@ import { TaskWorker, type WorkerHost } from './worker.ts'
 const STATES = ['queued', 'running'] as const
 
 /** `depths`: the queue depth of each store that this process uses, at the last check. */
-function offerFigures({ figures }: Pick<PluginHost, 'figures'>, depths: () => readonly QueueDepth[]) {
-  figures.gauge(
+function offerFigures({ metrics }: Pick<PluginHost, 'metrics'>, depths: () => readonly QueueDepth[]) {
+  metrics.gauge(
     {
       name: 'mcp_host_tasks',
       help: 'Queued and running tasks. Nodes that share a store report the same value.',
@@ -27,19 +27,19 @@ function offerFigures({ figures }: Pick<PluginHost, 'figures'>, depths: () => re
     },
     () => STATES.map(state => [depths().reduce((sum, depth) => sum + depth[state], 0), { state }] as const),
   )
-  figures.gauge(
+  metrics.gauge(
     {
       name: 'mcp_host_task_queue_age_seconds',
       help: 'Longest time that a queued task has waited. Nodes that share a store report the same value.',
     },
     () => Math.max(0, ...depths().map(({ waited }) => waited / 1_000)),
   )
-  const ends = figures.counter({
+  const ends = metrics.counter({
     name: 'mcp_host_tasks_ended_total',
     help: 'Tasks that this node ended, by final state.',
     labels: ['state'],
   })
-  const seconds = figures.histogram({
+  const seconds = metrics.histogram({
     name: 'mcp_host_task_seconds',
     help: 'Duration of a task, from claim to end.',
   })
@@ -55,7 +55,7 @@ interface Service {
   readonly worker: TaskWorker
 }
 
-function checkStore({ at, processes, purpose, report, log }: PluginHost, store: TaskStore, role: string) {
+function checkStore({ at, config: { processes, purpose }, report, log }: PluginHost, store: TaskStore, role: string) {
   if (role !== 'both' && store.shared !== true) {
     const where = store.shared ? 'in a file of this host' : 'in this process'
     const what = `tasks are kept ${where} alone, so nothing is left for another that a ${role} works with`
@@ -132,7 +132,7 @@ function refuseClients(): never {
 
 export function setUpTasks(host: PluginHost, options: FilledTasksOptions): void {
   const settings = settingsOf(options, host)
-  if (options.role === 'worker') host.edge(refuseClients)
+  if (options.role === 'worker') host.onRequest(refuseClients)
   const byRoute = new Map<string, Service>()
   const services = new Set<Service>()
   const ended = offerFigures(host, () => [...services].flatMap(({ worker }) => worker.depths))
@@ -149,16 +149,16 @@ export function setUpTasks(host: PluginHost, options: FilledTasksOptions): void 
       const service = createService(store, routes, { host, given, settings, extension, ended })
       services.add(service)
       for (const { path } of routes) byRoute.set(path, service)
-      host.starting(() => {
-        host.closing(store.watch(news => service.followers.hear(news)))
+      host.onStart(() => {
+        host.onClose(store.watch(news => service.followers.hear(news)))
         service.worker.start()
       })
-      host.checking(() => checkStore(host, store, options.role))
+      host.onReady(() => checkStore(host, store, options.role))
     }
-    host.draining(() => {
+    host.preClose(() => {
       for (const { worker } of services) worker.drain()
     })
-    host.closing(async () => {
+    host.onClose(async () => {
       for (const { worker } of services) await worker.close()
     })
   })

@@ -116,7 +116,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
     if (!found) throw new Error(`${where} does not act on ${route.path}`)
     return found
   }
-  host.fill('access', {
+  host.provide('access', {
     by: host.name,
     audienceOf: (user, route) => on(route).audienceOf(user),
     authorize: (rule, user) => denialFor(now.requirementOf(rule), user && now.holderOf(user)),
@@ -138,8 +138,8 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
   if (hasShadow) logShadow(host, call => now.access.get(call.offer.route))
   host.serving(services => {
     openRoutes(now, host, services)
-    host.checking(() => lintNow(now, host, services))
-    host.reconfigure<FilledToolPolicy>(changed => {
+    host.onReady(() => lintNow(now, host, services))
+    host.onReload<FilledToolPolicy>(changed => {
       const next = compile(changed, host, refuse)
       // Shadow rules are logged only if there was one at startup.
       if (next.hasShadow && !hasShadow) return undefined

@@ -162,7 +162,7 @@ export function lint(subject: LintSubject): void {
   const items = new Map<Route, readonly CatalogItem[]>(host.routes.map(route => [route, services.itemsOf(route)]))
   const reachable = host.routes.flatMap(route => services.reachableItemsOf(route))
   lintRules(subject, reachable)
-  if (host.purpose === 'inspect') lintPolicies(subject, reachable)
+  if (host.config.purpose === 'inspect') lintPolicies(subject, reachable)
   for (const [route, list] of items) {
     lintScopes(subject, route, list)
     lintTools(subject, route, list)
@@ -171,7 +171,7 @@ export function lint(subject: LintSubject): void {
   const routed = new Set([...items.values()].flat())
   const added = (route: Route) => services.reachableItemsOf(route).filter(item => !routed.has(item))
   const all = new Map([...items].map(([route, list]) => [route, [...list, ...added(route)]]))
-  if (host.purpose === 'inspect') lintHierarchy(subject, all)
+  if (host.config.purpose === 'inspect') lintHierarchy(subject, all)
   lintAccess(subject, all)
   lintShadow(subject, items)
 }

@@ -96,7 +96,7 @@ function itemsOf({ method, params, view }: Call): CatalogItem[] {
 }
 
 export function logShadow(host: PluginHost, accessOf: (call: Call) => RouteAccess | undefined): void {
-  host.around((call, next) => {
+  host.onCall((call, next) => {
     const access = accessOf(call)
     for (const item of access ? itemsOf(call) : []) {
       const { shadow } = access?.ruleOf(item) ?? {}

@@ -58,12 +58,12 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
   setup(host, options) {
     let isPinned = compilePinned(options.pinned)
     const isListed = (name: string) => isOwn(name) || isPinned(name)
-    const tools = createSearchTools(createSearches(host.figures))
-    host.contribute(tools)
+    const tools = createSearchTools(createSearches(host.metrics))
+    host.tools(tools)
     host.unlist(name => !isListed(name))
     host.redirect(redirectCall)
     host.serving(services => {
-      host.checking(() => checkPinned(options.pinned, host, services))
+      host.onReady(() => checkPinned(options.pinned, host, services))
       host.explain((item, route) => {
         if (item) return item.kind === 'tools' ? [isListed(item.key) ? LISTED : FOUND] : []
         const names = services.itemsOf(route).flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
@@ -71,7 +71,7 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
         const shown = [...listed.slice(0, MOST_NAMES), ...(listed.length > MOST_NAMES ? ['...'] : [])].join(', ')
         return [`tools/list has ${listed.length} of ${names.length} tools (${shown}); the others are found`]
       })
-      host.reconfigure<FilledToolSearchOptions>(changed => {
+      host.onReload<FilledToolSearchOptions>(changed => {
         const next = compilePinned(changed.pinned)
         return () => {
           isPinned = next

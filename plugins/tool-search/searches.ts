@@ -69,7 +69,7 @@ function createIndexes() {
   return { indexOf, size: () => indexes.calculatedSize }
 }
 
-export function createSearches(figures: PluginHost['figures']): Searches {
+export function createSearches(figures: PluginHost['metrics']): Searches {
   const { indexOf, size } = createIndexes()
   figures.gauge({ name: 'mcp_host_tool_search_indexed_tools', help: 'Tools in the indexes of find_tools.' }, size)
   const counted = figures.counter({

@@ -71,7 +71,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
 
   return async (ctx: HostContext) => {
     let session = await find(ctx)
-    const text = await readBody(ctx.req, host.http.maxBodySize)
+    const text = await readBody(ctx.req, host.config.http.maxBodySize)
     if (session.disposed) session = await find(ctx)
     const messages = validated(text, session)
     const sender = { headers: ctx.req.headers, user: ctx.state.user }

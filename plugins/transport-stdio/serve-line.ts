@@ -121,7 +121,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   async function read(line: Line): Promise<void> {
     let request: Extract<ValidMessage, { kind: 'request' }> | undefined
     try {
-      const text = textOf(line, host.http.maxBodySize)
+      const text = textOf(line, host.config.http.maxBodySize)
       if (text.trim() === '') return
       const found = readMessages(text)
       if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
@@ -136,7 +136,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   }
 
   async function readAll() {
-    for await (const line of readLines(ends.input, host.http.maxBodySize)) {
+    for await (const line of readLines(ends.input, host.config.http.maxBodySize)) {
       if (output.closed) break
       await read(line)
       await output.drained()

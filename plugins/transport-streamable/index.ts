@@ -25,7 +25,7 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
       addListen(host, services)
       host.routeEndpoint('', route => {
         const post = createPostHandler(transport, route)
-        const page = createVisitPage(host.server, route)
+        const page = createVisitPage(host.config.server, route)
         if (route.stateless) return { methods: { POST: post }, page }
         const { get, end } = createSessionGets(transport, route)
         return { methods: { GET: get, POST: post, DELETE: end }, page }

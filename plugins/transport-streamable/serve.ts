@@ -71,7 +71,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     let id: RequestId | undefined
     try {
       demandBoth(ctx.req.headers.accept)
-      const messages = readMessages(await readBody(ctx.req, host.http.maxBodySize))
+      const messages = readMessages(await readBody(ctx.req, host.config.http.maxBodySize))
       if (!('kind' in messages)) return await serveBatch(messages, ctx)
       if (messages.kind === 'invalid') return refuse(ctx, messages.error, messages.id)
       if (messages.kind === 'request') id = messages.id

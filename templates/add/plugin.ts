@@ -17,7 +17,7 @@ export const exampleName = definePlugin<ExampleNameOptions, Required<ExampleName
     },
   },
   setup(host, { slowAfter }) {
-    host.observe(({ method, item, call, outcome, milliseconds }) => {
+    host.onFinish(({ method, item, call, outcome, milliseconds }) => {
       if (method !== 'tools/call') return
       const level = milliseconds > slowAfter ? 'warn' : 'info'
       host.log[level]({ tool: item?.name, who: call?.user?.subject, outcome, milliseconds }, 'tool called')

@@ -146,7 +146,7 @@ describe('mcp-host audit', () => {
   it('is not in the way of explain, which asks beside a host that runs', async () => {
     const folder = await makeFolder({
       'mcp.config.mjs': configText({
-        before: `const login = definePlugin({ provides: ['user'], setup: host => host.identify((ctx, next) => {
+        before: `const login = definePlugin({ provides: ['user'], setup: host => host.authenticate((ctx, next) => {
           ctx.state.user = { subject: 'ada', scopes: [], roles: [], claims: {} }
           return next()
         }) })()`,

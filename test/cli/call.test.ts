@@ -129,7 +129,7 @@ describe('mcp-host call and list', function () {
   it('call shows the id of a request that failed, and with --verbose of any', async () => {
     const refuse = definePlugin({
       setup(host) {
-        host.around((call, next) => {
+        host.onCall((call, next) => {
           if (call.params['name'] === 'forbidden') throw new HostError('forbidden')
           return next()
         })

@@ -19,7 +19,7 @@ const bearer = definePlugin({
   options: { type: 'object', additionalProperties: false, properties: { down: { type: 'boolean' } } },
   provides: ['user', 'authorize'],
   setup(host, { down }) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const [, token] = /^Bearer (.+)$/.exec(ctx.get('Authorization')) ?? []
       if (token === undefined) return next()
       if (down) throw new HostError('unavailable', { detail: 'the issuer does not answer' })
@@ -31,7 +31,7 @@ const bearer = definePlugin({
       ctx.state.user = { subject: claims.sub, issuer: claims.iss, scopes: claims.scope.split(' '), roles, claims }
       return next()
     })
-    host.admit(authorizeRoute(host))
+    host.authorize(authorizeRoute(host))
   },
 })
 const tool = name => defineTool({ name, handler: () => name })

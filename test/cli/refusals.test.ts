@@ -52,7 +52,7 @@ describe('mcp-host start on a busy port', () => {
       'mcp.config.mjs': configText({
         http: `{ port: ${port} }`,
         before: `import { writeFileSync } from 'node:fs'
-${failing("setup(host) { host.closing(() => writeFileSync(new URL('closed', import.meta.url), '')) }")}`,
+${failing("setup(host) { host.onClose(() => writeFileSync(new URL('closed', import.meta.url), '')) }")}`,
         plugins: 'broken: broken()',
       }),
     })
@@ -138,7 +138,7 @@ describe('mcp-host start with code that throws', () => {
 
   it('names the plugin whose starting task rejects, and exits 1', async () => {
     const ended = await startWith({
-      before: failing("setup(host) { host.starting(async () => { throw new Error('no connection') }) }"),
+      before: failing("setup(host) { host.onStart(async () => { throw new Error('no connection') }) }"),
       plugins: 'broken: broken()',
     })
     expectMessage(ended, 1, 'mcp\\.config\\.mjs:9: plugins\\.broken failed to start: no connection')

@@ -155,7 +155,7 @@ describe('Host setting defaults', () => {
     const seen: object[] = []
     const look = definePlugin<Record<never, never>>({
       options: { type: 'object', additionalProperties: false, properties: {} },
-      setup: host => void seen.push(host.http),
+      setup: host => void seen.push(host.config.http),
     })
     const config = Object.freeze({
       server: { name: 'a', version: '1' },

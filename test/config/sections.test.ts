@@ -147,7 +147,7 @@ describe('Objects shared by plugins', () => {
           () => ({ number: ++made }),
           ({ number }) => void log.push(`${number} closed`),
         )
-        host.closing(() => void log.push(`${name} of ${thing.number}`))
+        host.onClose(() => void log.push(`${name} of ${thing.number}`))
       })
     const first = await startHost(withPlugins({ a: sharing('a'), b: sharing('b') }))
     const second = await startHost(withPlugins({ c: sharing('c') }))

@@ -51,7 +51,7 @@ const SHAKY = `import { definePlugin } from HERE
 export default definePlugin({
   options: { type: 'object', additionalProperties: false, properties: { word: { type: 'string' } } },
   setup(host) {
-    host.reconfigure(({ word }: { word?: string }) => () => { if (word === 'bad') throw new Error('cannot take that') })
+    host.onReload(({ word }: { word?: string }) => () => { if (word === 'bad') throw new Error('cannot take that') })
   },
 })
 `

@@ -203,7 +203,7 @@ describe('change bus', () => {
     }
     const shared = definePlugin({
       options: { type: 'object', additionalProperties: false, properties: {} },
-      setup: host => host.fill('changeBus', bus),
+      setup: host => host.provide('changeBus', bus),
     })
     const { url, host } = await startHost({
       toolsets: { all: [page] },

@@ -12,13 +12,13 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 afterEach(stopHosts)
 
 const { tool: puppet, call } = createPuppet()
-let readiness: PluginHost['readiness']
+let readiness: PluginHost['checkReadiness']
 
 /** Asks for readiness as a plugin does. */
 const watch = definePlugin({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
-    readiness = host.readiness
+    readiness = host.checkReadiness
   },
 })
 

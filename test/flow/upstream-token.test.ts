@@ -59,7 +59,7 @@ function server() {
     host.serving(given => {
       services = given
     })
-    host.fill('upstreamTokens', {
+    host.provide('upstreamTokens', {
       async tokenFor(caller, request, signal) {
         asked.push({ caller, request, signal })
         const outcome = (await held.get(request.scope ?? '')?.opened) ?? request.scope

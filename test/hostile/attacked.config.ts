@@ -93,7 +93,7 @@ const report = definePlugin<Record<never, never>>({
       large.set(response, `${size} under way`)
       response.once('close', () => setTimeout(() => large.delete(response), 100))
     })
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       counts.calls++
       const { name } = call.params
       probe.note(typeof name === 'string' ? name.slice(0, 30) : call.method)
@@ -123,7 +123,7 @@ const contributed = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
     const { guarded } = markers
-    host.contribute([defineTool({ name: 'contributed', description: guarded, handler: () => guarded })])
+    host.tools([defineTool({ name: 'contributed', description: guarded, handler: () => guarded })])
   },
 })
 

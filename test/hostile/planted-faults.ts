@@ -35,7 +35,7 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(host) {
       if (plants.length === 0) return
-      host.edge(async (ctx, next) => {
+      host.onRequest(async (ctx, next) => {
         requests++
         if (requests % 10 === 0) {
           for (const [name, happen] of Object.entries(everyTenth)) if (has(name as Plant)) happen()
@@ -54,7 +54,7 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
         inFlight = services.inFlight
       })
       let calls = 0
-      host.around(async (call, next) => {
+      host.onCall(async (call, next) => {
         calls++
         if (has('session') && call.session && calls % 10 === 0) (call.session as Session).use()
         if (has('running') && calls % 50 === 1) inFlight?.(() => undefined)

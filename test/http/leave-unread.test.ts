@@ -21,7 +21,7 @@ const note = (message: unknown) => {
 /** Refuses by what a header of the request says. */
 const refusing = definePlugin({
   setup(host) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const kind = ctx.get('X-Refuse')
       if (kind === 'unauthorized' || kind === 'forbidden' || kind === 'tooManyRequests') throw new HostError(kind)
       return next()

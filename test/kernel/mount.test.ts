@@ -244,7 +244,7 @@ describe('host.mount', () => {
 
   it('serves an app below a route without affecting the route', async () => {
     const lock = plugin(host =>
-      host.admit(() => {
+      host.authorize(() => {
         throw new HostError('unauthorized')
       }),
     )

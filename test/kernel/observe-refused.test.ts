@@ -16,7 +16,7 @@ after(closeHosts)
 const { tool: puppet, call: puppetOf } = createPuppet()
 const toolsets = { all: [puppet, defineTool({ name: 'hello', handler: () => 'hello' })] }
 const records: CallRecord[] = []
-const observer = plugin(host => host.observe(record => void records.push(record)))
+const observer = plugin(host => host.onFinish(record => void records.push(record)))
 
 /** How many offers are made until one is refused. */
 let untilRefused = 0

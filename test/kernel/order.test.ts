@@ -34,7 +34,7 @@ const probe = plugin(host => {
     seen.push(ctx.status)
   })
   host.use(refuse('use'))
-  for (const step of ['edge', 'identify', 'admit'] as const) host[step](refuse(step))
+  for (const step of ['onRequest', 'authenticate', 'authorize'] as const) host[step](refuse(step))
   const [route] = host.routes
   if (!route) throw new Error('there is a route')
   host.routeEndpoint('/page', () => endpoint)

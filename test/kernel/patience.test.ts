@@ -32,7 +32,7 @@ describe('Plugin task that never settles', () => {
       definePlugin<Record<never, never>>({
         options: { type: 'object', additionalProperties: false, properties: {} },
         setup: host =>
-          host.closing(() => {
+          host.onClose(() => {
             closed.push(name)
             return task()
           }),

@@ -39,7 +39,7 @@ describe('host.use', () => {
     const { seen, middleware } = createWatcher()
     const lock = plugin(
       host => {
-        host.admit((ctx, next) => {
+        host.authorize((ctx, next) => {
           if (!ctx.state.user) throw new HostError('unauthorized')
           return next()
         })
@@ -151,7 +151,7 @@ describe('host.use', () => {
       return next()
     })
     const lock = plugin(host =>
-      host.admit(() => {
+      host.authorize(() => {
         throw new HostError('unauthorized')
       }),
     )

@@ -51,7 +51,7 @@ const figures = new Map<string, () => Array<readonly [number, Record<string, str
 const counted = new Map<string, number>()
 const reader = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
-  setup({ figures: offered }) {
+  setup({ metrics: offered }) {
     offered.readBy({
       gauge(figure, read) {
         figures.set(figure.name, () => {

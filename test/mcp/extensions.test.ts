@@ -61,12 +61,12 @@ function addJobs(host: PluginHost) {
       },
     },
   })
-  host.around((call, next) => {
+  host.onCall((call, next) => {
     if (call.method !== 'tools/call' || call.params['name'] !== 'slow' || !call.modern) return next()
     const level = jobs.settingsOf(call)?.['level']
     return level === undefined ? next() : Promise.resolve(jobs.result('job', { jobId: String(++last), level }))
   })
-  host.contribute([
+  host.tools([
     defineTool({ name: 'slow', handler: (_args, ctx) => `declared: ${jobs.settingsOf(ctx) !== undefined}` }),
     defineTool({ name: 'always', handler: () => jobs.result('job', { jobId: '0' }) }),
     defineTool({ name: 'wrong', handler: () => jobs.result('other', {}) }),

@@ -72,7 +72,7 @@ const items = [
 async function startWith(bus: ChangeBus) {
   const filled = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup: host => host.fill('changeBus', bus),
+    setup: host => host.provide('changeBus', bus),
   })
   return startHost({
     toolsets: { all: items },

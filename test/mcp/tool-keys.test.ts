@@ -34,7 +34,7 @@ const TOOLS = [open, closed, later, plain]
 /** Decides that nobody may use what says `nobody`. */
 const access = plugin(
   host =>
-    host.fill('access', {
+    host.provide('access', {
       audienceOf: () => ({
         key: 'all',
         denialOf: ({ definition }: { definition: { access?: string } }) =>

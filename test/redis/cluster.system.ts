@@ -107,7 +107,7 @@ describe('Redis Cluster with unassigned slots', function () {
       counts.push(refused)
       await eventually(
         'not ready because of the slots',
-        () => plugin.readiness(),
+        () => plugin.checkReadiness(),
         ({ reasons }) => reasons?.['redis'] === 'Redis refuses: CLUSTERDOWN',
       )
     }

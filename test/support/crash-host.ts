@@ -36,7 +36,7 @@ const crashing: ConfiguredPlugin = definePlugin({
   sections: REDIS_SECTIONS,
   options: EVENT_STORE_OPTIONS,
   setup(host, options) {
-    const filling = { ...host, fill: (slot: 'eventStore', store: EventStore) => host.fill(slot, dying(store)) }
+    const filling = { ...host, fill: (slot: 'eventStore', store: EventStore) => host.provide(slot, dying(store)) }
     return eventStoreRedis.plugin.setup(filling as typeof host, options)
   },
 })()

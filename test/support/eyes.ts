@@ -44,7 +44,7 @@ const witness = (note: Note) =>
         await next()
         note('session id', ctx.res.getHeader('mcp-session-id'))
       })
-      host.around((call, next) => {
+      host.onCall((call, next) => {
         const { arguments: given, requestState, inputResponses } = call.params
         noteTexts(note, 'argument', given)
         noteTexts(note, 'argument', inputResponses)

@@ -69,7 +69,7 @@ const look = definePlugin<Record<never, never>>({
       if (route) plugin = { sessions, changes: changesOn(route) }
     })
     // As slow as a request to an authorization server: the client may disconnect before its request is served.
-    given.identify(async (_ctx, next) => {
+    given.authenticate(async (_ctx, next) => {
       await sleep(ASKING_TIME)
       await next()
     })

@@ -5,5 +5,5 @@ import type { EventStore } from '../../core/transport.ts'
 export const storeWith = (store: EventStore): ConfiguredPlugin =>
   definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup: host => host.fill('eventStore', store),
+    setup: host => host.provide('eventStore', store),
   })()

@@ -71,7 +71,7 @@ const http = definePlugin({
 
 const refuse = definePlugin({
   setup(host) {
-    host.around((call, next) => {
+    host.onCall((call, next) => {
       if (call.params['name'] !== 'forbidden') return next()
       throw new HostError('forbidden', { detail: 'a detail with words of the client' })
     })
@@ -81,7 +81,7 @@ const refuse = definePlugin({
 const records: object[] = []
 const watch = definePlugin({
   setup: host =>
-    host.observe(({ call, requestId, traceId }) => void records.push({ id: call?.id, requestId, traceId })),
+    host.onFinish(({ call, requestId, traceId }) => void records.push({ id: call?.id, requestId, traceId })),
 })
 const log = createKeptLog()
 const host = await createHost(

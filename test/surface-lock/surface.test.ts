@@ -1,7 +1,8 @@
 // Tests the surface of a host: complete, deterministic and free of secrets.
 import { expect } from 'chai'
 import { readSurface } from '../../cli/lock/read-surface.ts'
-import { createHost, type Host } from '../../core/create-host.ts'
+import { createHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
 import {
   type Config,
   defineApp,
@@ -182,7 +183,7 @@ describe('Host surface', () => {
   it('is available to `accept`, which can reject a startup or reload', async () => {
     const closed: string[] = []
     const seen: string[] = []
-    const closing = (name: string) => plugin((host: PluginHost) => host.closing(() => void closed.push(name)))
+    const closing = (name: string) => plugin((host: PluginHost) => host.onClose(() => void closed.push(name)))
     const withPlugin = (name: string) => config({ plugins: { ...config().plugins, own: closing(name) } }) as Config
     let refuses = false
     const accept = async ({ served }: Pick<Host, 'served'>) => {

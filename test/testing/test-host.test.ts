@@ -187,8 +187,8 @@ describe('testHost with a protected config', () => {
             const user = first === prefix ? readUser({ sub }, 'https://keys.example') : undefined
             return user ? { user } : { refused: 'unknown key' }
           }
-          host.identify(identifyBearer(host, services, verify))
-          host.admit(authorizeRoute(host, services))
+          host.authenticate(identifyBearer(host, services, verify))
+          host.authorize(authorizeRoute(host, services))
         })
       },
     })
@@ -210,7 +210,7 @@ describe('testHost with a protected config', () => {
       options: { type: 'object', additionalProperties: false, properties: {} },
       provides: ['user'],
       setup(host) {
-        host.identify(async (ctx, next) => {
+        host.authenticate(async (ctx, next) => {
           if (ctx.get('X-User')) ctx.state.user = { subject: ctx.get('X-User'), scopes: [], roles: [], claims: {} }
           await next()
         })
@@ -298,7 +298,7 @@ describe('testPlugin', () => {
     setup(host, { word }) {
       if (word === 'bad') throw new StartError('ACME1', `plugins.${host.name}: bad word`)
       host.log.info({ word }, 'is there')
-      host.around(async (call, next) => {
+      host.onCall(async (call, next) => {
         const result = await next()
         return call.method === 'tools/call' ? { ...result, _meta: { word } } : result
       })

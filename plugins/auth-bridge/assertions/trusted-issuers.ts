@@ -34,7 +34,7 @@ export function createTrustedIssuers(host: PluginHost, { trustedIssuers }: Fille
       refuse('jwksUri', 'keys over plain http are anybody’s; use https')
     if (trusted.has(issuer)) refuse('issuer', 'it is there twice')
     const keys = createIssuerKeys({ issuer, jwksUri, maxAge: MAX_AGE, maxStale: MAX_STALE, loose: false, log })
-    host.closing(() => keys.close())
+    host.onClose(() => keys.close())
     trusted.set(issuer, { issuer, tenant, keys })
   }
   return trusted

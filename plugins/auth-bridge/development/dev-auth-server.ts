@@ -4,7 +4,7 @@ import { definePlugin, type OptionsOf, type PluginHost, StartError } from '../..
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
-export function refuseExposedHost({ at, http, log }: PluginHost): void {
+export function refuseExposedHost({ at, config: { http }, log }: PluginHost): void {
   const refuse = (why: string) => new StartError('MH2102', why, { at })
   if (process.env['NODE_ENV'] === 'production')
     throw refuse('it signs in anyone without a password; it does not run in production')

@@ -15,7 +15,7 @@ const PROOFS = {
 
 const [MIN_AGE, MAX_AGE] = [1_000, 600_000]
 
-const WAIVED: Partial<Record<PluginHost['purpose'], Possession['waived']>> = { test: 'all', inspect: 'proof' }
+const WAIVED: Partial<Record<PluginHost['config']['purpose'], Possession['waived']>> = { test: 'all', inspect: 'proof' }
 
 const filled = ({ mode, algorithms, maxAge = '60s', clockTolerance = '60s', nonce = false }: DPoPSettings) => ({
   mode,
@@ -35,7 +35,7 @@ const SHARED: Readonly<Record<string, (services: Services, route: Route) => bool
 }
 
 /** Undefined if proofs can be checked completely. */
-function gapOf({ http, processes, routes }: PluginHost, services: Services): string | undefined {
+function gapOf({ config: { http, processes }, routes }: PluginHost, services: Services): string | undefined {
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
     return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
   }
@@ -46,7 +46,10 @@ function gapOf({ http, processes, routes }: PluginHost, services: Services): str
   return `${others} would take a proof (DPoP) that another has seen; switch on a plugin whose store for the slot grantStore they share`
 }
 
-function checkOptions({ at, ownKeys, processes, report }: PluginHost, { maxAge, clockTolerance, nonce }: Settings) {
+function checkOptions(
+  { at, ownKeys, config: { processes }, report }: PluginHost,
+  { maxAge, clockTolerance, nonce }: Settings,
+) {
   const tell = (why: string, key: string) => report(new StartError('MH2030', why, { at: [...at, 'dpop', key] }))
   if (maxAge < MIN_AGE || maxAge > MAX_AGE) {
     tell('it is the time in which a proof counts: write 1s to 10m; 60s is usual', 'maxAge')
@@ -65,7 +68,7 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
   checkOptions(host, settings)
   let accepts = true
   try {
-    host.fill('tokenBinding', {
+    host.provide('tokenBinding', {
       algorithms: () => (accepts ? algorithms : []),
       required: () => mode === 'required',
       announced: () => mode !== undefined,
@@ -82,7 +85,7 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
     accepts = gap === undefined
     if (gap === undefined) {
       const check = createCheck(host, services, settings)
-      return { accepts, required: mode === 'required', waived: WAIVED[host.purpose], check }
+      return { accepts, required: mode === 'required', waived: WAIVED[host.config.purpose], check }
     }
     let isLogged = false
     const missed = () => {
@@ -95,8 +98,8 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
 
 function createCheck(host: PluginHost, services: Services, settings: Settings): Possession['check'] {
   const { now } = host.clock
-  const targetsOf = createTargets(host.http)
-  const count = host.figures.counter(PROOFS)
+  const targetsOf = createTargets(host.config.http)
+  const count = host.metrics.counter(PROOFS)
   const nonces = settings.nonce ? createNonces(host.keys('dpop nonces'), now) : undefined
   const own = createUsedProofs(undefined, now)
   const started = now()

@@ -24,7 +24,7 @@ export function claimFile(host: PluginHost, path: string, { appendsOnly = false 
     )
   }
   owners.set(path, owner ?? { name: host.name, at })
-  if (host.purpose !== 'test') host.checking(() => checkPlace(host, path, appendsOnly))
+  if (host.config.purpose !== 'test') host.onReady(() => checkPlace(host, path, appendsOnly))
 }
 
 /** Creates a private folder, which only the host's user and group can enter. */

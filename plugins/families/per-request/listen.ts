@@ -93,7 +93,7 @@ const tellerOf =
   (method, params) =>
     call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
 
-type ListenHost = Pick<PluginHost, 'method' | 'draining' | 'log' | 'clock'>
+type ListenHost = Pick<PluginHost, 'method' | 'preClose' | 'log' | 'clock'>
 
 export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCaller }: Services): void {
   const enter = createCounter()
@@ -163,7 +163,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
 
   host.method('subscriptions/listen', listen)
   // Each ends with its own result (basic/patterns/subscriptions, "Graceful Closure").
-  host.draining(() => {
+  host.preClose(() => {
     draining = true
     for (const end of [...open]) end()
   })

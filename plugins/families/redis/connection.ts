@@ -13,8 +13,8 @@ import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, serverLink, silenceOf } from './link.ts'
 import { explainRefusal } from './refusals.ts'
+import type { RedisHost, RedisSettings } from './schema.ts'
 import { evaluateOn, evaluateWhole, type RedisScript } from './script.ts'
-import type { RedisHost, RedisSettings } from './section.ts'
 import { Sentinels } from './sentinels.ts'
 import { type RedisAddress, type ResolvedRedis, resolveRedis } from './settings.ts'
 import type { RedisConnection, RedisReader } from './shared-connection.ts'
@@ -23,8 +23,8 @@ import { Watch } from './watch.ts'
 /** `refused`: Redis returned an error. `unavailable`: Redis did not respond in time or could not be reached. */
 type Measure = (milliseconds: number, outcome: 'ok' | 'refused' | 'unavailable') => void
 
-function createMeasure({ figures }: Pick<PluginHost, 'figures'>, redis: string): Measure {
-  const tell = figures.histogram({
+function createMeasure({ metrics }: Pick<PluginHost, 'metrics'>, redis: string): Measure {
+  const tell = metrics.histogram({
     name: 'mcp_host_redis_duration_seconds',
     help: 'Duration of Redis commands that requests wait for, including failed ones.',
     labels: ['redis', 'outcome'],
@@ -33,11 +33,11 @@ function createMeasure({ figures }: Pick<PluginHost, 'figures'>, redis: string):
 }
 
 function offerHealth(
-  { figures }: Pick<PluginHost, 'figures'>,
+  { metrics }: Pick<PluginHost, 'metrics'>,
   redis: string,
   connection: { readonly healthy: boolean },
 ): void {
-  figures.gauge(
+  metrics.gauge(
     {
       name: 'mcp_host_redis_up',
       help: '1 if Redis responds and executes commands, else 0.',
@@ -66,14 +66,14 @@ export function redisConnection(
   connection.examination.need(needs)
   if (!vital || connection.isVital) return connection
   connection.isVital = true
-  host.ready(isFirst ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
+  host.readiness(isFirst ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
   return connection
 }
 
 function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
   const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
   offerHealth(host, redis.name, connection)
-  if (host.purpose !== 'inspect') host.starting(() => connection.start())
+  if (host.config.purpose !== 'inspect') host.onStart(() => connection.start())
   return connection
 }
 

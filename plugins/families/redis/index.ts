@@ -2,13 +2,13 @@
 export { redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable, within } from './failures.ts'
 export { claimOf } from './key-space.ts'
-export { entriesOf, fieldsOf, type RedisScript, redisScript, type StreamEntry } from './script.ts'
 export {
   REDIS_PROPERTIES,
   REDIS_SECTIONS,
   type RedisHost,
   type RedisSections,
   type RedisSettings,
-} from './section.ts'
+} from './schema.ts'
+export { entriesOf, fieldsOf, type RedisScript, redisScript, type StreamEntry } from './script.ts'
 export type { RedisConnection, RedisReader } from './shared-connection.ts'
 export { evaluateInTime } from './shared-connection.ts'

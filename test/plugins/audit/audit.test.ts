@@ -20,7 +20,7 @@ const PRIVATE = 'what nobody may read'
 const login = definePlugin({
   provides: ['user'],
   setup(host) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       if (ctx.req.headers.authorization === undefined) return next()
       const user = { subject: 'ada@example.com', issuer: 'https://login.example', clientId: 'desk' }
       ctx.state.user = { ...user, scopes: [], roles: [], claims: {} }

@@ -38,7 +38,7 @@ let serial = 0
 const grantStoreWith = (store: GrantStore) =>
   definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup: host => host.fill('grantStore', store),
+    setup: host => host.provide('grantStore', store),
   })()
 
 /** What is wrong with an assertion: claims over the good ones, or how it is signed. */

@@ -252,7 +252,7 @@ describe('DPoP attacks: misused and replayed proofs', () => {
     const add = async (id: string, _value: string, ttl: number) => usedOnce({ id, ttl, thumbprint: 'eve', user: 'eve' })
     const limited = definePlugin<Record<never, never>>({
       options: { type: 'object', additionalProperties: false, properties: {} },
-      setup: host => host.fill('grantStore', { ...store, add, shared: true }),
+      setup: host => host.provide('grantStore', { ...store, add, shared: true }),
     })
     const { guarded } = await startBound({ 'grant-store-test': limited() })
     const call = () => callWith(guarded, provenBy({ key, token: tokenFor(guarded), url: guarded }))

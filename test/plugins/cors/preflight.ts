@@ -22,11 +22,11 @@ export const believeBearer = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   provides: ['user', 'authorize'],
   setup(host) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const [, subject] = /^Bearer (\w+)$/.exec(ctx.get('Authorization')) ?? []
       if (subject !== undefined) ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
       return next()
     })
-    host.serving(services => host.admit(authorizeRoute(host, services)))
+    host.serving(services => host.authorize(authorizeRoute(host, services)))
   },
 })

@@ -20,8 +20,8 @@ const AWAY = 'redis://10.9.8.7:6379 does not answer'
 const SECRETS = ['inventory', 'warehouse', '10.9.8.7', 'redis', 'test-host', '1.2.3', 'issuer', 'accepting', 'checks']
 
 const checks = plugin(host => {
-  host.ready('redis', () => AWAY)
-  host.ready('keys of https://issuer.example', () => false)
+  host.readiness('redis', () => AWAY)
+  host.readiness('keys of https://issuer.example', () => false)
 })
 
 type Options = NonNullable<BuiltInOptions['health']>

@@ -83,7 +83,7 @@ describe('Metric cardinality', function () {
   it('stays the same after 100 invented tools, clients, users, methods and paths', async () => {
     const identifies = plugin(
       host =>
-        host.identify((ctx, next) => {
+        host.authenticate((ctx, next) => {
           const facts = { scopes: [], roles: [], claims: {} }
           ctx.state.user = { issuer: 'test', subject: ctx.get('x-user'), clientId: ctx.get('x-user'), ...facts }
           return next()

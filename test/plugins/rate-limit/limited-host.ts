@@ -10,7 +10,7 @@ const first = (value: string | string[] | undefined) => (Array.isArray(value) ? 
 const who = definePlugin({
   provides: ['user'],
   setup(host) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const [subject, issuer, clientId] = ['x-user', 'x-issuer', 'x-client'].map(name => first(ctx.req.headers[name]))
       if (subject !== undefined) {
         const named = { ...(issuer !== undefined && { issuer }), ...(clientId !== undefined && { clientId }) }

@@ -162,7 +162,7 @@ describe('rate-limit: HTTP requests', () => {
 
   it('sends RateLimit headers, and Retry-After on 429, in both protocol eras', async () => {
     const records: CallRecord[] = []
-    const watch = definePlugin({ setup: host => host.observe(record => void records.push(record)) })
+    const watch = definePlugin({ setup: host => host.onFinish(record => void records.push(record)) })
     const { call, older } = await startLimited({ address: '9/1m', user: '2/1h' }, { plugins: { watch: watch() } })
     const { headers } = await call({ 'X-User': 'ann' })
     expect(headers.get('ratelimit-policy')).to.equal('"address";q=9;w=60, "user";q=2;w=3600')

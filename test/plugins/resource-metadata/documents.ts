@@ -11,7 +11,7 @@ export const LOGIN = 'https://login.acme.example'
 export const lock = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   provides: ['user', 'authorize'],
-  setup: host => host.serving(services => host.admit(authorizeRoute(host, services))),
+  setup: host => host.serving(services => host.authorize(authorizeRoute(host, services))),
 })
 
 /** Hands out what fills the slot `protectedResource`, as an auth plugin sees it. */

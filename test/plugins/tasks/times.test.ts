@@ -138,7 +138,7 @@ describe('Tasks: expiry', () => {
     const expiresAt = Date.now() + 300
     const identify = plugin(
       host =>
-        host.identify(async (ctx, next) => {
+        host.authenticate(async (ctx, next) => {
           const token = ctx.get('authorization')
           if (token !== '') ctx.state.user = { subject: 'ann', scopes: ['a'], roles: [], claims: {}, expiresAt }
           await next()
@@ -171,7 +171,7 @@ describe('Tasks: configuration errors', () => {
     for (const role of ['front', 'worker'] as const) {
       await expectStopped(withTasks({ role }), 'tasks are kept in this process alone')
     }
-    const store = plugin(host => host.fill('taskStore', { ...createMemoryTaskStore(), shared: 'host' }), {
+    const store = plugin(host => host.provide('taskStore', { ...createMemoryTaskStore(), shared: 'host' }), {
       provides: ['taskStore'],
     })
     const ofFile = withPlugins({ tasks: { role: 'front' }, store }, { toolsets: { all: [later] } })

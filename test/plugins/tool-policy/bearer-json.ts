@@ -12,7 +12,7 @@ export const createBearerJson = (read: (user: User) => User = user => user) => {
     options: { type: 'object', additionalProperties: false, properties: {} },
     provides: ['user', 'authorize'],
     setup(host) {
-      host.identify(async (ctx, next) => {
+      host.authenticate(async (ctx, next) => {
         const [, token] = /^Bearer (.+)$/.exec(ctx.req.headers.authorization ?? '') ?? []
         if (token === 'bad') throw new HostError('unauthorized', { detail: 'the token is bad' })
         if (token !== undefined) {
@@ -22,7 +22,7 @@ export const createBearerJson = (read: (user: User) => User = user => user) => {
         }
         await next()
       })
-      host.serving(services => host.admit(authorizeRoute(host, services)))
+      host.serving(services => host.authorize(authorizeRoute(host, services)))
     },
   })
 }

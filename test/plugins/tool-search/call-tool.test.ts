@@ -79,7 +79,7 @@ const ofRecord = ({ method, item, outcome, error, refusedBy, route, revision, us
 
 function createWatch() {
   const records: CallRecord[] = []
-  const watch = plugin(host => host.observe(record => void (record.method === 'tools/call' && records.push(record))))
+  const watch = plugin(host => host.onFinish(record => void (record.method === 'tools/call' && records.push(record))))
   const next = async (count = 1) => {
     await eventually('a record', () => records.length >= count)
     return records.splice(0)

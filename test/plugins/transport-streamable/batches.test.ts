@@ -30,7 +30,7 @@ const first = defineTool({
 const refusePing = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       if (call.method !== 'ping') return next()
       // Every other call of the batch is answered by then.
       await new Promise(resolve => setImmediate(resolve))

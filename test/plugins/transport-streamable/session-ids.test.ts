@@ -21,7 +21,7 @@ function notedStore(): ConfiguredPlugin {
   }
   return definePlugin({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup: host => host.fill('eventStore', store),
+    setup: host => host.provide('eventStore', store),
   })()
 }
 

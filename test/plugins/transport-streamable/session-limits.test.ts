@@ -200,7 +200,7 @@ describe('sessions.maxPerOwner', () => {
     const watched = definePlugin<Record<never, never>>({
       options: { type: 'object', additionalProperties: false, properties: {} },
       setup: host =>
-        host.fill('sessionStore', {
+        host.provide('sessionStore', {
           ...store,
           create(digest, record, given) {
             bounds.push(given)

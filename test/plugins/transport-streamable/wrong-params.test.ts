@@ -73,7 +73,7 @@ function* mutations(value: unknown): Generator<unknown> {
 const trusting = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       const { name, uri } = call.params
       if (name !== undefined || uri !== undefined) `${name ?? uri}`.trim()
       return next()

@@ -88,7 +88,7 @@ export function watchedStore(most?: { pending: number; granted: number }, now?: 
   }
   const plugin = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup: host => host.fill('grantStore', store),
+    setup: host => host.provide('grantStore', store),
   })()
   return { store, plugin, given, kept }
 }

@@ -14,11 +14,11 @@ const audit = definePlugin<AuditOptions>({
     required: ['prefix'],
   },
   setup(host, { prefix }) {
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       host.log.info({ method: call.method }, prefix)
       return next()
     })
-    host.edge(async (ctx, next) => {
+    host.onRequest(async (ctx, next) => {
       if (ctx.get('X-Refuse') !== '') throw new HostError('forbidden')
       ctx.set('X-Audited', 'yes')
       await next()
