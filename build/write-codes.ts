@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url'
 import { parse } from '@babel/parser'
 import { type Node, traverseFast } from '@babel/types'
 import { globSync } from 'tinyglobby'
-import '../core/index.ts'
+import '../core/create-host.ts'
 import { ERROR_KINDS } from '../core/http/errors.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CODES = `${ROOT}docs/codes.md`
 const ERRORS = `${ROOT}docs/errors.md`
 
-const AREAS = {
+export const AREAS = {
   MH10: 'Config files, keys, secrets, files of plugins',
   MH11: 'Toolsets and definitions',
   MH12: 'Routes and access',
@@ -60,13 +60,52 @@ const memberOf = (node: Node | null | undefined, ...names: string[]): Node | und
       )[0]
     : undefined
 
-type Constants = ReadonlyMap<string, readonly Node[]>
+/** The names of a file: constants and functions, each with the block in which it is known. */
+interface Names {
+  readonly values: ReadonlyArray<{ readonly name: string; readonly value: Node; readonly scope: Node }>
+  readonly functions: readonly Fn[]
+  readonly calls: readonly Called[]
+}
 
-/** The texts that an expression can have. Names stand for the last constant before them. */
-function textsOf(node: Node | null | undefined, constants: Constants, depth = 0): string[] {
-  const inner = (one: Node) => (depth > 4 ? ['…'] : textsOf(one, constants, depth + 1))
+type Fn = Extract<Node, { params: unknown; body: unknown }> & { readonly knownAs?: string | undefined }
+type Called = Extract<Node, { type: 'CallExpression' | 'OptionalCallExpression' | 'NewExpression' }>
+
+const contains = (outer: Node, inner: Node) =>
+  (outer.start ?? 0) <= (inner.start ?? 0) && (outer.end ?? 0) >= (inner.end ?? 0)
+
+const isFunction = (node: Node): node is Fn =>
+  ['ArrowFunctionExpression', 'FunctionDeclaration', 'FunctionExpression', 'ObjectMethod', 'ClassMethod'].includes(
+    node.type,
+  )
+
+const paramsOf = ({ params }: Fn): string[] =>
+  (params as readonly Node[]).map(one => (one.type === 'Identifier' ? one.name : ''))
+
+function namesIn(tree: Node): Names {
+  const values: Array<{ name: string; value: Node; scope: Node }> = []
+  const functions: Fn[] = []
+  const calls: Called[] = []
+  const blocks: Node[] = []
+  traverseFast(tree, node => {
+    if (node.type === 'Program' || node.type === 'BlockStatement' || isFunction(node)) blocks.push(node)
+    if (node.type === 'FunctionDeclaration') functions.push(Object.assign(node, { knownAs: node.id?.name }))
+    if (node.type === 'CallExpression' || node.type === 'NewExpression') calls.push(node)
+    if (node.type !== 'VariableDeclarator' || node.id.type !== 'Identifier' || !node.init) return
+    const { init: value, id } = node
+    if (isFunction(value)) functions.push(Object.assign(value, { knownAs: id.name }))
+    values.push({ name: id.name, value, scope: blocks.filter(block => contains(block, node)).at(-1) ?? tree })
+  })
+  return { values, functions, calls }
+}
+
+const MOST_TEXTS = 4
+const UNKNOWN = ['…']
+
+/** The texts that an expression can have. A parameter stands for what the calls of its function give. */
+function textsOf(node: Node | null | undefined, names: Names, depth = 0): string[] {
+  const inner = (one: Node | null | undefined) => (depth > 5 ? UNKNOWN : textsOf(one, names, depth + 1))
   const join = (left: readonly string[], right: readonly string[]) =>
-    left.flatMap(one => right.map(other => one + other)).slice(0, 4)
+    left.flatMap(one => right.map(other => one + other)).slice(0, MOST_TEXTS)
   switch (node?.type) {
     case 'StringLiteral':
       return [node.value]
@@ -75,7 +114,7 @@ function textsOf(node: Node | null | undefined, constants: Constants, depth = 0)
         (texts, { value }, index) => {
           const whole = join(texts, [value.cooked ?? ''])
           const next = node.expressions[index]
-          return next ? join(whole, next.type === 'Identifier' ? inner(next) : ['…']) : whole
+          return next ? join(whole, next.type === 'Identifier' ? inner(next) : UNKNOWN) : whole
         },
         [''],
       )
@@ -84,41 +123,52 @@ function textsOf(node: Node | null | undefined, constants: Constants, depth = 0)
     case 'ConditionalExpression':
       return [...inner(node.consequent), ...inner(node.alternate)]
     case 'Identifier': {
-      const before = constants.get(node.name)?.filter(({ end }) => (end ?? 0) < (node.start ?? 0)) ?? []
-      const found = before.at(-1) ?? constants.get(node.name)?.at(0)
-      return found && /Literal|Binary|Conditional/.test(found.type) ? inner(found) : ['…']
+      const { name } = node
+      const value = names.values.filter(one => one.name === name && contains(one.scope, node)).at(-1)?.value
+      const fn = names.functions.filter(one => contains(one, node) && paramsOf(one).includes(name)).at(-1)
+      if (fn && !(value && contains(fn, value))) {
+        const at = paramsOf(fn).indexOf(name)
+        const given = names.calls.flatMap(({ callee, arguments: all }) =>
+          callee.type === 'Identifier' && callee.name === fn.knownAs ? inner(all[at]) : [],
+        )
+        return given.length === 0 ? UNKNOWN : [...new Set(given)].slice(0, MOST_TEXTS)
+      }
+      return value && /Literal|Binary|Conditional/.test(value.type) ? inner(value) : UNKNOWN
     }
     default:
-      return ['…']
+      return UNKNOWN
   }
+}
+
+/** The index of the message next to a code in the arguments of a call. */
+function messageAt({ callee }: Called, index: number, { functions }: Names): number {
+  const fn = callee.type === 'Identifier' && functions.find(one => one.knownAs === callee.name)
+  const named = fn ? paramsOf(fn).findIndex(name => /^(?:text|why|what)$/.test(name)) : -1
+  return named === -1 ? index + 1 : named
 }
 
 /** Each use of a code in a source text, and the log calls without a code. */
 export function readCodes(file: string, source: string): { uses: Use[]; bare: string[] } {
   const tree = parse(source, { sourceType: 'module', plugins: ['typescript'] })
+  const names = namesIn(tree.program)
   const uses: Use[] = []
   const bare: string[] = []
-  const constants = new Map<string, Node[]>()
-  traverseFast(tree, node => {
-    if (node.type !== 'VariableDeclarator' || node.id.type !== 'Identifier' || !node.init) return
-    constants.set(node.id.name, [...(constants.get(node.id.name) ?? []), node.init])
-  })
   const note = (codes: readonly string[], message: Node | null | undefined) => {
-    for (const code of codes) uses.push({ code, file, messages: textsOf(message, constants) })
+    for (const code of codes) uses.push({ code, file, messages: textsOf(message, names) })
   }
+  const textOf = (node: Node | null | undefined) => source.slice(node?.start ?? 0, node?.end ?? 0)
   traverseFast(tree, node => {
     if (node.type === 'CallExpression' || node.type === 'OptionalCallExpression' || node.type === 'NewExpression') {
       const { arguments: given, callee } = node
       given.forEach((one, index) => {
-        note(codesIn(one), given[index + 1])
-        if (!memberOf(one, 'text')) note(codesIn(memberOf(one, 'code')), given[index + 1])
+        note(codesIn(one), given[messageAt(node, index, names)])
+        if (!memberOf(one, 'text', 'msg')) note(codesIn(memberOf(one, 'code')), given[index + 1])
       })
-      if (!callee.type.endsWith('MemberExpression') || !('property' in callee)) return
-      const called = source.slice(callee.start ?? 0, callee.end ?? 0)
-      if (/(?:\blog|#log|unlimited)\??\.(?:info|warn|error|fatal)$/.test(called) && !memberOf(given[0], 'code')) {
-        if (!/\bcode\b/.test(source.slice(given[0]?.start ?? 0, given[0]?.end ?? 0)))
-          bare.push(`${file}:${node.loc?.start.line}`)
-      }
+      if (
+        /(?:\blog|#log|unlimited)(?:\??\.(?:info|warn|error|fatal)|\[level\])$/.test(textOf(callee)) &&
+        !/\bcode\b/.test(textOf(given[0]))
+      )
+        bare.push(`${file}:${node.loc?.start.line}`)
     } else if (node.type === 'ObjectExpression') {
       const message = memberOf(node, 'text', 'msg')
       if (message) note(codesIn(memberOf(node, 'code')), message)
@@ -136,11 +186,14 @@ export function readAll(): { uses: Use[]; bare: string[] } {
   return { uses: read.flatMap(({ uses }) => uses), bare: read.flatMap(({ bare }) => bare) }
 }
 
+const MOST_SHOWN = 160
+
 const cell = (text: string) => {
-  const line = text
+  const whole = text
     .replace(/\s*\n\s*/g, ' ')
     .replaceAll('|', '\\|')
     .trim()
+  const line = whole.length > MOST_SHOWN ? `${whole.slice(0, MOST_SHOWN)}…` : whole
   return line.includes('`') ? `\`\` ${line} \`\`` : `\`${line}\``
 }
 
@@ -154,7 +207,7 @@ export function codesPage(uses: readonly Use[]): string {
         const messages = [...new Set(own.flatMap(({ messages }) => messages))]
         const shown = messages.filter(text => /\w/.test(text))
         const files = [...new Set(own.map(({ file }) => `\`${file}\``))]
-        return `| \`${code}\` | ${(shown.length > 0 ? shown : ['…']).slice(0, 8).map(cell).join('<br>')} | ${files.join('<br>')} |\n`
+        return `| \`${code}\` | ${(shown.length > 0 ? shown : UNKNOWN).slice(0, MOST_TEXTS).map(cell).join('<br>')} | ${files.join('<br>')} |\n`
       })
     return rows.length === 0
       ? []

@@ -44,6 +44,7 @@ export interface ErrorKinds extends Record<keyof typeof HTTP_KINDS, ErrorKind> {
 /** The kinds of client errors: stable codes in responses, logs, audit and metrics. */
 export type HostErrorKind = keyof ErrorKinds
 
+/** All kinds with status, JSON-RPC code and text. */
 export const ERROR_KINDS = { ...HTTP_KINDS } as ErrorKinds
 
 export const addErrorKinds = (kinds: Partial<ErrorKinds>): void => void Object.assign(ERROR_KINDS, kinds)

@@ -180,7 +180,8 @@ function serveOnOwnPort(
   if (host.config.purpose !== 'serve') return
   let close: (() => void) | undefined
   host.onStart(async () => {
-    const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
+    const failed = (error: unknown) =>
+      host.log.error({ code: 'MH2604', problem: errorText(error) }, 'the metrics could not be read')
     const news = {
       pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
       slowReaders: (readers: object) =>

@@ -66,7 +66,10 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
   const { fault, code, fix } = error
   const level = fault === 'refused' ? 'info' : fault === 'unavailable' ? 'warn' : 'error'
   bridge.signedIn(fault)
-  bridge.log[level]({ err: error, fault, code, fix }, 'signing in at the identity provider failed')
+  bridge.log[level](
+    { code: 'MH2148', err: error, fault, providerCode: code, fix },
+    'signing in at the identity provider failed',
+  )
   const [status, text] = TEXTS[fault]
   const action = { label: 'Try again', href: startOf(bridge, purpose) }
   const detail = code === undefined ? {} : { detail: `${label}: ${code}`.slice(0, 120) }

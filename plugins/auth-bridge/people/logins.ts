@@ -194,7 +194,10 @@ export class Logins {
       if (error.fault === 'unavailable') this.#awayUntil = this.#settings.clock.now() + LEFT_ALONE
       // An untrusted response does not disqualify the user: a clock or key may be wrong.
       const level = error.fault === 'unavailable' ? 'warn' : 'error'
-      log[level]({ err: error, fix: error.fix }, 'the provider cannot be asked whether people may still sign in')
+      log[level](
+        { code: 'MH2149', err: error, fix: error.fix },
+        'the provider cannot be asked whether people may still sign in',
+      )
       return this.#unasked(login)
     }
   }
