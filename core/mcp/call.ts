@@ -14,6 +14,8 @@ import type { View } from './view.ts'
 export interface RequestFacts {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
+  /** The route's toolsets for `params`, if they are resolved already. */
+  readonly toolsets?: readonly string[] | undefined
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly ip: string
@@ -46,6 +48,7 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
   withToken(user: User | undefined): Offer | Promise<Offer>
   toolsets(): readonly string[]
   readonly choice: ToolsetChoice | undefined
+  /** The host has a `runSession`, so calls need `run`. */
   readonly spansRun: boolean
   run(body: () => Promise<void>, restored?: boolean): Promise<void>
 }

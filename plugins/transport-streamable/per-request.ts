@@ -44,13 +44,13 @@ export function createPerRequest(host: Transport, route: McpRoute) {
     const { id, method, params } = request
     const { ip } = ctx
     const { headers } = ctx.req
-    const { params: place, user } = ctx.state
+    const { params: place, toolsets, user } = ctx.state
     const { revision, client, logLevel } = speech
     const rules = rulesOf(revision)
     const signal = () => exchange.signal()
     let isCall = false
     try {
-      const made = host.makeOffer({ route, params: place, user, headers, ip, signal, admitted: true })
+      const made = host.makeOffer({ route, params: place, toolsets, user, headers, ip, signal, admitted: true })
       const offer = made instanceof Promise ? await made : made
       const call = host.createCall({
         id,
@@ -68,11 +68,12 @@ export function createPerRequest(host: Transport, route: McpRoute) {
       })
       if (call.modern) checkToolHeaders(call)
       let encoded: EncodedAnswer = ''
-      await offer.run(async () => {
+      const run = async () => {
         isCall = true
         ctx.state.hasRecords = true
         encoded = encodeAnswer(host, call, await host.answer(call))
-      })
+      }
+      await (offer.spansRun ? offer.run(run) : run())
       if (take(open, request)) exchange.respond(encoded)
     } catch (thrown) {
       const error = HostError.is(thrown) ? thrown : new HostError('internal')

@@ -38,6 +38,7 @@ function refuse(ctx: HostContext, error: HostError, id?: RequestId): void {
 export function createPostHandler(host: Transport, route: McpRoute) {
   const answerPerRequest = createPerRequest(host, route)
   const { nameHeaders } = host.extensionsOn(route)
+  const { revisions } = route
   const serveSession = route.stateless ? undefined : createSessionPosts(host, route)
 
   function serveBatch(messages: readonly Message[], ctx: HostContext) {
@@ -48,7 +49,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     if (serveSession) return serveSession(valid, ctx, true)
     const requests = valid.flatMap(
       (message): Array<[Request, Speech]> =>
-        message.kind === 'request' ? [[message, readLegacy(message, header, route.revisions)]] : [],
+        message.kind === 'request' ? [[message, readLegacy(message, header, revisions)]] : [],
     )
     return requests.length === 0 ? accept(ctx) : answerPerRequest(requests, ctx, true)
   }
@@ -62,7 +63,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
       if (message.kind === 'response') return accept(ctx)
     }
     if (message.kind === 'response') throw new HostError('invalidRequest', { detail: 'clients send no responses' })
-    const speech = (modern ? readModern : readLegacy)(message, header, route.revisions)
+    const speech = (modern ? readModern : readLegacy)(message, header, revisions)
     if (modern) checkStandardHeaders(headers, message, nameHeaders)
     return message.kind === 'request' ? answerPerRequest([[message, speech]], ctx, false) : accept(ctx)
   }
