@@ -82,9 +82,20 @@ export interface CallChannel {
   hold?(): () => void
 }
 
+/** A request of a handler to the client of its call. */
+export interface ClientRequest {
+  readonly method: string
+  readonly params: object
+  readonly signal: AbortSignal
+  /** The handler's name for the request. */
+  readonly key?: string | undefined
+  /** Sends a message of the call. */
+  readonly send: (message: string) => void
+}
+
 /** Sends a request to the client and resolves with its result. */
 export interface AskClient {
-  ask(method: string, params: object, signal: AbortSignal, key?: string): Promise<unknown>
+  ask(request: ClientRequest): Promise<unknown>
 }
 
 interface CallFacts {
@@ -148,7 +159,7 @@ export interface CallNotes {
 const NOTHING: readonly string[] = Object.freeze([])
 
 /** Fields are always present and in one order, so all calls share one hidden class. */
-class TransportCall implements Call {
+export class TransportCall implements Call {
   declare readonly id: RequestId | undefined
   declare readonly method: string
   declare readonly params: Readonly<Record<string, unknown>>

@@ -2,6 +2,7 @@
 import { HostError, type McpRoute, type Timer, ToolError } from '../../core/index.ts'
 import {
   type AskClient,
+  type ClientRequest,
   encodeAnswer,
   hasEnded,
   isAnswer,
@@ -68,7 +69,7 @@ class RunQuestions implements AskClient {
     }
   }
 
-  async ask(method: string, params: object, signal: AbortSignal, name?: string): Promise<unknown> {
+  async ask({ method, params, signal, key: name }: ClientRequest): Promise<unknown> {
     // There is no connection to ping.
     if (method === 'ping') return {}
     const asked: Asked = name === undefined ? { method, params } : { method, params, as: name }
