@@ -13,10 +13,10 @@ import {
   TransportCall,
 } from '../mcp/call.ts'
 import type { RefusedRequest } from '../mcp/call-record.ts'
-import { checkClientFacts, isShortName, shown } from '../mcp/client-limits.ts'
+import { checkClientFacts, shown } from '../mcp/client-limits.ts'
 import { encodeAnswer } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { type EncodedAnswer, encodeError, type Message } from '../mcp/message.ts'
+import { type EncodedAnswer, encodeError, isShortName, type Message } from '../mcp/message.ts'
 import type { Implementation, LogLevel } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE, type Revision, rulesOf } from '../mcp/revisions.ts'
 import { running } from './refusals.ts'

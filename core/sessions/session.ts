@@ -85,6 +85,7 @@ export class Session implements CallSession, AskClient {
   readonly digest: string
   offer: Offer
   readonly opening: SessionOpening
+  readonly holder: string
   home: string
   version: number
   claim: { readonly stream: string; readonly epoch: number } | undefined
@@ -113,14 +114,11 @@ export class Session implements CallSession, AskClient {
     this.digest = digest
     this.offer = offer
     this.opening = opening
+    this.holder = opening.holder
     this.home = home
     this.version = version
     this.#keeper = keeper
     this.lastUsed = keeper.clock.now()
-  }
-
-  get holder(): string {
-    return this.opening.holder
   }
 
   get transport(): string {

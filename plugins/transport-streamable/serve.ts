@@ -4,6 +4,7 @@ import {
   ASSUMED_REVISION,
   demandBatches,
   encodeError,
+  isModernRevision,
   type Message,
   MODERN_REVISION,
   type RequestId,
@@ -52,7 +53,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     const signal = () => exchange?.signal() ?? AbortSignal.abort()
     const facts = { route, params, toolsets, user, headers, ip: ctx.ip, signal, admitted: true as const }
     const sender = { headers, user, state, alone: requests.length === 1 }
-    const checkCall = revision === MODERN_REVISION ? checkToolHeaders : undefined
+    const checkCall = isModernRevision(revision) ? checkToolHeaders : undefined
     return serveRequests(host, { ...speech, facts, checkCall }, requests, sender, () => {
       ctx.respond = false
       exchange ??= new PostExchange(parts, { ctx, requests, batch, session: undefined, revision })
