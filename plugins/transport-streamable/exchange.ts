@@ -1,5 +1,6 @@
 // The response to a POST: JSON if all of it is ready soon and no message came before, else an event stream.
-import type { HostContext, HostError, Revision } from '../../core/index.ts'
+import type { HostError } from '../../core/index.ts'
+import type { HostContext, Revision } from '../../core/plugin.ts'
 import {
   type CallReply,
   type EncodedAnswer,

@@ -1,15 +1,14 @@
 // Handlers of the pages, including the account page, where users revoke access.
 
 import { errors, type Interaction } from 'oidc-provider'
-import { type HostContext, isObject } from '../../../core/index.ts'
+import { type HostContext, isObject } from '../../../core/plugin.ts'
 import type { Bridge } from '../make.ts'
 import type { ShownGrant } from '../pages/index.ts'
-import type { Consent } from '../people/consents.ts'
+import type { Consent } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
 import { browserOf, isTokenFor, pathOf, sendPage, tokenFor } from './browser.ts'
 import { answerConsent, askConsent, sayExpired } from './consent.ts'
-import { currentLogin } from './session.ts'
-import { chooseUser, comeBack, signInFor, signInForAccount } from './sign-in.ts'
+import { chooseUser, comeBack, currentLogin, signInFor, signInForAccount } from './sign-in.ts'
 
 const shownPlace = (uri: string): string => {
   if (!URL.canParse(uri)) return ''
