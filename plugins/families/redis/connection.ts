@@ -271,7 +271,7 @@ class SharedConnection implements RedisConnection {
     const refusal = explainRefusal(cause) ?? this.#health.refusal
     if (!refusal?.isLasting) return
     await this.close()
-    throw new StartError(`${this.settings.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
+    throw new StartError('MH2301', `${this.settings.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
   }
 
   async close() {
