@@ -4,7 +4,7 @@ import { AuthError } from './errors.ts'
 import { createMemoryFlowStore } from './flow-store.ts'
 import { kindOfHost } from './net-policy.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration, Grant, IdentityProvider } from './options.ts'
-import { isObject, isScope, printable } from './text.ts'
+import { given, isObject, isScope, printable } from './text.ts'
 import { createMemoryTokenCache } from './token-cache.ts'
 
 const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
@@ -382,15 +382,10 @@ function checkClient(options: ClientOAuthOptions): void {
   }
 }
 
-const given = (options: ClientOAuthOptions): ClientOAuthOptions =>
-  Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined),
-  ) as unknown as ClientOAuthOptions
-
 /** Throws an AuthError `invalid_options`. `opensRedirects`: port 0 is replaced by a real port. */
 export function resolveOptions(all: ClientOAuthOptions, opensRedirects = false): ResolvedOptions {
   checkOptions(all)
-  const options = given(all)
+  const options = given(all) as ClientOAuthOptions
   checkClient(options)
   checkParameters(options.additionalAuthorizationParameters ?? {})
   checkScopes('scopes', options.scopes ?? [])
