@@ -2,7 +2,7 @@
 export { importModule } from './config/import-module.ts'
 export { withTimeout } from './http/clock.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
-export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
+export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/json-body.ts'
 export { EqualWait, type Waiting } from './http/linked-list.ts'
 export { pageHeaders } from './http/page.ts'
@@ -16,6 +16,7 @@ export type {
   CallRequest,
   CallSession,
   ClientFacts,
+  ClientRequest,
   Offer,
   RequestFacts,
   SessionSetting,
@@ -46,6 +47,7 @@ export {
   type ErrorTarget,
   encodeError,
   type Message,
+  nodeLost,
   readMessages,
   type SerializedAnswer,
   type SerializedResult,
@@ -93,11 +95,12 @@ export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   type Answering,
+  type CallReply,
   createLineReply,
+  type PerRequest,
   type ReplyLine,
   receiveMessage,
   type Sender,
-  type SessionReply,
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'

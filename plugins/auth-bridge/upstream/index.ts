@@ -135,7 +135,7 @@ async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
     if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
     // The login continues with the new token, because the old one no longer works.
     connection.log.warn(
-      { err: error },
+      { code: 'MH2144', err: error },
       'The provider renewed a login but did not return the user: the previous user data is kept',
     )
     return { person: last.person, tokens }
@@ -164,7 +164,8 @@ const NO_REFRESH =
 export function createUpstream(provider: FilledProvider, { at, log, timeout }: UpstreamSettings): Upstream {
   const settings = settle(provider, at)
   const { scopes, kind, label } = settings
-  if (kind.offline === true && scopes && !scopes.includes('offline_access')) log.warn({ scopes }, NO_REFRESH)
+  if (kind.offline === true && scopes && !scopes.includes('offline_access'))
+    log.warn({ code: 'MH2145', scopes }, NO_REFRESH)
   const connect = createConnector(settings, log, timeout)
   const connected =
     <Given extends unknown[], Value>(act: (connection: Connection, ...given: Given) => Promise<Value>) =>

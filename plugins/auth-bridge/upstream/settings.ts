@@ -256,7 +256,7 @@ const pathsOf = (given: string | readonly string[] | undefined, standard: readon
 export function settle(provider: FilledProvider, at: Path) {
   const { type, clientSecret, authMethod, claims = {} } = provider
   const kind = kindOf(type)
-  const refuse: Refuse = (key, text) => new StartError(text, { at: key === undefined ? at : [...at, key] })
+  const refuse: Refuse = (key, text) => new StartError('MH2113', text, { at: key === undefined ? at : [...at, key] })
   checkPlaces(provider, kind, refuse)
   checkRest(provider, refuse)
   const issuer = kind.issuer?.(provider)

@@ -110,7 +110,10 @@ async function isSigned(connection: Connection, response: Response): Promise<boo
     return true
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
-    connection.log.warn({ err: error }, 'the keys of the provider cannot be fetched: an ID token does not count')
+    connection.log.warn(
+      { code: 'MH2147', err: error },
+      'the keys of the provider cannot be fetched: an ID token does not count',
+    )
     return false
   }
 }
