@@ -19,7 +19,7 @@ import {
 } from '../../core/transport.ts'
 import { requestKey, SessionOutage } from '../families/stores/index.ts'
 import { ownerFull, sessionsFull } from './failures.ts'
-import { boundsOfSessions, SHARE } from './thread/messages.ts'
+import { boundsOfSessions, SHARE } from './thread/bounds.ts'
 import type { Ended } from './thread/session-room.ts'
 import type { RowChange, SessionRow } from './thread/sessions.ts'
 import type { Writer } from './writer.ts'

@@ -1,6 +1,6 @@
 // Operations on streams; each runs within a transaction. A repeated append is stored once.
 import type { DatabaseSync } from 'node:sqlite'
-import type { StoreBounds } from './messages.ts'
+import type { StoreBounds } from './bounds.ts'
 import { bound, textOf } from './texts.ts'
 
 export interface RowWriter {

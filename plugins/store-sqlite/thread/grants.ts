@@ -1,6 +1,6 @@
 // Operations on grants; each runs within a transaction. A set is a JSON text `[member, expiry, ...]`.
 import type { DatabaseSync } from 'node:sqlite'
-import type { StoreBounds } from './messages.ts'
+import type { StoreBounds } from './bounds.ts'
 import { bound, textOf } from './texts.ts'
 
 /** Bytes of an entry besides its texts. */

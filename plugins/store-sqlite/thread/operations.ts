@@ -1,8 +1,8 @@
 // All operations by name, and their durability.
 import type { DatabaseSync } from 'node:sqlite'
+import type { StoreBounds } from './bounds.ts'
 import { eventOperations } from './events.ts'
 import { grantOperations } from './grants.ts'
-import type { StoreBounds } from './messages.ts'
 import { sessionOperations } from './sessions.ts'
 import { taskOperations } from './tasks.ts'
 

@@ -1,6 +1,6 @@
 // Limits bytes and number of sessions: evicts idle sessions of the largest owner first.
 import type { DatabaseSync } from 'node:sqlite'
-import { boundsOfSessions, type StoreBounds } from './messages.ts'
+import { boundsOfSessions, type StoreBounds } from './bounds.ts'
 
 /** How long an ended session is remembered, milliseconds: if a node may have a copy, and if none does. */
 const ENDED_LIFETIME = { copied: 3_600_000, alone: 60_000 }

@@ -1,6 +1,6 @@
 // Operations on session records; each runs within a transaction.
 import type { DatabaseSync } from 'node:sqlite'
-import type { StoreBounds } from './messages.ts'
+import type { StoreBounds } from './bounds.ts'
 import { createSessionRoom, type Ended, type Lack } from './session-room.ts'
 import { bound, textOf } from './texts.ts'
 

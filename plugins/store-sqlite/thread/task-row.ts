@@ -1,7 +1,7 @@
 // Task rows and records.
 import type { DatabaseSync } from 'node:sqlite'
 import type { TaskRecord, TaskRefusal, TaskRoom, TaskState, TaskSummary } from '../../../core/transport.ts'
-import { SHARE, type StoreBounds } from './messages.ts'
+import { SHARE, type StoreBounds } from './bounds.ts'
 import { bound, textOf } from './texts.ts'
 
 export interface FoundTask {

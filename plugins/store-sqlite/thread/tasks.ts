@@ -10,7 +10,7 @@ import type {
   TaskState,
   TaskSummary,
 } from '../../../core/transport.ts'
-import type { StoreBounds } from './messages.ts'
+import type { StoreBounds } from './bounds.ts'
 import { bytesOf, type FoundTask, hasEnded, SMALL, summaryOf, TASK_COST, taskParts } from './task-row.ts'
 import { runOperations } from './task-runs.ts'
 import { bound, textOf } from './texts.ts'

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import type { SessionRecord } from '../../../core/transport.ts'
-import { boundsOfSessions } from '../../../plugins/store-sqlite/thread/messages.ts'
+import { boundsOfSessions } from '../../../plugins/store-sqlite/thread/bounds.ts'
 import { BOUNDS_OF_SESSIONS, recordOf } from './support/records.ts'
 import { closeFiles, hasSqlite, newFile, type OpenedFile, openFile } from './support/sqlite-files.ts'
 

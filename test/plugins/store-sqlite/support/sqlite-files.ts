@@ -11,7 +11,8 @@ import {
   createSqliteGrantStore,
   createSqliteTaskStore,
 } from '../../../../plugins/store-sqlite/stores.ts'
-import type { Committed, StoreBounds, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
+import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
+import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
 
 /** Node 22.13 or later; where there is none, the tests of files are not there either. */
