@@ -10,15 +10,22 @@ export function readChallenge(headers: IncomingHttpHeaders): ReadonlyMap<string,
   const text = headers['www-authenticate'] ?? ''
   const start = /(?:^|,\s*)(?:bearer|dpop)(?:\s+|$)/i.exec(text)
   if (!start) return undefined
-  const parameters = text
-    .slice(start.index + start[0].length)
-    .matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)
-  return new Map(
-    [...parameters].map(([, name = '', quoted, plain = '']) => [
-      name.toLowerCase(),
-      quoted?.replace(/\\(.)/g, '$1') ?? plain,
-    ]),
-  )
+  // Ends at the scheme of the next challenge.
+  const parameter = /\s*,?\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/y
+  parameter.lastIndex = start.index + start[0].length
+  const found = new Map<string, string>()
+  for (let match = parameter.exec(text); match; match = parameter.exec(text)) {
+    const [, name = '', quoted, plain = ''] = match
+    found.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, '$1') ?? plain)
+  }
+  return found
+}
+
+/** The schemes of other challenges, such as `ApiKey`. */
+function otherSchemes({ 'www-authenticate': text = '' }: IncomingHttpHeaders): string[] {
+  const plain = text.replace(/"(?:[^"\\]|\\.)*"/g, '""')
+  const schemes = [...plain.matchAll(/(?:^|,\s*)([a-z][\w-]*)(?=\s+[\w-]+\s*=|\s*(?:,|$))/gi)]
+  return schemes.flatMap(([, name = '']) => (/^(?:bearer|dpop)$/i.test(name) ? [] : name))
 }
 
 const MADE_UP = 'a-token-that-the-doctor-made-up'
@@ -45,6 +52,7 @@ async function checkBadToken({ url }: Patient): Promise<Finding> {
 
 function checkHeader({ headers }: Patient['first']): Finding[] {
   const challenge = readChallenge(headers)
+  const others = otherSchemes(headers)
   if (!challenge)
     return [
       wrong(
@@ -54,6 +62,7 @@ function checkHeader({ headers }: Patient['first']): Finding[] {
       ),
     ]
   const findings: Finding[] = []
+  if (others.length > 0) findings.push(note(CHECK, `other credentials are accepted: ${others.join(', ')}`))
   const metadata = challenge.get('resource_metadata')
   if (metadata === undefined)
     findings.push(wrong(CHECK, '401 without resource_metadata', 'switch on the plugin resource-metadata'))
@@ -69,7 +78,9 @@ function checkHeader({ headers }: Patient['first']): Finding[] {
     )
   if (!challenge.has('scope'))
     findings.push(note(CHECK, '401 names no scope: clients will ask for all of scopes_supported'))
-  return findings.length > 0 ? findings : [ok(CHECK, '401 says where to sign in and with which scope')]
+  return findings.length > (others.length > 0 ? 1 : 0)
+    ? findings
+    : [...findings, ok(CHECK, '401 says where to sign in and with which scope')]
 }
 
 export async function checkChallenge(patient: Patient): Promise<Finding[]> {
