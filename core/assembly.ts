@@ -211,9 +211,12 @@ export function buildServices(parts: ServiceParts) {
     watchRequest: createRequestWatch(author.observers, observing),
     viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
     unrouted: () => findUnrouted(routes, offers),
-    async complete() {
+    /** `defined`: the toolsets of the config, with definitions that were refused. */
+    async complete(defined: Iterable<readonly Definition[]>) {
       await addContributions(author, catalog, methods, report)
-      limits.check(routes.flatMap(reachableOn), report)
+      const items = routes.flatMap(reachableOn).filter(({ kind }) => kind === 'tools')
+      const names = [...items.map(({ key }) => key), ...[...defined].flat().map(({ name }) => name)]
+      limits.check(names, !offered.now.configureSession, report)
       checkIsolation()
       prepareViews(routes, offers, report)
       checkUnrouted(routes, offers, report)

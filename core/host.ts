@@ -304,7 +304,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const declared = problems.count()
   await runTasks(notes.serving, services, report)
   if (problems.count() > declared) stopHere()
-  await services.complete()
+  await services.complete(toolsets.values())
   const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(services), report)
   settled = true

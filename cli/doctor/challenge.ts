@@ -1,5 +1,6 @@
 // Reads the challenge for clients without a valid token (RFC 6750 section 3, RFC 9728 section 5.1).
 import type { IncomingHttpHeaders } from 'node:http'
+import { parseChallengeList } from '../../client/challenge.ts'
 import type { Patient } from './ask.ts'
 import { ask, bearer, type Finding, message, note, ok, wrong } from './ask.ts'
 
@@ -7,26 +8,14 @@ const CHECK = 'challenge'
 
 /** Parameters of a Bearer or DPoP challenge by lower-case name; undefined without a challenge. */
 export function readChallenge(headers: IncomingHttpHeaders): ReadonlyMap<string, string> | undefined {
-  const text = headers['www-authenticate'] ?? ''
-  const start = /(?:^|,\s*)(?:bearer|dpop)(?:\s+|$)/i.exec(text)
-  if (!start) return undefined
-  // Ends at the scheme of the next challenge.
-  const parameter = /\s*,?\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/y
-  parameter.lastIndex = start.index + start[0].length
-  const found = new Map<string, string>()
-  for (let match = parameter.exec(text); match; match = parameter.exec(text)) {
-    const [, name = '', quoted, plain = ''] = match
-    found.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, '$1') ?? plain)
-  }
-  return found
+  const challenges = parseChallengeList(headers['www-authenticate'] ?? '')
+  const challenge = challenges.find(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
+  return challenge && new Map([...challenge.params].map(([name, [value = '']]) => [name, value]))
 }
 
-/** The schemes of other challenges, such as `ApiKey`. */
-function otherSchemes({ 'www-authenticate': text = '' }: IncomingHttpHeaders): string[] {
-  const plain = text.replace(/"(?:[^"\\]|\\.)*"/g, '""')
-  const schemes = [...plain.matchAll(/(?:^|,\s*)([a-z][\w-]*)(?=\s+[\w-]+\s*=|\s*(?:,|$))/gi)]
-  return schemes.flatMap(([, name = '']) => (/^(?:bearer|dpop)$/i.test(name) ? [] : name))
-}
+/** The schemes of other challenges, such as `apikey`. */
+const otherSchemes = ({ 'www-authenticate': text = '' }: IncomingHttpHeaders): string[] =>
+  parseChallengeList(text).flatMap(({ scheme }) => (scheme === 'bearer' || scheme === 'dpop' ? [] : scheme))
 
 const MADE_UP = 'a-token-that-the-doctor-made-up'
 
