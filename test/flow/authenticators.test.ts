@@ -1,4 +1,7 @@
 // Tests routes with several authentication plugins: order, refusals, challenges, and the separation of their users.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { checkChallenge, readChallenge } from '../../cli/doctor/challenge.ts'
 import { defineTool } from '../../core/index.ts'
@@ -10,7 +13,7 @@ import { callWith, challengeIn, startProtected, userIn } from '../support/protec
 import { modern, type RpcAnswer } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
-import { startIssuer, stopIssuers, type TestIssuer } from '../support/test-issuer.ts'
+import { inSeconds, startIssuer, stopIssuers, type TestIssuer } from '../support/test-issuer.ts'
 
 const PLUGIN_ISSUER = 'urn:mcp-host:plugin:keys'
 
@@ -79,6 +82,32 @@ describe('Several authenticators on a route', () => {
       }
     })
   }
+
+  it('share bearer tokens: auth-jwt passes opaque tokens and other issuers on to auth-introspection', async () => {
+    const asked: string[] = []
+    const server = createServer(async (request, response) => {
+      const token = new URLSearchParams(await text(request)).get('token') ?? ''
+      asked.push(token)
+      const claims = { iss: 'https://other.example', sub: 'ann', aud: 'me', client_id: 'a', exp: inSeconds(300) }
+      const body = token === 'opaque' ? { active: true, ...claims } : { active: false }
+      response.setHeader('Content-Type', 'application/json').end(JSON.stringify(body))
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const introspection = { endpoint, clientId: 'host', clientSecret: 'a-secret', audience: 'me' }
+    const { guarded } = await startProtected({ ...jwt(), 'auth-introspection': introspection })
+    try {
+      expect(who(await callWith(guarded, bearer(issuer.token(guarded))))).to.deep.equal([issuer.url, 'ann'])
+      expect(who(await callWith(guarded, bearer('opaque')))).to.deep.equal(['https://other.example', 'ann'])
+      const expired = await callWith(guarded, bearer(issuer.token(guarded, { exp: 1 })))
+      const unknown = await callWith(guarded, bearer('unknown'))
+      expect([expired.status, unknown.status]).to.deep.equal([401, 401])
+      expect(challengeIn(unknown)).to.match(/^Bearer error="invalid_token", error_description="the token is no JWT"/)
+      expect(asked).to.deep.equal(['opaque', 'unknown'])
+    } finally {
+      server.close()
+    }
+  })
 
   it('announce all challenges, the bearer challenge with resource_metadata first', async () => {
     const { guarded, url } = await start('keys first')
