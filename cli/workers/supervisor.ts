@@ -8,7 +8,6 @@ import { openLog } from '../log.ts'
 import { nextSignal, surviveStdout } from '../serve.ts'
 import { workersPage } from '../start-page.ts'
 import type { StartOptions } from '../verb.ts'
-import { passQuestions } from './every-process.ts'
 import { connectWorkers } from './hub.ts'
 import { type Serving, STOPPING_TIME } from './message.ts'
 import { createSeat, type Seat } from './seat.ts'
@@ -125,7 +124,6 @@ export async function supervise(count: number, options: StartOptions, context: C
   process.on('SIGHUP', reload.ask)
 
   cluster.schedulingPolicy = cluster.SCHED_RR
-  passQuestions()
   connectWorkers(log)
   const first = await startFirst()
   stage = 'serving'

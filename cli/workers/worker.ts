@@ -17,7 +17,6 @@ import {
   tellParent,
 } from '../serve.ts'
 import type { StartOptions } from '../verb.ts'
-import { createInEveryProcess } from './every-process.ts'
 import { FIRST_WORKER, isFromPrimary, type Order, type StopOrder, type WorkerMessage } from './message.ts'
 import { createNeighbours, hubOfPrimary } from './neighbours.ts'
 
@@ -95,8 +94,9 @@ async function startHost(
   settings: ServeSettings,
 ): Promise<Served> {
   try {
-    const others = { inEveryProcess: createInEveryProcess(tell), neighbours: createNeighbours(hubOfPrimary()) }
-    const served = await serve(config, log, context, { ...settings, ...others })
+    const neighbours = createNeighbours(hubOfPrimary())
+    const { inEveryProcess } = neighbours
+    const served = await serve(config, log, context, { ...settings, inEveryProcess, neighbours })
     surviveRejections(log, context.process)
     return served
   } catch (error) {

@@ -19,6 +19,10 @@ export interface RequestState {
   user?: User
   /** Set for credentials that no authentication plugin has recognised so far: creates the error if none does. */
   unrecognised?: () => HostError
+  /** The mounted app that serves the request. */
+  mounted?: Koa
+  /** The error that was logged. Koa reports a broken connection twice. */
+  reported?: unknown
   /** The error of the response, for observers. */
   refusal?: HostError
   /** Set by transports: observers then receive message records and no record of the HTTP request. */
