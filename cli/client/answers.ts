@@ -6,7 +6,7 @@ import { EventTooLarge, readEvents, type StreamEvent } from '../proxy/event-stre
 import { MAX_MESSAGE } from '../proxy/link.ts'
 import { parseObject } from '../text.ts'
 
-const tooLarge = () => new StartError(`the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one answer`)
+const tooLarge = () => new StartError('MH3210', `the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one answer`)
 
 /** Encodes an event. An event with only an id keeps its empty data, so that the id counts. */
 function encodeEvent({ event, data, id, retry }: StreamEvent): string {
@@ -36,7 +36,7 @@ async function* limited(chunks: AsyncIterable<Uint8Array>, take: (bytes: number)
   }
 }
 
-const noAnswer = () => new StartError('the server ended its response without an answer')
+const noAnswer = () => new StartError('MH3211', 'the server ended its response without an answer')
 
 /**
  * Bytes are counted after decompression. `fail` receives the reason, because the official client would retry the stream.

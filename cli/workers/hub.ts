@@ -46,7 +46,10 @@ function createCounts(log?: Logger): (...one: ToCount) => Counted {
     for (const [old, { until }] of counters) if (until <= now) counters.delete(old)
     const means = 'new callers share counters and can be refused because of others; no caller exceeds the limit'
     const full = () =>
-      log?.warn({ limit: name, callers: MOST_CALLERS, means }, 'a rate limit counts as many callers as it can')
+      log?.warn(
+        { code: 'MH2705', limit: name, callers: MOST_CALLERS, means },
+        'a rate limit counts as many callers as it can',
+      )
     const counter = { count: createMemoryCount({ window, full }).count, until: 0 }
     counters.set(name, counter)
     return counter
