@@ -2,10 +2,11 @@
 
 import { printable } from '../client/text.ts'
 import type { InspectedAddress } from '../core/access/inspect-access.ts'
-import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
+import type { ItemKind } from '../core/auth.ts'
 import type { Host } from '../core/host.ts'
 import { errorText } from '../core/http/errors.ts'
-import { HostError, isObject, type User } from '../core/index.ts'
+import { HostError, type User } from '../core/index.ts'
+import { type CatalogItem, type Denial, isObject, readUser } from '../core/plugin.ts'
 import { inspectConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import { isoTime, nearestHint } from './text.ts'

@@ -2,8 +2,8 @@
 import { giveUpStalled } from '../core/config/while-loading.ts'
 import { reloadHost } from '../core/create-host.ts'
 import type { Host, ReloadReport } from '../core/host.ts'
-import { errorText } from '../core/index.ts'
 import type { Logger } from '../core/kernel/log.ts'
+import { errorText } from '../core/plugin.ts'
 import type { EnvFiles } from './config.ts'
 
 export interface ReloadSettings {

@@ -2,7 +2,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { printable } from '../client/text.ts'
-import { isObject, type JsonObject, StartError } from '../core/index.ts'
+import type { JsonObject } from '../core/index.ts'
+import { isObject, StartError } from '../core/plugin.ts'
 import { ANY_RESULT } from './client/call.ts'
 import { NO_TIMEOUT } from './client/connect.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './client/with-server.ts'

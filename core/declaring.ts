@@ -70,6 +70,8 @@ const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
   mount,
   method: functionAt('method', 1),
   extension: anything,
+  toolKey: anything,
+  context: functionAt('context', 1),
   tools: anything,
   variesByCaller: anything,
 }

@@ -1,5 +1,4 @@
-// `mcp-host/transport`: building blocks of transports and stores (docs/plugins.md, "For transports" and "Writing a store").
-
+// For built-in transports and stores: what package.json does not export.
 export { importModule } from './config/import-module.ts'
 export { withTimeout } from './http/clock.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
@@ -39,7 +38,7 @@ export {
 export { callOf, createCallFetch } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
-export { FairLine, type InLine } from './mcp/fair-line.ts'
+export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { boundsInWords } from './mcp/isolate.ts'
 export {
   demandBatches,
@@ -84,14 +83,10 @@ export { withoutCredentials } from './sessions/credentials.ts'
 export type { Caller } from './sessions/enter-session.ts'
 export {
   type EventId,
-  type EventStore,
   parseEventId,
   type SharedStreams,
-  type StoredEvent,
-  type StoredEvents,
   StreamFenced,
   type StreamState,
-  type StreamWriter,
 } from './sessions/event-store.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
 export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'

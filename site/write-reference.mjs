@@ -6,8 +6,7 @@ import { Application } from 'typedoc'
 const ENTRIES = {
   core: 'mcp-host',
   'core/embed': 'mcp-host/host',
-  'core/auth': 'mcp-host/auth',
-  'core/transport': 'mcp-host/transport',
+  'core/plugin': 'mcp-host/plugin',
   'core/testing': 'mcp-host/testing',
   client: 'mcp-host/client',
   'client/node': 'mcp-host/client/node',
@@ -18,8 +17,7 @@ const app = await Application.bootstrapWithPlugins({
   entryPoints: [
     '../core/index.ts',
     '../core/embed.ts',
-    '../core/auth.ts',
-    '../core/transport.ts',
+    '../core/plugin.ts',
     '../core/testing.ts',
     '../client/index.ts',
     '../client/node/index.ts',

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 
 const ROOT = join(import.meta.dirname, '..')
 /** Limits for published names, types included. Lower one after names are removed; never raise one. */
-const MAX_NAMES = { 'mcp-host': 115, 'all entries': 403 }
+const MAX_NAMES = { 'mcp-host': 80, 'all entries': 365 }
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 
@@ -79,9 +79,10 @@ describe('Public API exports', () => {
     }
   })
 
-  it('of core appear in one entry point only', () => {
+  it('of core appear in one entry point only, except what configs with their own plugins need', () => {
     const all = ofCore.flatMap(({ names }) => names.map(([name]) => name))
-    expect(all.filter((name, index) => all.indexOf(name) !== index)).to.deep.equal([])
+    const repeated = all.filter((name, index) => all.indexOf(name) !== index)
+    expect(repeated.sort()).to.deep.equal(['HostError', 'StartError', 'definePlugin'])
   })
 
   it('have a doc comment each', () => {

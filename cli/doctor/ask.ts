@@ -2,7 +2,7 @@
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
 
 export interface Finding {

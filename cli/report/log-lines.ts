@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { printable } from '../../client/text.ts'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
 
 /** Bytes. Longest expected line: some thousand. */
 const MOST_LINE = 256 * 1024

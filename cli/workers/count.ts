@@ -1,6 +1,6 @@
 // Parses `--workers`.
 import { availableParallelism } from 'node:os'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 
 /** Exceeds the cores of any machine, so the value is a mistake, such as a port. */
 const MOST = 1024

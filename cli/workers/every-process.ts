@@ -3,7 +3,7 @@
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import type { InEveryProcess } from '../../core/host.ts'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
 import { isFromPrimary, isFromWorker, type PrimaryMessage, type WorkerMessage } from './message.ts'
 
 /** Response timeout of each worker, milliseconds. */

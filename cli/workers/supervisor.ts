@@ -1,8 +1,8 @@
 // The primary process of `mcp-host start --workers N`: starts, replaces, reloads and stops workers. It loads nothing of the
 // config.
 import cluster from 'node:cluster'
-import { StartError } from '../../core/index.ts'
 import type { Logger } from '../../core/kernel/log.ts'
+import { StartError } from '../../core/plugin.ts'
 import type { CommandContext } from '../context.ts'
 import { openLog } from '../log.ts'
 import { nextSignal, surviveStdout } from '../serve.ts'

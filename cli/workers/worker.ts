@@ -1,9 +1,9 @@
 // A worker process: serves the config on the shared port and executes orders of the primary.
 import cluster from 'node:cluster'
 import { digestProject } from '../../core/config/module-graph.ts'
-import { errorText, StartError } from '../../core/index.ts'
 import type { CloseReport } from '../../core/kernel/ending.ts'
 import type { ProcessLog } from '../../core/kernel/log.ts'
+import { errorText, StartError } from '../../core/plugin.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'

@@ -6,12 +6,14 @@ import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import { methodNameFault } from './check-added.ts'
-import type { Definition } from './define.ts'
+import { type ContextMembers, createContextMembers } from './context-members.ts'
+import type { CallContext, Definition } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import type { Observer } from './observe.ts'
 import type { Revision } from './revisions.ts'
 import type { CompiledRoute, McpRoute } from './routes.ts'
+import { createToolKeys, type RouteToolKeys, type ToolKey } from './run-keys.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
@@ -26,6 +28,10 @@ export interface AuthorHost {
   onFinish(observer: Observer): void
   /** Registers a JSON-RPC method. Startup fails for a name that is already registered or belongs to a notification. */
   method(name: string, answer: Answer): void
+  /** Registers what a key of `toolKeys` does, in `setup`. */
+  toolKey<Value>(name: string, key: ToolKey<Value>): void
+  /** Adds a member of `context` to the `ctx` of handlers. `create` runs at its first use in a call. */
+  context<Value>(name: string, create: (call: Call, ctx: CallContext) => Value): void
   /** Adds a protocol extension, such as `com.example/tasks`. Throws a StartError for a duplicate id or part. */
   extension(id: string, extension: Extension): AddedExtension
   /** Serves tools, resources and prompts on the plugin's routes. */
@@ -57,6 +63,8 @@ export interface AuthorNotes {
   readonly observers: Note<Observer>[]
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
   readonly extensions: Extensions
+  readonly toolKeys: RouteToolKeys
+  readonly context: ContextMembers
   readonly contributed: Note<Contribution>[]
   readonly redirects: Note<Redirect>[]
   readonly unlisted: Note<Unlists>[]
@@ -65,12 +73,17 @@ export interface AuthorNotes {
   readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
 }
 
-export const createAuthorNotes = (reads: AuthorHost['reads']): AuthorNotes => ({
+export const createAuthorNotes = (
+  reads: AuthorHost['reads'],
+  defaults: Parameters<typeof createContextMembers>[0],
+): AuthorNotes => ({
   reads,
   around: [],
   observers: [],
   methods: [],
   extensions: createExtensions(),
+  toolKeys: createToolKeys(),
+  context: createContextMembers(defaults),
   contributed: [],
   redirects: [],
   unlisted: [],
@@ -82,7 +95,12 @@ export const createAuthorNotes = (reads: AuthorHost['reads']): AuthorNotes => ({
 export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): AuthorHost {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
+  const { name: plugin, routes } = instance
   return {
+    toolKey: <Value>(name: string, key: ToolKey<Value>) =>
+      notes.toolKeys.add({ name, key, plugin, declared: Object.keys(instance.plugin.toolKeys ?? {}), routes }),
+    context: (name, create) =>
+      notes.context.add({ name, create, plugin, declared: Object.keys(instance.plugin.context ?? {}), routes }),
     reads: notes.reads,
     onCall: wrap => note(notes.around, wrap),
     onFinish: observer => note(notes.observers, observer),

@@ -16,7 +16,7 @@ import type { ServerSettings } from './configure-session.ts'
 import { SerializedResult } from './message.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
 import type { RevisionRules } from './revisions.ts'
-import { digestsOfKeys, resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
+import { digestsOfKeys, type ListedKeys, resourcesOfKeys, wireWithKeys } from './tool-keys.ts'
 
 /** A paginated list. */
 export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
@@ -57,7 +57,7 @@ export interface ViewRequest {
   readonly server: ServerSettings
   readonly capabilities: ServerCapabilities
   readonly cacheScope: 'public' | 'private'
-  readonly keys: ShownKeys
+  readonly keys: ListedKeys
   /** Whether plugins hide a tool from lists. Must be the same function every time. */
   readonly unlists: (name: string) => boolean
 }
@@ -176,7 +176,7 @@ function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, r
 
 export const withResourcesOfKeys = (
   items: readonly CatalogItem[],
-  keys: ShownKeys,
+  keys: ListedKeys,
   { compile }: Pick<Catalog, 'compile'>,
 ) => merge(items, resourcesOfKeys(items, keys, compile))
 

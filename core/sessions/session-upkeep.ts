@@ -23,12 +23,13 @@ export interface SessionUpkeep {
 }
 
 export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => Promise<void>): SessionUpkeep {
-  const { name, store, bounds, log, clock, figures, sessions } = node
+  const { name, store, peers, bounds, log, clock, figures, sessions } = node
   const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
   let timer: Timer | undefined
   let evicted = 0
   let loggedAt = Number.NEGATIVE_INFINITY
   let renewedAt = clock.monotonic()
+  let sweptAt = clock.now()
 
   const fail = (err: unknown) => log.debug({ err }, 'the use of sessions could not be told to the store')
 
@@ -78,7 +79,22 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     } else session.dispose(new Error('the session is not used here'), true)
   }
 
+  /** `mcp_host_sessions` counts a session at its home. Requests check the home only if `runSession` has to continue. */
+  async function adoptUsed(since: number) {
+    const alive = new Map<string, boolean>()
+    for (const session of sessions.values()) {
+      const { home } = session
+      if (home === name || session.offer.spansRun || !(session.inUse || session.lastUsed >= since)) continue
+      const isAlive = alive.get(home) ?? (await peers.isAlive(home))
+      alive.set(home, isAlive)
+      if (!isAlive && (await store.adopt(session.digest, home))) session.home = name
+    }
+  }
+
   async function sweep() {
+    const since = sweptAt
+    sweptAt = clock.now()
+    if (store.shared) await adoptUsed(since)
     const limit = clock.now() - bounds.idleTimeout
     const renews = clock.monotonic() - renewedAt > RENEW_INTERVAL
     if (renews) renewedAt = clock.monotonic()

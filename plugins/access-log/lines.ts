@@ -1,5 +1,5 @@
 // Buffers log lines and writes them a few times a second, without blocking requests.
-import { errorText, type Logger } from '../../core/index.ts'
+import { errorText, type Logger } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import type { Destination } from './destination.ts'
 

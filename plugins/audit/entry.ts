@@ -1,6 +1,6 @@
 // The audit entries of requests, and the summary of refused anonymous requests.
 import { addressKey } from '../../core/auth.ts'
-import { type CallRecord, isObject } from '../../core/index.ts'
+import { type CallRecord, isObject } from '../../core/plugin.ts'
 import { plainText } from './files.ts'
 
 /** Characters of one value. */

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { link, lstat, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { isObject, StartError } from '../../core/index.ts'
+import { isObject, StartError } from '../../core/plugin.ts'
 
 /** Milliseconds between heartbeats, and missed ones after which a writer on another machine is dead. */
 const TOUCH = 10_000

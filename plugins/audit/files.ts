@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { access, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { plainText as printableText } from '../../core/transport.ts'
 import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './chain.ts'
 

@@ -1,15 +1,8 @@
 // An audit trail: a line for each request that did or read something or was refused, in a chain that reveals changes.
 import { blame } from '../../core/auth.ts'
-import {
-  type CallRecord,
-  definePlugin,
-  HostError,
-  isObject,
-  nearest,
-  type PluginHost,
-  type Services,
-  StartError,
-} from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import { definePlugin, nearest, type PluginHost, type Services } from '../../core/internal.ts'
+import { type CallRecord, isObject, StartError } from '../../core/plugin.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
 
 import { type AuditOptions, type FilledAuditOptions, OPTIONS } from './options.ts'

@@ -1,7 +1,7 @@
 // Appends chained lines to the audit file, repairs an incomplete end, and rotates.
 import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import type { Logger } from '../../core/index.ts'
+import type { Logger } from '../../core/plugin.ts'
 import { FORMAT, type Head, NO_HASH, plainSigner, type Signer, sealLine } from './chain.ts'
 import { archivesOf, moveAway, openTail, readTail, readTailOf, removeOldest, shownTorn, type Tail } from './files.ts'
 

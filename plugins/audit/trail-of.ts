@@ -1,7 +1,8 @@
 // The audit trail of a plugin instance: one per file, with its metrics.
 
 import { dirname, resolve } from 'node:path'
-import { errorText, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { errorText, parseDuration, parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { createAnonymousRefusals } from './entry.ts'

@@ -1,5 +1,5 @@
 // Queues and writes audit entries in batches, and reports failures.
-import { errorText } from '../../core/index.ts'
+import { errorText } from '../../core/plugin.ts'
 import type { Appended, FileSettings } from './trail-file.ts'
 import { TrailFile } from './trail-file.ts'
 

@@ -1,7 +1,7 @@
 // Checks of `mcp-host doctor --config`: sends requests to the provider with the configured credentials.
 import { randomBytes } from 'node:crypto'
-import { type Examination, type PluginFinding, shownUrl } from '../../core/auth.ts'
-import { errorText, isObject } from '../../core/index.ts'
+import { shownUrl } from '../../core/auth.ts'
+import { type Examination, errorText, isObject, type PluginFinding } from '../../core/plugin.ts'
 import { createIssuerKeys } from '../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from './options.ts'
 import { fixOfConnection, jsonOf, readText, WRONG_PAGE } from './upstream/ask.ts'

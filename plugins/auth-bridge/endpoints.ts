@@ -1,5 +1,7 @@
 // HTTP endpoints of auth-bridge. Client endpoints allow all origins and use no cookies.
-import { type HostContext, HostError, type HostMiddleware, type PluginHost } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { HostContext, HostMiddleware } from '../../core/plugin.ts'
 import { sendPage } from './browser/browser.ts'
 import type { Handlers } from './browser/handlers.ts'
 import { refuseForeignRequest } from './development/upstream.ts'

@@ -1,7 +1,8 @@
 // Creates the authorization server from the options. Loaded on demand, because oidc-provider loads slowly.
 
 import { type GrantStore, isLoopback } from '../../core/auth.ts'
-import { type PluginHost, parseDuration, type Services } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { parseDuration } from '../../core/plugin.ts'
 import { isUnavailable } from '../../core/transport.ts'
 import type { TrustedIssuers } from './assertions/trusted-issuers.ts'
 import { createRegisteredClients } from './clients/registered-clients.ts'

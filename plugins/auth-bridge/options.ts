@@ -1,6 +1,6 @@
 // Options of auth-bridge with JSON Schema, and presets of identity providers.
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, SCOPE } from '../../core/auth.ts'
-import { DURATION_PATTERN, type OptionsOf } from '../../core/index.ts'
+import { DURATION_PATTERN, type OptionsOf } from '../../core/plugin.ts'
 
 /** Provider types with special behaviour, and the generic `oidc` and `oauth`. */
 export const PROVIDERS = [

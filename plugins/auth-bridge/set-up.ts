@@ -1,7 +1,8 @@
 // Sets up the bridge: checks options, fills slots and serves pages. Loaded on demand.
 import { join, resolve } from 'node:path'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
-import { errorText, type PluginHost, parseDuration, type Services, StartError } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
 import type { Handlers } from './browser/handlers.ts'
 import { fixedClientProblem } from './clients/fixed-clients.ts'
@@ -14,6 +15,7 @@ import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { type Logo, readLogo } from './pages/index.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
+import { upstreamTokenOf } from './upstream-member.ts'
 import type { BridgeTokens } from './upstream-tokens.ts'
 
 function checkAddress({ at, config: { http } }: PluginHost): void {
@@ -145,9 +147,8 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
   host.provide('authorizationServer', { issuer, keys: () => published })
   let made: Promise<Made> | undefined
   let getBridge: () => Promise<Made> = () => Promise.reject(new Error('the host is not built yet'))
-  host.provide('upstreamTokens', {
-    tokenFor: async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request),
-  })
+  const member = upstreamTokenOf(async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request))
+  host.context('upstreamToken', member)
   host.serving(services => {
     const store = kept?.store ?? storeOf(host, services)
     checkKeys(host, { isShared: store.shared, isKept: inDevelopment })

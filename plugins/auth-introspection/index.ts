@@ -1,16 +1,15 @@
 // Authenticates callers by opaque tokens (RFC 7662), and enforces `authorize` of routes.
+import { fetchJson, isLoopback, needResource, sameResources, shownUrl } from '../../core/auth.ts'
+import { definePlugin } from '../../core/internal.ts'
 import {
   authorizeRoute,
   type Claims,
-  fetchJson,
   identifyBearer,
-  isLoopback,
-  needResource,
-  sameResources,
-  shownUrl,
+  isObject,
+  parseDuration,
+  StartError,
   type TokenPlace,
-} from '../../core/auth.ts'
-import { definePlugin, isObject, parseDuration, StartError } from '../../core/index.ts'
+} from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema, type FilledAuthIntrospection } from './options.ts'
 import { createVerifier } from './verify-token.ts'

@@ -1,6 +1,7 @@
 // Authenticates callers by JWT access tokens, and enforces `authorize` of routes.
-import { authorizeRoute, identifyBearer, needResource } from '../../core/auth.ts'
-import { definePlugin, type PluginHost, type Services, StartError } from '../../core/index.ts'
+import { needResource } from '../../core/auth.ts'
+import { definePlugin, type PluginHost, type Services } from '../../core/internal.ts'
+import { authorizeRoute, identifyBearer, StartError } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
 import { createProfile, findOwnIssuers, type Profile } from './issuers.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'

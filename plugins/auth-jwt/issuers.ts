@@ -7,15 +7,8 @@ import {
   sameResources,
   shownUrl,
 } from '../../core/auth.ts'
-import {
-  errorText,
-  type Logger,
-  type PluginHost,
-  parseDuration,
-  type Route,
-  type Services,
-  StartError,
-} from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { errorText, type Logger, parseDuration, type Route, StartError } from '../../core/plugin.ts'
 import {
   type Algorithm,
   ASYMMETRIC,

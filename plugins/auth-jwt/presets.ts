@@ -1,7 +1,7 @@
 // Options of auth-jwt for well-known providers. Spread a preset to change it.
 
 import { shownUrl } from '../../core/auth.ts'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import type { AuthJwtOptions } from './options.ts'
 
 type Audience = string | string[]

@@ -1,5 +1,6 @@
 // Carries changes to every node and messages to single ones, over Redis Streams. docs/plugins/change-bus-redis.md.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createBus } from './bus.ts'
 import { createPeers, createReading } from './peers.ts'

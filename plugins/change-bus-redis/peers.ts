@@ -1,6 +1,7 @@
 // Messages to single nodes: each node has an inbox (a Redis Stream) and a key with a TTL. Also reads changes and inbox.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Logger, PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { Logger } from '../../core/plugin.ts'
 import type { PeerMessage, Peers } from '../../core/transport.ts'
 import { entriesOf, type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
 import { changesKey, inboxKey, leftKey, nodeKey, type RedisChangeBus } from './bus.ts'

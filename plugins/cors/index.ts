@@ -1,17 +1,14 @@
 // Named CORS policies for routes with `cors`. The headers of MCP are always allowed and exposed.
 import koaCors from '@koa/cors'
+import { type CrossOrigin, definePlugin, didYouMean, type PluginHost } from '../../core/internal.ts'
 import {
-  type CrossOrigin,
   DURATION_PATTERN,
-  definePlugin,
-  didYouMean,
   type HostContext,
   type HostMiddleware,
   type OptionsOf,
-  type PluginHost,
   parseDuration,
   StartError,
-} from '../../core/index.ts'
+} from '../../core/plugin.ts'
 
 const ANY = '*'
 /** Browser extensions and apps have their own schemes. */

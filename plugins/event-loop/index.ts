@@ -1,6 +1,7 @@
 // Detects that the event loop is blocked, with the delay histogram of Node.js: a warning in the log and a counter.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { type Call, DURATION_PATTERN, definePlugin, type OptionsOf, parseDuration } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import { type Call, DURATION_PATTERN, type OptionsOf, parseDuration } from '../../core/plugin.ts'
 
 /** How often the delay is read, milliseconds. */
 const CHECK_EVERY = 1_000

@@ -2,7 +2,8 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../core/auth.ts'
-import { definePlugin, type HostContext, type OptionsOf, type PluginHost } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import type { HostContext, OptionsOf } from '../../core/plugin.ts'
 
 interface DetailSettings {
   readonly details: 'local' | 'anyone' | 'nobody'

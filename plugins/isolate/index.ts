@@ -1,5 +1,5 @@
 // The plugin `isolate`: runs tools with `isolate` in worker processes, which start on the first call.
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { shuttingDown } from '../../core/transport.ts'
 import type { Pools } from './pools.ts'
 

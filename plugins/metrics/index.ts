@@ -4,15 +4,9 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
 import { assertInstalled, isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
-import {
-  definePlugin,
-  errorText,
-  type HostContext,
-  HostError,
-  type OptionsOf,
-  type PluginHost,
-  StartError,
-} from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { errorText, type HostContext, type OptionsOf, StartError } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import { createRequestCounts } from './count-requests.ts'
 import {

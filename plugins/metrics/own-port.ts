@@ -2,7 +2,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { addressKey, isLoopback } from '../../core/auth.ts'
-import { type PluginHost, StartError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { StartError } from '../../core/plugin.ts'
 import { createHttpServer, type ServerNews } from '../../core/transport.ts'
 import type { Exposition } from './exposition.ts'
 

@@ -1,5 +1,6 @@
 // Reads the metrics that the host and plugins offer with `host.metrics`, with a limit on labels.
-import { errorText, type PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { errorText } from '../../core/plugin.ts'
 import {
   type Aggregator,
   bucketsFor,

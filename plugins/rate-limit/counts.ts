@@ -1,6 +1,8 @@
 // Counts in Redis with rate-limiter-flexible. `onFailure` decides if a store does not respond.
 import { blame } from '../../core/auth.ts'
-import { errorText, HostError, type PluginHost } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { errorText } from '../../core/plugin.ts'
 import { type RedisConnection, type RedisScript, redisScript } from '../families/redis/index.ts'
 import type { Count, CreateCount, Tally } from './memory-counts.ts'
 import type { FilledRateLimit } from './options.ts'

@@ -1,7 +1,8 @@
 // Applies the limits to requests and calls: keys of callers, 429 responses and the RateLimit headers.
 import { hash } from 'node:crypto'
 import { addressKey, blame, type ToolItem } from '../../core/auth.ts'
-import { type Call, type HostContext, HostError, type HostMiddleware, type Next, type User } from '../../core/index.ts'
+import { HostError, type User } from '../../core/index.ts'
+import type { Call, HostContext, HostMiddleware, Next } from '../../core/plugin.ts'
 import { holderOf } from '../../core/transport.ts'
 import { type Cap, inWords, type Limit, type Limits, type ToolRule } from './limits.ts'
 import type { Tally } from './memory-counts.ts'

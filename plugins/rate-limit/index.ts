@@ -1,6 +1,7 @@
 // Limits requests per address, user, OAuth client and tool, and concurrent calls; above a limit clients get 429.
 import { assertInstalled, matchesGlob } from '../../core/auth.ts'
-import { definePlugin, nearest, type Services, StartError } from '../../core/index.ts'
+import { definePlugin, nearest, type Services } from '../../core/internal.ts'
+import { StartError } from '../../core/plugin.ts'
 import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createGuard, createRedisCounts, RATE_LIMIT_COMMANDS } from './counts.ts'
 import type { Refusing } from './enforce.ts'

@@ -1,6 +1,7 @@
 // URLs of metadata documents (RFC 9728 section 3), and their members about DPoP (RFC 9449 section 5.1).
 import type { TokenBinding } from '../../core/auth.ts'
-import { type PluginHost, type ResolvedHttp, type Route, StartError } from '../../core/index.ts'
+import type { PluginHost, ResolvedHttp } from '../../core/internal.ts'
+import { type Route, StartError } from '../../core/plugin.ts'
 import type { FilledResourceMetadata } from './options.ts'
 
 export const WELL_KNOWN = '/.well-known/oauth-protected-resource'

@@ -1,15 +1,8 @@
 // Protected resource metadata (RFC 9728), and the slot `protectedResource`.
 import koaCors from '@koa/cors'
 import { type AuthorizationServer, isLoopback } from '../../core/auth.ts'
-import {
-  definePlugin,
-  type Endpoint,
-  type HostContext,
-  type HostMiddleware,
-  type PluginHost,
-  type Route,
-  StartError,
-} from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { type Endpoint, type HostContext, type HostMiddleware, type Route, StartError } from '../../core/plugin.ts'
 import { documentPaths, documentUrl, onlyDocument, resourcePaths, sayBinding } from './documents.ts'
 import {
   describeResource,

@@ -1,5 +1,6 @@
 // The plugin `session-store-redis`: stores sessions in Redis, so that any node can serve them.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,

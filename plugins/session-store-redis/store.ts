@@ -1,6 +1,8 @@
 // The session store in Redis: one script for each operation.
 import { createHash } from 'node:crypto'
-import type { LogLevel, PluginHost, Revision } from '../../core/index.ts'
+import type { LogLevel } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { Revision } from '../../core/plugin.ts'
 import {
   type Entered,
   type HeldHere,

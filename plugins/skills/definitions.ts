@@ -1,5 +1,6 @@
 // The files of skills as resources. A large file is read for each request, and refused if its digest changed.
-import { defineResource, type PluginHost, type ResourceDefinition, ToolError } from '../../core/index.ts'
+import { defineResource, type ResourceDefinition, ToolError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
 import { readFile } from './read-file.ts'
 import type { Skill, SkillFile } from './read-skills.ts'
 

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as othersFirst } from 'node:timers/promises'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
 import { cutOut, type FrontMatter, FrontMatterFault, readFrontMatter } from './front-matter.ts'
 import { KEPT_FILE, KEPT_IN_ALL, MAX_BYTES, MAX_FILES, MAX_FRONT_MATTER_IN_ALL } from './limits.ts'
 import { mediaTypeOf } from './media-types.ts'

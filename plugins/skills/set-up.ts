@@ -1,7 +1,8 @@
 // Reads the skills folder, contributes its files, and replaces them on reload.
 import { resolve } from 'node:path'
 import { createAdmission } from '../../core/auth.ts'
-import { type PluginHost, StartError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { StartError } from '../../core/plugin.ts'
 import { changedBetween, type Snapshot, snapshotOf } from './definitions.ts'
 import { MAX_TOLD } from './limits.ts'
 import { createMethods } from './methods.ts'

@@ -1,5 +1,6 @@
 // Messages about the file: for the operator, for the health page, and for clients.
-import { HostError, StartError } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import type { Fault } from './thread/messages.ts'
 
 const RETRY_AFTER = '2'

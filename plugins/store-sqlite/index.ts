@@ -1,5 +1,5 @@
 // The plugin `store-sqlite`: stores sessions, streams, grants and tasks in one file per machine.
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { type FilledStoreSqliteOptions, OPTIONS, type StoreSqliteOptions } from './options.ts'
 
 export type { StoreSqliteOptions } from './options.ts'

@@ -1,5 +1,7 @@
 // The session store in the file, for all processes of this host.
-import type { LogLevel, PluginHost, Revision } from '../../core/index.ts'
+import type { LogLevel } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { Revision } from '../../core/plugin.ts'
 import {
   type Entered,
   type HeldHere,

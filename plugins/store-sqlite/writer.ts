@@ -1,6 +1,6 @@
 // Connects this process to the database thread and batches operations of one event loop turn.
 import type { Worker } from 'node:worker_threads'
-import { type Logger, StartError } from '../../core/index.ts'
+import { type Logger, StartError } from '../../core/plugin.ts'
 import { startThread, type TaskNews } from '../../core/transport.ts'
 import { explainStart, explainTrouble, unavailable } from './failures.ts'
 import {

@@ -1,5 +1,6 @@
 // Stores tasks in Redis, so that any node can run them.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,

@@ -1,6 +1,6 @@
 // Notifies about changes of tasks, read from a Redis Stream. Changes are numbered, so that gaps are detected.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Logger } from '../../core/index.ts'
+import type { Logger } from '../../core/plugin.ts'
 import type { TaskNews, TaskState } from '../../core/transport.ts'
 import {
   entriesOf,

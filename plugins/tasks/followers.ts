@@ -1,5 +1,6 @@
 // Notifies subscribers of `taskIds` about changes of tasks.
-import { type Call, type Clock, type Honoured, HostError, type Logger, type Timer } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { Call, Clock, Honoured, Logger, Timer } from '../../core/plugin.ts'
 import {
   hasEnded,
   isUnavailable,

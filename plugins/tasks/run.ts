@@ -1,5 +1,6 @@
 // One run of a task: the call without its token, and the requests to its client, which are stored.
-import { HostError, type McpRoute, type Timer, ToolError } from '../../core/index.ts'
+import { HostError, ToolError } from '../../core/index.ts'
+import type { McpRoute, Timer } from '../../core/plugin.ts'
 import {
   type AskClient,
   encodeAnswer,

@@ -1,5 +1,5 @@
 // Claims tasks up to the process limits, renews their leases, and polls for expired ones.
-import type { Logger, Timer } from '../../core/index.ts'
+import type { Logger, Timer } from '../../core/plugin.ts'
 import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
 import { Places } from './places.ts'
 import { nodeGone, unpackWork } from './records.ts'

@@ -1,15 +1,8 @@
 // Named policies for tools, resources and prompts: fills the slot `access`.
 
-import type { CatalogItem } from '../../core/auth.ts'
-import {
-  type AuthorizeRule,
-  definePlugin,
-  type PluginHost,
-  type Route,
-  type Services,
-  StartError,
-  type User,
-} from '../../core/index.ts'
+import type { User } from '../../core/index.ts'
+import { definePlugin, type PluginHost, type Services } from '../../core/internal.ts'
+import { type AuthorizeRule, type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'

@@ -1,6 +1,7 @@
 // Warns about probable mistakes at startup.
-import type { CatalogItem } from '../../core/auth.ts'
-import { nearest, type PluginHost, type Route, type Services, StartError } from '../../core/index.ts'
+
+import { nearest, type PluginHost, type Services } from '../../core/internal.ts'
+import { type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
 import { fits, type Rule, type Rules, skillFoldersOf } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'

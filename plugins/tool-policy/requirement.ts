@@ -1,6 +1,8 @@
 // Compiles policies to requirements, which state for a caller what is needed and missing.
-import { claimAt, type Denial } from '../../core/auth.ts'
-import type { PluginHost, User } from '../../core/index.ts'
+import { claimAt } from '../../core/auth.ts'
+import type { User } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { Denial } from '../../core/plugin.ts'
 import type { ClaimValue, Policy } from './options.ts'
 
 /** The scopes of a caller with all that they include. */

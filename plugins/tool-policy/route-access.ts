@@ -1,6 +1,8 @@
 // Access to the items of one route. Callers with equal results share one view. Also logs shadow mode.
-import { type Audience, type CatalogItem, type Denial, findResource } from '../../core/auth.ts'
-import { type Call, isObject, type PluginHost, type User } from '../../core/index.ts'
+import { findResource } from '../../core/auth.ts'
+import type { User } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { type Audience, type Call, type CatalogItem, type Denial, isObject } from '../../core/plugin.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
 import { denialFor, type Held, type Requirement } from './requirement.ts'
 

@@ -1,13 +1,7 @@
 // The plugin `search`: lists contain pinned tools, `find_tools` and `call_tool` only.
 import { matchesGlob } from '../../core/auth.ts'
-import {
-  definePlugin,
-  didYouMean,
-  type OptionsOf,
-  type PluginHost,
-  type Services,
-  StartError,
-} from '../../core/index.ts'
+import { definePlugin, didYouMean, type PluginHost, type Services } from '../../core/internal.ts'
+import { type OptionsOf, StartError } from '../../core/plugin.ts'
 import { createSearchTools, redirectCall } from './search-tools.ts'
 import { CALL_TOOL, createSearches, FIND_TOOLS, isOwn } from './searches.ts'
 
@@ -55,6 +49,7 @@ export interface FilledToolSearchOptions extends OptionsOf<typeof OPTIONS, true>
 export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOptions>({
   options: OPTIONS,
   provides: ['search'],
+  routeKey: 'search',
   setup(host, options) {
     let isPinned = compilePinned(options.pinned)
     const isListed = (name: string) => isOwn(name) || isPinned(name)

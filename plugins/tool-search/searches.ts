@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { ToolItem } from '../../core/auth.ts'
-import { isObject, type PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { isObject } from '../../core/plugin.ts'
 import type { View } from '../../core/transport.ts'
 import type { ToolIndex } from './tool-index.ts'
 

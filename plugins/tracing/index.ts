@@ -1,7 +1,8 @@
 // The plugin `tracing`: an OpenTelemetry span per call, exported by the operator's SDK.
 import { channel } from 'node:diagnostics_channel'
 import type { Tracer } from '@opentelemetry/api'
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import { createCallSpans } from './call-spans.ts'
 import { loadApi, type OpenTelemetry } from './load-api.ts'

@@ -1,7 +1,7 @@
 // Loads the OpenTelemetry API, an optional package.
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 
 export type OpenTelemetry = typeof import('@opentelemetry/api')
 

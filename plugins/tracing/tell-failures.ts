@@ -1,6 +1,6 @@
 // Logs errors of the OpenTelemetry SDK and exporter, at most one line a minute.
 import type { DiagLogger } from '@opentelemetry/api'
-import type { PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
 import { plainText } from '../../core/transport.ts'
 import type { OpenTelemetry } from './load-api.ts'
 

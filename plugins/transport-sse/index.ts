@@ -1,6 +1,7 @@
 // The HTTP+SSE transport (2024-11-05): GET <route>/sse opens the stream, POST <route>/message takes messages.
 import type { IncomingHttpHeaders } from 'node:http'
-import { definePlugin, type HostContext, type McpRoute, type OptionsOf, StartError } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import { type HostContext, type McpRoute, type OptionsOf, StartError } from '../../core/plugin.ts'
 import {
   HANDSHAKE_REVISIONS,
   heardBy,

@@ -1,5 +1,6 @@
 // POST <route>/message?sessionId=...: responds 202; JSON-RPC responses are sent on the session's stream.
-import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   createLineReply,
   demandBatches,

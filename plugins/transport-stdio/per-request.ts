@@ -1,5 +1,6 @@
 // Serves requests without a session (2026-07-28, basic/transports/stdio).
-import { HostError, type McpRoute, type User } from '../../core/index.ts'
+import { HostError, type User } from '../../core/index.ts'
+import type { McpRoute } from '../../core/plugin.ts'
 import {
   type ClientFacts,
   createLineReply,

@@ -1,6 +1,7 @@
 // The response to a POST: JSON if all of it is ready soon and no message came before, else an event stream.
 import type { ServerResponse } from 'node:http'
-import type { Clock, HostContext, HostError } from '../../core/index.ts'
+import type { HostError } from '../../core/index.ts'
+import type { Clock, HostContext } from '../../core/plugin.ts'
 import {
   type CallChannel,
   type EncodedAnswer,

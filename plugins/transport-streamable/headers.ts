@@ -1,7 +1,8 @@
 // Request headers and their relation to the body: Accept, the protocol version, and the standard headers of 2026-07-28.
 import type { IncomingHttpHeaders } from 'node:http'
 import Negotiator from 'negotiator'
-import { type Call, HostError, isObject, type LogLevel, type Revision } from '../../core/index.ts'
+import { HostError, type LogLevel } from '../../core/index.ts'
+import { type Call, isObject, type Revision } from '../../core/plugin.ts'
 import {
   ASSUMED_REVISION,
   type ClientFacts,

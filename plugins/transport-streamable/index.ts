@@ -1,5 +1,6 @@
 // The Streamable HTTP transport, with sessions for older protocol versions unless the route is `stateless`.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
 import { createPostHandler } from './serve.ts'

@@ -1,5 +1,6 @@
 // Serves requests without a session: those of 2026-07-28, and older ones on a stateless route.
-import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   type EncodedAnswer,
   encodeAnswer,

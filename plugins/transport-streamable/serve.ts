@@ -1,5 +1,6 @@
 // Serves the POSTs of a route: reads and classifies the message once, then refuses it or passes it on.
-import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   ASSUMED_REVISION,
   demandBatches,

@@ -1,5 +1,6 @@
 // Serves GET and DELETE of sessions: new and resumed streams, and the end of a session (2025-11-25 basic/transports).
-import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   type EventStream,
   heardBy,

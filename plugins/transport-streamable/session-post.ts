@@ -1,5 +1,6 @@
 // Serves POSTs of sessions (2025-03-26 to 2025-11-25). Calls continue when the connection closes.
-import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   demandBatches,
   type EncodedAnswer,

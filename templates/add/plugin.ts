@@ -1,5 +1,5 @@
 // The plugin example_name: says in the log who calls which tool.
-import { definePlugin } from 'mcp-host'
+import { definePlugin } from 'mcp-host/plugin'
 
 export interface ExampleNameOptions {
   /** Calls that take longer, in milliseconds, are logged as warnings. Default 1000. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import jwt from 'jsonwebtoken'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { AUTH, CORE, configText, type Ended, runCli, startCli, stopAll } from './in-process.ts'
+import { CORE, configText, type Ended, PLUGIN, runCli, startCli, stopAll } from './in-process.ts'
 
 after(removeFolders)
 after(stopAll)
@@ -13,7 +13,7 @@ const KEY = 'a key of these tests, long enough to be one'
 
 // The plugin verifies tokens as an auth plugin does; with `down` it cannot tell.
 const CONFIG = `import { definePlugin, defineResource, defineTool, HostError } from '${CORE}'
-import { authorizeRoute } from '${AUTH}'
+import { authorizeRoute } from '${PLUGIN}'
 import { createHmac } from 'node:crypto'
 const bearer = definePlugin({
   options: { type: 'object', additionalProperties: false, properties: { down: { type: 'boolean' } } },

@@ -12,8 +12,8 @@ export type { ConfigParts, Ended, Running } from './running.ts'
 export const coreUrl = (module: string): string =>
   new URL(`../../core/${module}${extname(import.meta.url)}`, import.meta.url).href
 export const CORE = coreUrl('index')
-/** The same for `mcp-host/auth`. */
-export const AUTH = coreUrl('auth')
+/** The same for `mcp-host/plugin`. */
+export const PLUGIN = coreUrl('plugin')
 
 export interface CliOptions extends Pick<CommandEnvironment, 'openBrowser' | 'script'> {
   /** All streams are a terminal of 100 columns. */

@@ -1,6 +1,7 @@
 // Tests config sections and objects that plugins of one host share.
 import { expect } from 'chai'
-import { defineConfig, definePlugin, type SectionSchemas } from '../../core/index.ts'
+import { defineConfig } from '../../core/index.ts'
+import { definePlugin, type SectionSchemas } from '../../core/plugin.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/section.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -102,7 +103,7 @@ export const acme = definePlugin({
   })
 
   it('reject two schemas under one name, and names of host keys', async () => {
-    const other = { queue: { ...QUEUE_SECTIONS.queue } }
+    const other = { queue: { ...QUEUE_SECTIONS.queue, description: 'Another.' } }
     await expectStopped(withQueue({ one: reading([]), other: reading([], other) }), /plugins\.other.*"queue"/)
     const taking = (name: string) =>
       definePlugin({ options: NO_OPTIONS, sections: { [name]: QUEUE_SECTIONS.queue }, setup: () => undefined })()

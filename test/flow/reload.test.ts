@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { errorText, StartError } from '../../core/index.ts'
+import { errorText, StartError } from '../../core/plugin.ts'
 import { removeFolders } from '../config/folder.ts'
 import { accepted, callTool } from '../fixtures/asking-client.ts'
 import { eventually } from '../support/eventually.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { definePlugin, type PluginHost } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/plugin.ts'
 import { MAX_LISTENS_PER_CALLER, RETRY } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts'

@@ -1,7 +1,7 @@
 // Tests that routes that share config objects keep separate settings.
 import { expect } from 'chai'
-import { authorizeRoute } from '../../core/auth.ts'
-import { definePlugin, defineTool, type RouteSettings } from '../../core/index.ts'
+import { defineTool, type RouteSettings } from '../../core/index.ts'
+import { authorizeRoute, definePlugin } from '../../core/plugin.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 

@@ -3,14 +3,9 @@
 import { channel } from 'node:diagnostics_channel'
 import { readdirSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import {
-  type Config,
-  defineConfig,
-  definePlugin,
-  defineTool,
-  type PluginHost,
-  type Services,
-} from '../../core/index.ts'
+import { type Config, defineConfig, defineTool } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
+import { definePlugin, type PluginHost } from '../../core/plugin.ts'
 import type { AttackedSettings, Holding, Question, Report } from './attacked-settings.ts'
 import { SETTINGS } from './attacked-settings.ts'
 import { guardedFor, policedFor, toolsFor } from './attacked-tools.ts'

@@ -1,6 +1,7 @@
 // Faults on purpose, each at a known count of requests: for the test that every verdict can fail.
 import { openSync } from 'node:fs'
-import { type ConfiguredPlugin, definePlugin, type Services } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
+import { type ConfiguredPlugin, definePlugin } from '../../core/plugin.ts'
 import type { Session } from '../../core/transport.ts'
 import type { AttackedSettings, Plant } from './attacked-settings.ts'
 

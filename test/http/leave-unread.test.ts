@@ -3,7 +3,8 @@ import { channel } from 'node:diagnostics_channel'
 import { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { expect } from 'chai'
-import { definePlugin, defineTool, HostError } from '../../core/index.ts'
+import { defineTool, HostError } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const MIB = 1024 * 1024

@@ -1,6 +1,7 @@
 // Tests that the log names the plugin that threw an error, and not the plugins that passed it on.
 import { expect } from 'chai'
-import { definePlugin, defineResource, defineTool, type PluginHost } from '../../core/index.ts'
+import { defineResource, defineTool } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/plugin.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 

@@ -1,6 +1,7 @@
 // Tests that each refused request leaves an observer record over every transport.
 import { expect } from 'chai'
-import { type CallRecord, defineTool, HostError } from '../../core/index.ts'
+import { defineTool, HostError } from '../../core/index.ts'
+import type { CallRecord } from '../../core/plugin.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { closeHosts, initialize, meta, serveStdio } from '../plugins/transport-stdio/stdio-client.ts'
 import { eventually } from '../support/eventually.ts'

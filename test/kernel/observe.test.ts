@@ -1,6 +1,7 @@
 // Tests host.onFinish: one record per call with its outcome.
 import { expect } from 'chai'
-import { type CallRecord, defineTool, HostError, ToolError } from '../../core/index.ts'
+import { defineTool, HostError, ToolError } from '../../core/index.ts'
+import type { CallRecord } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { ALL_CAPABILITIES } from '../fixtures/asking-client.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'

@@ -1,7 +1,8 @@
 // Tests host.use: Koa middleware of plugins around every response.
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { HostError, type HostMiddleware } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostMiddleware } from '../../core/plugin.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'

@@ -1,5 +1,5 @@
 // Tests that invalid values in plugin setup stop startup with the plugin name, the found value and the fix.
-import type { Extension, PluginHost } from '../../core/index.ts'
+import type { Extension, PluginHost } from '../../core/plugin.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { stopHosts } from '../support/start-host.ts'

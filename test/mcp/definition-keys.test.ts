@@ -4,15 +4,14 @@ import { z } from 'zod'
 import { loadConfig } from '../../core/config/load-config.ts'
 import { hostOf } from '../../core/create-host.ts'
 import {
-  type AddedExtension,
   type Definition,
   definePrompt,
   defineResource,
   defineTool,
   type JsonSchema,
   type StandardSchema,
-  StartError,
 } from '../../core/index.ts'
+import { type AddedExtension, StartError } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { expectStopped, startFailure } from '../fixtures/start-failure.ts'

@@ -1,6 +1,7 @@
 // Tests protocol extensions written by a plugin: methods, result types, header rules and subscriptions/listen filters.
 import { expect } from 'chai'
-import { definePlugin, defineTool, type Extension, HostError, isObject, type PluginHost } from '../../core/index.ts'
+import { defineTool, HostError } from '../../core/index.ts'
+import { definePlugin, type Extension, isObject, type PluginHost } from '../../core/plugin.ts'
 import { MAX_LISTENS_PER_CALLER, META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'

@@ -1,6 +1,7 @@
 // Tests that the call object of `onCall` hooks is immutable and the same for the whole call.
 import { expect } from 'chai'
-import { type Call, defineTool } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import type { Call } from '../../core/plugin.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { modern } from '../support/rpc.ts'

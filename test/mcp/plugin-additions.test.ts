@@ -1,6 +1,6 @@
 // Tests additions by plugins: endpoints, methods, slots and definitions.
 import { expect } from 'chai'
-import type { PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/plugin.ts'
 import type { ChangeBus } from '../../core/transport.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'

@@ -212,6 +212,7 @@ function unitViews() {
     faultsOf: () => [],
     decidesAccess: false,
     readsKey: () => false,
+    readerOf: () => '',
     suggest: () => '',
     combinations: () => [],
     check: () => undefined,

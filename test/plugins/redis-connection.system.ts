@@ -1,7 +1,8 @@
 // The shared Redis connection of plugins: settings, round trips, outages, reconnection, ACL, TLS and Redis Cluster.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { HostError, StartError } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { type RedisSettings, redisScript } from '../../plugins/families/redis/index.ts'
 import { backOff } from '../../plugins/families/redis/link.ts'
 import { type ResolvedRedis, resolveRedis } from '../../plugins/families/redis/settings.ts'

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { startNode } from '../cluster/support/nodes.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { freePort } from '../support/free-port.ts'

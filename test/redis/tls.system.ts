@@ -3,7 +3,7 @@
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { type Authority, makeAuthority, needsOpenssl, removeTlsFolders, tlsFolder } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'

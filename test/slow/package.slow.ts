@@ -52,7 +52,7 @@ async function serve(command: string, args: string[], cwd: string): Promise<{ ch
 }
 
 const MOUNTED = `import Koa from 'koa'
-import { definePlugin } from 'mcp-host'
+import { definePlugin } from 'mcp-host/plugin'
 
 const app = new Koa()
 app.use(async (ctx, next) => {

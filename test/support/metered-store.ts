@@ -1,6 +1,5 @@
 // Counts reads of any event store, and can hold reads back.
-import type { ConfiguredPlugin, PluginHost } from '../../core/index.ts'
-import type { EventStore } from '../../core/transport.ts'
+import type { ConfiguredPlugin, EventStore, PluginHost } from '../../core/plugin.ts'
 import { createGate } from './gate.ts'
 
 export interface StoreMeter {

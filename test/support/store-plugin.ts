@@ -1,6 +1,5 @@
 // A plugin that puts the test's event store into the host's slot.
-import { type ConfiguredPlugin, definePlugin } from '../../core/index.ts'
-import type { EventStore } from '../../core/transport.ts'
+import { type ConfiguredPlugin, definePlugin, type EventStore } from '../../core/plugin.ts'
 
 export const storeWith = (store: EventStore): ConfiguredPlugin =>
   definePlugin<Record<never, never>>({

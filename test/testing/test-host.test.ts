@@ -1,8 +1,8 @@
 // Tests `testHost`: a config on a free port, clients for every protocol version, test tokens and cleanup.
 import { expect } from 'chai'
-import { type Config, defineConfig, definePlugin, defineResource, defineTool, StartError } from 'mcp-host'
-import { authorizeRoute, identifyBearer, makeClaims, readUser } from 'mcp-host/auth'
+import { type Config, defineConfig, defineResource, defineTool } from 'mcp-host'
 import { authJwt, entra, keycloak } from 'mcp-host/auth-jwt'
+import { authorizeRoute, definePlugin, identifyBearer, makeClaims, readUser, StartError } from 'mcp-host/plugin'
 import { type TestHost, testHost, testPlugin } from 'mcp-host/testing'
 import { REVISIONS } from 'mcp-host/transport'
 import { ask } from '../fixtures/line-toolset.ts'

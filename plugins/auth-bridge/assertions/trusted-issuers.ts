@@ -1,6 +1,7 @@
 // The trusted issuers of identity assertions, with keys that are fetched on demand and cached.
 import { isLoopback } from '../../../core/auth.ts'
-import { type PluginHost, StartError } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { StartError } from '../../../core/plugin.ts'
 import { createIssuerKeys, type KeySource } from '../../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from '../options.ts'
 

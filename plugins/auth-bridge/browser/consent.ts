@@ -1,6 +1,6 @@
 // The consent page, which creates a grant of oidc-provider.
 import type { Client, Interaction } from 'oidc-provider'
-import type { HostContext } from '../../../core/index.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 import { isRemembered } from '../clients/client-rules.ts'
 import type { Bridge } from '../make.ts'
 import type { ShownClient } from '../pages/index.ts'

@@ -1,7 +1,7 @@
 // Handlers of the pages, including the account page, where users revoke access.
 
 import { errors, type Interaction } from 'oidc-provider'
-import { type HostContext, isObject } from '../../../core/index.ts'
+import { type HostContext, isObject } from '../../../core/plugin.ts'
 import type { Bridge } from '../make.ts'
 import type { ShownGrant } from '../pages/index.ts'
 import type { Consent } from '../people/consents.ts'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Session } from 'oidc-provider'
-import type { HostContext } from '../../../core/index.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
 import { pendingAt } from '../records.ts'

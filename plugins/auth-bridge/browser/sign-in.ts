@@ -1,6 +1,6 @@
 // Sign-in at the identity provider, bound to one browser by a single-use state.
 import type { Interaction } from 'oidc-provider'
-import type { HostContext } from '../../../core/index.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
 import { isUpstreamError, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'

@@ -1,6 +1,6 @@
 // Rules for MCP clients: redirect URIs must match the config, and unsupported features are off.
 import { type Client, errors } from 'oidc-provider'
-import { isObject } from '../../../core/index.ts'
+import { isObject } from '../../../core/plugin.ts'
 import { dropNulls } from '../server/oidc-provider.ts'
 import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'
 import { mayRedirect, type RedirectPattern } from './redirects.ts'

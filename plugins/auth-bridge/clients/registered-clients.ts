@@ -1,7 +1,7 @@
 // Dynamic registration (RFC 7591) without storage: the signed client id contains the metadata.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { isObject } from '../../../core/index.ts'
+import { isObject } from '../../../core/plugin.ts'
 
 const KEPT = ['redirect_uris', 'client_name', 'client_uri', 'grant_types', 'token_endpoint_auth_method'] as const
 

@@ -1,7 +1,9 @@
 // The plugin `dev-auth-server`: auth-bridge at /dev-auth with the development provider, on loopback addresses only.
 import { isLoopback, SCOPE } from '../../../core/auth.ts'
-import { definePlugin, type OptionsOf, type PluginHost, StartError } from '../../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../../core/internal.ts'
+import { type OptionsOf, StartError } from '../../../core/plugin.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
+import { NO_UPSTREAM } from '../upstream-member.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
 export function refuseExposedHost({ at, config: { http }, log }: PluginHost): void {
@@ -53,7 +55,8 @@ export interface FilledDevAuthServerOptions extends OptionsOf<typeof OPTIONS, tr
 
 export const devAuthServer = definePlugin<DevAuthServerOptions, FilledDevAuthServerOptions>({
   options: OPTIONS,
-  provides: ['authorizationServer', 'upstreamTokens'],
+  provides: ['authorizationServer'],
+  context: NO_UPSTREAM,
   async setup(host, options) {
     refuseExposedHost(host)
     for (const [index, { id }] of (options.users ?? []).entries()) {

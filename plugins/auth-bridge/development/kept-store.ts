@@ -5,7 +5,7 @@ import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { LRUCache } from 'lru-cache'
 import type { GrantStore } from '../../../core/auth.ts'
-import { errorText, isObject, type Logger, StartError } from '../../../core/index.ts'
+import { errorText, isObject, type Logger, StartError } from '../../../core/plugin.ts'
 import { createGrantStore, type GrantEntries, type Members } from '../../families/grants/index.ts'
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
-import { StartError } from '../../../core/index.ts'
+import { StartError } from '../../../core/plugin.ts'
 import type { FilledAuthBridge } from '../options.ts'
 import { html, Markup, safeHref, shown } from './html.ts'
 

@@ -1,7 +1,7 @@
 // Accounts of oidc-provider: each is the user of a login, checked with the provider on refresh.
 
 import { errors } from 'oidc-provider'
-import type { Clock, Logger } from '../../../core/index.ts'
+import type { Clock, Logger } from '../../../core/plugin.ts'
 import { asText, isBrowser } from '../browser/browser.ts'
 import { createLimit } from '../limits.ts'
 import { grantedAt, type Records } from '../records.ts'

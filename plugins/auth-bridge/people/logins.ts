@@ -1,6 +1,6 @@
 // Logins: users with their provider tokens. Consents and sessions depend on a login.
 import { randomBytes } from 'node:crypto'
-import type { Clock, Logger } from '../../../core/index.ts'
+import type { Clock, Logger } from '../../../core/plugin.ts'
 import { grantedAt, type Records } from '../records.ts'
 import {
   isUpstreamError,

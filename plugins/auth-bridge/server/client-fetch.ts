@@ -2,7 +2,7 @@
 
 import { LRUCache } from 'lru-cache'
 import Provider from 'oidc-provider'
-import type { Clock } from '../../../core/index.ts'
+import type { Clock } from '../../../core/plugin.ts'
 
 const MAX_DOCUMENT = 16_384
 const TIMEOUT = 2_500

@@ -2,8 +2,7 @@
 
 import type Provider from 'oidc-provider'
 import { errors, type ResourceServer } from 'oidc-provider'
-import type { Claims } from '../../../core/auth.ts'
-import type { Logger } from '../../../core/index.ts'
+import type { Claims, Logger } from '../../../core/plugin.ts'
 import { type Algorithm, ASYMMETRIC, loadJsonWebToken, readToken, signer } from '../../families/issuer-keys/index.ts'
 import type { TrustedIssuer, TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isConfidential } from '../clients/client-rules.ts'

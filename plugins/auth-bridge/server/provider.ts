@@ -8,7 +8,7 @@ import Provider, {
   type KoaContextWithOIDC,
   type ResourceServer,
 } from 'oidc-provider'
-import type { Logger } from '../../../core/index.ts'
+import type { Logger } from '../../../core/plugin.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { sendPage } from '../browser/browser.ts'
 import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'

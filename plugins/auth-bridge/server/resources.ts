@@ -1,5 +1,5 @@
 // Resources with tokens issued by this host (RFC 8707), and their scopes.
-import type { PluginHost, Services } from '../../../core/index.ts'
+import type { PluginHost, Services } from '../../../core/internal.ts'
 
 type Host = Pick<PluginHost, 'routes' | 'url'>
 type Route = PluginHost['routes'][number]

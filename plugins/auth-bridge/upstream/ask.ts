@@ -1,6 +1,6 @@
 // HTTP requests to the provider with limits on time and size, without redirects; TLS except on loopback.
 import { parseJson, shownUrl } from '../../../core/auth.ts'
-import { errorText } from '../../../core/index.ts'
+import { errorText } from '../../../core/plugin.ts'
 import { isLocal } from './settings.ts'
 import { UpstreamError } from './upstream.ts'
 

@@ -1,7 +1,7 @@
 // Provider metadata and client authentication, loaded once on demand; failures are not cached.
 import type { AuthorizationServer, allowInsecureRequests, Client, ClientAuth, customFetch } from 'oauth4webapi'
 import { shownUrl } from '../../../core/auth.ts'
-import { isObject, type Logger } from '../../../core/index.ts'
+import { isObject, type Logger } from '../../../core/plugin.ts'
 import { type Ask, checkAddress, createAsk, jsonOf, WRONG_PAGE } from './ask.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import type { AuthMethod, Settings } from './settings.ts'

@@ -1,7 +1,6 @@
 // GitHub API: user, verified e-mail address, organizations, teams and revocation.
 
-import type { Claims } from '../../../core/auth.ts'
-import { isObject } from '../../../core/index.ts'
+import { type Claims, isObject } from '../../../core/plugin.ts'
 import { jsonOf } from './ask.ts'
 import { basicCredentials, type Connection, through } from './connection.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'

@@ -1,5 +1,5 @@
 // Creates the identity provider client from the options.
-import type { Logger } from '../../../core/index.ts'
+import type { Logger } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
 import { type Connection, createConnector } from './connection.ts'
 import { revoke } from './github.ts'

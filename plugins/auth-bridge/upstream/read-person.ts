@@ -1,6 +1,6 @@
 // Reads the user from the ID token, userinfo and vendor APIs.
-import { type Claims, claimAt, isLoopback } from '../../../core/auth.ts'
-import { isObject } from '../../../core/index.ts'
+import { claimAt, isLoopback } from '../../../core/auth.ts'
+import { type Claims, isObject } from '../../../core/plugin.ts'
 import { jsonOf } from './ask.ts'
 import type { Connection } from './connection.ts'
 import { githubClaims } from './github.ts'

@@ -1,5 +1,5 @@
 // Maps error responses of identity providers to an UpstreamError with advice.
-import { isObject } from '../../../core/index.ts'
+import { isObject } from '../../../core/plugin.ts'
 import type { ProviderType } from './settings.ts'
 import { UpstreamError, type UpstreamFault } from './upstream.ts'
 

@@ -1,6 +1,6 @@
 // Identity provider types and their checked options.
-import { type Claims, isLoopback, shownUrl } from '../../../core/auth.ts'
-import { StartError } from '../../../core/index.ts'
+import { isLoopback, shownUrl } from '../../../core/auth.ts'
+import { type Claims, StartError } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
 
 export type ProviderType = FilledProvider['type']

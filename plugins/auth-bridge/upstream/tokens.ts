@@ -1,7 +1,7 @@
 // Token requests to the provider: refresh, exchange and userinfo, with normalized responses.
 import type { TokenEndpointResponse } from 'oauth4webapi'
-import { type Claims, shownUrl } from '../../../core/auth.ts'
-import { isObject } from '../../../core/index.ts'
+import { shownUrl } from '../../../core/auth.ts'
+import { type Claims, isObject } from '../../../core/plugin.ts'
 import { type AskInit, jsonOf } from './ask.ts'
 import { type Connection, through } from './connection.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'

@@ -1,6 +1,7 @@
 // DPoP for plugins that verify tokens (RFC 9449): fills the slot `tokenBinding`, and checks the proof of each request.
 import { type GrantStore, isLoopback, NO_POSSESSION, type Possession } from '../../../core/auth.ts'
-import { type PluginHost, parseDuration, type Route, type Services, StartError } from '../../../core/index.ts'
+import type { PluginHost, Services } from '../../../core/internal.ts'
+import { parseDuration, type Route, StartError } from '../../../core/plugin.ts'
 import { DPOP_SCHEMA, type DPoPSettings, type ProofAlgorithm } from './options.ts'
 import { createNonces, createUsedProofs, type UseOnce, usedIn } from './replay.ts'
 import { createTargets } from './target.ts'

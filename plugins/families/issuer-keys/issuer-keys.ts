@@ -2,7 +2,7 @@
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
 import { fetchJson, shownUrl } from '../../../core/auth.ts'
-import { isObject, type Logger } from '../../../core/index.ts'
+import { isObject, type Logger } from '../../../core/plugin.ts'
 import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 
 /** Milliseconds between fetches for unknown keys. */

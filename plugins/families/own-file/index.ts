@@ -1,7 +1,8 @@
 // Files that are written by one plugin only.
 import { accessSync, constants, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { errorText, type PluginHost, StartError } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { errorText, StartError } from '../../../core/plugin.ts'
 
 interface Owner {
   readonly name: string

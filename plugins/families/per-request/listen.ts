@@ -1,6 +1,8 @@
 // `subscriptions/listen` of 2026-07-28: a request whose response is a stream of changes (basic/patterns/subscriptions).
 import { findResource, type ItemKind, mayHear, mayHearNow } from '../../../core/auth.ts'
-import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../../core/index.ts'
+import { HostError } from '../../../core/index.ts'
+import type { PluginHost, Services } from '../../../core/internal.ts'
+import { type Call, type Honoured, isObject } from '../../../core/plugin.ts'
 import {
   checkUri,
   createWatchCharges,

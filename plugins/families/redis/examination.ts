@@ -1,5 +1,5 @@
 // Examines Redis: required commands, keys, eviction policy and secrets.
-import { errorText, type Logger } from '../../../core/index.ts'
+import { errorText, type Logger } from '../../../core/plugin.ts'
 import {
   CLAIM_KEYS,
   foreignKeys,

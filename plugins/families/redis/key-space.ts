@@ -1,6 +1,6 @@
 // Announces the secrets of nodes in Redis. A node without a shared secret is refused: it would end sessions.
 import { createHash } from 'node:crypto'
-import type { PluginHost } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/internal.ts'
 import type { Refusal } from './refusals.ts'
 import { redisScript } from './script.ts'
 import type { ResolvedRedis } from './settings.ts'

@@ -1,13 +1,7 @@
 // The config section `redis`, as JSON Schema and types.
-import {
-  DURATION_PATTERN,
-  type JsonSchema,
-  type OptionsOf,
-  type PluginHost,
-  type SectionReader,
-  type SectionSchemas,
-  type Typed,
-} from '../../../core/index.ts'
+import type { JsonSchema, Typed } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { DURATION_PATTERN, type OptionsOf, type SectionReader, type SectionSchemas } from '../../../core/plugin.ts'
 
 /** A password, optionally with its expiry: a Date, or milliseconds since the epoch. */
 type GivenSecret = string | { readonly password: string; readonly expires?: Date | number }

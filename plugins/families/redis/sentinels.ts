@@ -1,5 +1,5 @@
 // Asks Sentinels for the primary. The client of node-redis is not used, because it repeats lost commands.
-import { errorText, type Logger } from '../../../core/index.ts'
+import { errorText, type Logger } from '../../../core/plugin.ts'
 import { within } from './failures.ts'
 import { withoutPassword } from './refusals.ts'
 import type { RedisAddress, ResolvedRedis, ResolvedSentinel } from './settings.ts'

@@ -1,7 +1,8 @@
 // Resolves and checks Redis settings before connecting. Messages contain no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { errorText, type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { errorText, parseDuration, type SectionReader, StartError } from '../../../core/plugin.ts'
 import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './schema.ts'
 
 const MIN_TIMEOUT = 100

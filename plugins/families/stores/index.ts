@@ -1,14 +1,14 @@
 // Shared by storage plugins: required secrets, stream limits, and session recovery after an outage.
+import type { PluginHost } from '../../../core/internal.ts'
 import {
   DURATION_PATTERN,
   type Duration,
-  type PluginHost,
   parseDuration,
   parseSize,
   SIZE_PATTERN,
   type Size,
   StartError,
-} from '../../../core/index.ts'
+} from '../../../core/plugin.ts'
 import type { RequestId } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'

@@ -1,7 +1,8 @@
 // The audit trail: which requests it records, the fields of a line, redaction, and the hash chain under concurrency.
 import { readFile, stat } from 'node:fs/promises'
 import { expect } from 'chai'
-import { type CallRecord, definePlugin, defineTool } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { type CallRecord, definePlugin } from '../../../core/plugin.ts'
 import { META } from '../../../core/transport.ts'
 import { createAnonymousRefusals } from '../../../plugins/audit/entry.ts'
 import { removeFolders } from '../../config/folder.ts'

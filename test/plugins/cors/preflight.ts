@@ -1,6 +1,5 @@
 // What the tests of CORS share: an origin, requests as its pages send them, and a plugin that believes bearer tokens.
-import { authorizeRoute } from '../../../core/auth.ts'
-import { definePlugin } from '../../../core/index.ts'
+import { authorizeRoute, definePlugin } from '../../../core/plugin.ts'
 
 export const APP = 'https://app.acme.example'
 

@@ -1,7 +1,7 @@
 // Access to health details by caller address, token and `details` option.
 import { networkInterfaces } from 'node:os'
 import { expect } from 'chai'
-import type { BuiltInOptions } from '../../../core/index.ts'
+import type { BuiltInOptions } from '../../../core/config/define-config.ts'
 import { hello, plugin, withPlugins } from '../../fixtures/plugins.ts'
 import { type HeadOptions, requestHead, sendRaw } from '../../support/raw-http.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'

@@ -1,8 +1,7 @@
 // Rate limits of HTTP requests: exact counts, keys by address, user and client, and rate limit headers.
 import { expect } from 'chai'
 import { addressKey } from '../../../core/auth.ts'
-import type { CallRecord } from '../../../core/index.ts'
-import { definePlugin } from '../../../core/index.ts'
+import { type CallRecord, definePlugin } from '../../../core/plugin.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern, modernRequest, post } from '../../support/rpc.ts'
 import { openSession, postOpen, readWhole } from '../../support/session-client.ts'

@@ -1,7 +1,8 @@
 // A plugin that takes a token's word for who its bearer is: the token is a user as JSON, in Base64. And what such
 // callers are told.
-import { authorizeRoute } from '../../../core/auth.ts'
-import { definePlugin, HostError, type User } from '../../../core/index.ts'
+
+import { HostError, type User } from '../../../core/index.ts'
+import { authorizeRoute, definePlugin } from '../../../core/plugin.ts'
 import { legacy, modern, type RpcMessage } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 

@@ -1,6 +1,7 @@
 // call_tool compared with a direct call of the same tool: responses, records, metrics and limits.
 import { expect } from 'chai'
-import { type CallRecord, defineTool, ToolError } from '../../../core/index.ts'
+import { defineTool, ToolError } from '../../../core/index.ts'
+import type { CallRecord } from '../../../core/plugin.ts'
 import type { ToolPolicyOptions } from '../../../plugins/tool-policy/index.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { type Config, definePlugin, defineTool } from '../../../core/index.ts'
+import { type Config, defineTool } from '../../../core/index.ts'
+import { definePlugin } from '../../../core/plugin.ts'
 import { createMemorySessionStore } from '../../../core/sessions/memory-session-store.ts'
 import type { SessionBounds } from '../../../core/sessions/session-store.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'

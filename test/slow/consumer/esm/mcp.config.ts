@@ -1,5 +1,6 @@
 // A project's config in TypeScript: typed arguments, a plugin of its own, a wrong option that does not compile.
-import { type Config, defineConfig, definePlugin, definePrompt, defineResource, defineTool, HostError } from 'mcp-host'
+import { type Config, defineConfig, definePrompt, defineResource, defineTool, HostError } from 'mcp-host'
+import { definePlugin } from 'mcp-host/plugin'
 
 interface AuditOptions {
   prefix: string

@@ -1,9 +1,17 @@
 // Plugins as other packages write them, from every entry that is for authors.
-import { type Call, definePlugin, type PluginHost, type Services } from 'mcp-host'
-import { authorizeRoute, identifyBearer, readUser, type TokenPlace, type TokenVerdict } from 'mcp-host/auth'
+import {
+  authorizeRoute,
+  type Call,
+  definePlugin,
+  type EventStore,
+  identifyBearer,
+  readUser,
+  type StoredEvent,
+  type TokenPlace,
+  type TokenVerdict,
+} from 'mcp-host/plugin'
 import { REDIS_SECTIONS, type RedisSections } from 'mcp-host/redis'
 import { storeContract } from 'mcp-host/testing'
-import { type EventStore, type Offer, type StoredEvent, type Transport, transportOf } from 'mcp-host/transport'
 
 const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
 
@@ -16,7 +24,7 @@ export const login = definePlugin<Record<never, never>>({
   options: NO_OPTIONS,
   provides: ['user', 'authorize'],
   setup(host) {
-    host.serving((services: Services) => {
+    host.serving(services => {
       host.authenticate(identifyBearer(host, services, verify))
       host.authorize(authorizeRoute(host, services))
     })
@@ -44,7 +52,6 @@ export const events = definePlugin<Record<never, never>, Record<never, never>, R
   },
 })
 
-export const transport = (host: PluginHost, services: Services): Transport => transportOf(host, services)
-export const offerOf = (call: Call): Offer => call.offer
+export const routeOf = (call: Call): string => call.offer.route.path
 
 console.log(storeContract('eventStore', { shared: false, open: () => ({ nodes: [createEvents()] }) }).length > 0)
