@@ -135,7 +135,7 @@ export function buildServices(parts: ServiceParts) {
     log,
     config: offered,
     catalog,
-    viewFor: createViews(catalog),
+    views: createViews(catalog),
     admit,
     varies: (route: CompiledRoute) =>
       offered.now.configureSession !== undefined ||

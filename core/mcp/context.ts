@@ -318,7 +318,8 @@ export class HandlerContext implements PlainContext {
   get ping() {
     return async () => {
       const { asks, modern } = this.#call
-      if (typeof asks === 'object') await asks.ask('ping', {}, this.signal)
+      const send = (message: string) => this.#call.send(message)
+      if (typeof asks === 'object') await asks.ask({ method: 'ping', params: {}, signal: this.signal, send })
       else if (!modern) throw new ToolError('The client cannot be pinged on a stateless route.')
     }
   }

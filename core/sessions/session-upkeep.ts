@@ -15,7 +15,9 @@ const RENEW_INTERVAL = 300_000
 const RESTORE_BATCH = 100
 
 export interface SessionUpkeep {
+  /** Reports the use of a session to a shared store. */
   mark(session: Session, inUse: boolean): void
+  evict(victims: readonly Victim[] | Promise<readonly Victim[]>): void
   restore(session: Session): boolean | Promise<boolean>
   start(): void
   stop(): void
@@ -34,6 +36,7 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
   const fail = (err: unknown) => log.debug({ err }, 'the use of sessions could not be told to the store')
 
   async function evictAll(victims: readonly Victim[]) {
+    if (victims.length === 0) return
     for (const victim of victims) await evict(victim).catch(fail)
     evicted += victims.length
     figures.evicted(victims.length)
@@ -44,12 +47,6 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     evicted = 0
   }
 
-  function report(uses: readonly SessionUse[]): Promise<void> | undefined {
-    const victims = store.mark(uses, bounds)
-    if (victims instanceof Promise) return victims.then(late => (late.length > 0 ? evictAll(late) : undefined))
-    return victims.length > 0 ? evictAll(victims) : undefined
-  }
-
   async function flush() {
     clock.clear(timer)
     timer = undefined
@@ -57,11 +54,10 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     const now = clock.monotonic()
     const uses = [...waiting.values()].map(({ at, ...use }) => ({ ...use, ago: now - at }))
     waiting.clear()
-    await report(uses)?.catch(fail)
+    await Promise.resolve(store.mark(uses, bounds)).then(evictAll).catch(fail)
   }
 
   function mark({ digest, holder }: Session, inUse: boolean) {
-    if (!store.shared) return void report([{ digest, holder, inUse, ago: 0 }])?.catch(fail)
     waiting.set(digest, { digest, holder, inUse, at: clock.monotonic() })
     timer ??= clock.setTimeout(() => void flush(), MARK_INTERVAL).unref()
   }
@@ -100,8 +96,9 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     if (renews) renewedAt = clock.monotonic()
     for (const session of sessions.values()) {
       if (renews) for (const stream of session.streams.values()) stream.reopen()
-      if (session.inUse) mark(session, true)
-      else if (session.lastUsed <= limit) await sweepIdle(session)
+      if (session.inUse) {
+        if (store.shared) mark(session, true)
+      } else if (session.lastUsed <= limit) await sweepIdle(session)
     }
   }
 
@@ -136,6 +133,7 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
 
   return {
     mark,
+    evict: victims => void Promise.resolve(victims).then(evictAll).catch(fail),
     restore,
     start: () =>
       store.onReturn(() => {

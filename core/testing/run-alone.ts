@@ -142,7 +142,7 @@ async function answerCall(
   let unanswered: unknown
   const asks: CallRequest['asks'] = handshake
     ? {
-        ask: (method, params) =>
+        ask: ({ method, params }) =>
           questioned.answer(method, params).catch(error => {
             unanswered = error
             throw error

@@ -9,7 +9,7 @@ import type { CallContext } from '../define.ts'
 import { encodingError } from '../definition-place.ts'
 import { handlerFailure } from '../handler-outcome.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
-import { isTyped } from '../message.ts'
+import { resultTypeOf } from '../message.ts'
 import {
   errorResult,
   fitToolResult,
@@ -87,7 +87,7 @@ function runIsolated(
 }
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
-  if (isTyped(value)) return value
+  if (resultTypeOf(value)) return value as object
   if (tool.output) return finishStructured(call, tool, tool.output, value)
   try {
     return fitToolResult(toolResult(value), call.rules)
