@@ -2,7 +2,7 @@
 export { importModule } from './config/import-module.ts'
 export { withTimeout } from './http/clock.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
-export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
+export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/json-body.ts'
 export { EqualWait, type Waiting } from './http/linked-list.ts'
 export { pageHeaders } from './http/page.ts'
@@ -47,6 +47,7 @@ export {
   type ErrorTarget,
   encodeError,
   type Message,
+  nodeLost,
   readMessages,
   type SerializedAnswer,
   type SerializedResult,

@@ -24,6 +24,7 @@ export function explainImport(file: string, error: unknown, at: Path = []): Mist
   const { line } = isWrongEncoding ? { line: undefined } : place
   const subject = at.length === 0 ? '' : `${formatPath(at)} `
   return {
+    code: 'MH1007',
     file: place.file,
     ...(line !== undefined && { line }),
     ...(at.length > 0 && { path: formatPath(at) }),

@@ -52,7 +52,7 @@ export function addOldNames<Host extends { readonly name: string; readonly log: 
       const key = `${host.name} ${old}`
       if (!warned.has(key)) {
         const text = `host.${old} is deprecated. Use host.${path}; see "Old names" in docs/plugins.md.`
-        host.log.warn({ used: callerOf(new Error()) }, text)
+        host.log.warn({ code: 'MH1520', used: callerOf(new Error()) }, text)
       }
       warned.add(key)
       return read(host, path)

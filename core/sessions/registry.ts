@@ -92,7 +92,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       // Each node with a copy runs this; only the home counts the end.
       if (session.home === name) figures.ended(session)
       Promise.resolve(events(session).drop(session.id)).catch(err =>
-        log.warn({ err }, 'the event store could not drop a session'),
+        log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'),
       )
     },
     finished: (session, requests) => store.leave(session.digest, requests),
@@ -109,7 +109,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       return await openAdmitted(facts, transport)
     } catch (thrown) {
       if (HostError.is(thrown)) throw thrown
-      log.error({ err: thrown, route: facts.route.path }, 'a session could not be opened')
+      log.error({ code: 'MH1410', err: thrown, route: facts.route.path }, 'a session could not be opened')
       throw new HostError('internal')
     }
   }
@@ -186,7 +186,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       }
       const run = session.offer.run(body, restored).catch(err => {
         reject(err)
-        if (begun) log.error({ err, session: shortId(session.id) }, 'runSession failed')
+        if (begun) log.error({ code: 'MH1411', err, session: shortId(session.id) }, 'runSession failed')
         void endQuietly(session, new Error('runSession failed'))
       })
       runs.add(run)
@@ -199,7 +199,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   async function awaitRuns(patience: number) {
     await withTimeout(Promise.all(runs), patience, () => undefined)
-    if (runs.size > 0) log.warn({ runs: runs.size }, 'left without waiting for runSession any longer')
+    if (runs.size > 0) log.warn({ code: 'MH1412', runs: runs.size }, 'left without waiting for runSession any longer')
   }
 
   async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
@@ -220,7 +220,10 @@ export function createSessionRegistry(settings: RegistrySettings) {
     try {
       await end(session, reason)
     } catch (err) {
-      log.warn({ err, session: shortId(session.id) }, 'other nodes could not be told that a session ended')
+      log.warn(
+        { code: 'MH1413', err, session: shortId(session.id) },
+        'other nodes could not be told that a session ended',
+      )
     }
   }
 
@@ -246,7 +249,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
         : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
         if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw gone()
-        log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
+        log.warn({ code: 'MH1414', session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw notYours()
       }
       if (!owned) throw gone()

@@ -66,7 +66,7 @@ function needsOf(asked: Requirement | undefined, { including }: Compiled): reado
 
 /** On reload, problems were already reported. */
 const refuse: Tell = (why, at) => {
-  throw new StartError(why, { at })
+  throw new StartError('MH2720', why, { at })
 }
 
 function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
@@ -103,7 +103,7 @@ function lintNow({ rules, access, authorize, options }: Compiled, host: PluginHo
 
 function setup(host: PluginHost, options: FilledToolPolicy) {
   const where = `plugins['${host.name}']`
-  let now = compile(options, host, (why, at) => host.report(new StartError(why, { at })))
+  let now = compile(options, host, (why, at) => host.report(new StartError('MH2720', why, { at })))
   const on = (route: Route): RouteAccess => {
     const found = now.access.get(route)
     if (!found) throw new Error(`${where} does not act on ${route.path}`)
@@ -119,7 +119,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
       const { key, kind } = item
       const { issuer, subject } = user ?? {}
       host.log.info(
-        { denied: 'call', method, item: key, kind, route: route.path, issuer, subject, reason, scopes },
+        { code: 'MH2727', denied: 'call', method, item: key, kind, route: route.path, issuer, subject, reason, scopes },
         'denied a call',
       )
     },

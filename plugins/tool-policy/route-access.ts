@@ -107,6 +107,7 @@ export function logShadow(host: PluginHost, accessOf: (call: Call) => RouteAcces
       const { user, method, offer } = call
       host.log.info(
         {
+          code: 'MH2728',
           shadow: true,
           method,
           item: item.key,

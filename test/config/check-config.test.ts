@@ -133,7 +133,7 @@ describe('checkConfig', () => {
     const text = formatProblems(problems)
     expect(problems).to.have.length(5)
     expect(text).not.to.match(/hunter2|12345/)
-    expect(text).to.contain('secrets\n  wrong value\n  found a string (not shown); expected a list')
+    expect(text).to.contain('secrets\n  MH1013 wrong value\n  found a string (not shown); expected a list')
     expect(text).to.contain('found "redis://…@…"')
     expect(formatProblems(checkWith({ secrets: [{ value: 'hunter2' }, ''] }))).not.to.contain('hunter2')
   })

@@ -51,7 +51,7 @@ function checkOptions(
   { at, ownKeys, config: { processes }, report }: PluginHost,
   { maxAge, clockTolerance, nonce }: Settings,
 ) {
-  const tell = (why: string, key: string) => report(new StartError(why, { at: [...at, 'dpop', key] }))
+  const tell = (why: string, key: string) => report(new StartError('MH2030', why, { at: [...at, 'dpop', key] }))
   if (maxAge < MIN_AGE || maxAge > MAX_AGE) {
     tell('it is the time in which a proof counts: write 1s to 10m; 60s is usual', 'maxAge')
   }
@@ -81,7 +81,8 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
 
   return services => {
     const gap = gapOf(host, services)
-    if (gap !== undefined && mode !== undefined) host.report(new StartError(gap, { at: [...host.at, 'dpop'] }))
+    if (gap !== undefined && mode !== undefined)
+      host.report(new StartError('MH2031', gap, { at: [...host.at, 'dpop'] }))
     accepts = gap === undefined
     if (gap === undefined) {
       const check = createCheck(host, services, settings)
@@ -89,7 +90,7 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
     }
     let isLogged = false
     const missed = () => {
-      if (!isLogged) host.log.warn({ why: gap }, 'tokens that are bound to a key (DPoP) are refused')
+      if (!isLogged) host.log.warn({ code: 'MH2031', why: gap }, 'tokens that are bound to a key (DPoP) are refused')
       isLogged = true
     }
     return { ...NO_POSSESSION, missed }
@@ -126,7 +127,8 @@ function createCheck(host: PluginHost, services: Services, settings: Settings): 
       method: ctx.method,
       targets: targetsOf(ctx),
     })
-    if (cause !== undefined) host.log.error({ err: cause }, 'the store of used proofs (DPoP) does not answer')
+    if (cause !== undefined)
+      host.log.error({ code: 'MH2032', err: cause }, 'the store of used proofs (DPoP) does not answer')
     count(1, { plugin: host.name, outcome })
     if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
     return flaw
