@@ -190,6 +190,16 @@ export async function deferAuthorization(ctx: ClientContext, { url, record }: Fl
   })
 }
 
+function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSignal) => Promise<unknown>) | undefined {
+  const { authorizationRedirectDelegate, authorizationCallbackHandler } = options
+  if (authorizationRedirectDelegate) {
+    return ({ url, record }, signal) => authorizationRedirectDelegate(url, record.redirectUri, { signal })
+  }
+  if (!authorizationCallbackHandler) return undefined
+  return ({ url, record: { redirectUri } }, signal) =>
+    authorizationCallbackHandler({ authorizationUri: url, redirectUri, signal })
+}
+
 /** Wraps other errors: clients treat a TypeError of a fetch as a network failure. */
 function asAuthError(thrown: unknown): AuthError {
   if (AuthError.is(thrown)) return thrown
@@ -241,11 +251,11 @@ export async function askForAuthorization(
   flow: Flow,
   signal: AbortSignal,
 ): Promise<{ readonly code: string }> {
-  const { authorizationRedirectDelegate: show, interactive } = ctx.options
-  if (!show || interactive === 'defer') return deferAuthorization(ctx, flow)
-  const { issuer, scope, redirectUri } = flow.record
+  const show = listenerOf(ctx)
+  if (!show || ctx.options.interactive === 'defer') return deferAuthorization(ctx, flow)
+  const { issuer, scope } = flow.record
   ctx.emit('authorization-started', { issuer, scope })
-  const response = await listen(ctx, flow.record, both => show(flow.url, redirectUri, { signal: both }), signal)
+  const response = await listen(ctx, flow.record, both => show(flow, both), signal)
   if (response === null || response === undefined || response === '') {
     throw new AuthError('the login ended without an answer', {
       code: 'access_denied',
