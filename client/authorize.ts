@@ -7,7 +7,7 @@ import { AuthError, type Fix, InteractionRequiredError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { withAbort } from './http.ts'
 import type { AuthorizationResponse } from './options.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
+import type { ServerInfo } from './parties.ts'
 import { showText } from './text.ts'
 import { OTHER_RESOURCE } from './token-endpoint.ts'
 
@@ -119,15 +119,10 @@ export function readAuthorizationResponse(
   return { code, checked: true }
 }
 
-export interface AuthorizationAbout {
-  readonly server: ServerInfo
-  readonly client: ClientIdentity
-  readonly resource: string | undefined
-  readonly scope: string | undefined
-  readonly requestedScope?: string | undefined
-  readonly resourceMetadataUrl?: string | undefined
-  readonly key: string
-}
+export type AuthorizationAbout = Pick<
+  FlowRecord,
+  'server' | 'client' | 'resource' | 'scope' | 'requestedScope' | 'resourceMetadataUrl' | 'key'
+>
 
 export interface Flow {
   readonly url: URL
@@ -151,7 +146,7 @@ function promptFor({ options }: ClientContext, { server, scope }: AuthorizationA
 }
 
 export async function beginAuthorization(ctx: ClientContext, about: AuthorizationAbout): Promise<Flow> {
-  const { server, client, resource, scope, requestedScope, resourceMetadataUrl, key } = about
+  const { server, client, resource, scope } = about
   const { redirectUri, additionalAuthorizationParameters = {} } = ctx.options
   if (redirectUri === undefined) {
     throw new AuthError('a login needs redirectUri', {
@@ -178,24 +173,8 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
   // Keeps the endpoint's own query (RFC 6749 §3.1).
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
   const { issuer, issParameterSupported } = server
-  const createdAt = ctx.now()
-  const record: FlowRecord = {
-    v: 1,
-    state,
-    issuer,
-    issParameterSupported,
-    codeVerifier,
-    redirectUri,
-    resource,
-    scope,
-    requestedScope,
-    client,
-    server,
-    resourceMetadataUrl,
-    key,
-    createdAt,
-  }
-  return { url, record }
+  const own = { state, issuer, issParameterSupported, codeVerifier, redirectUri, createdAt: ctx.now() }
+  return { url, record: { v: 1, ...about, ...own } }
 }
 
 export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {

@@ -64,11 +64,8 @@ export async function readGroupsOverage(connection: Connection, tokens: Provider
   }
 }
 
-export interface Said {
+export interface Before {
   readonly idToken?: Claims | undefined
-}
-
-export interface Before extends Said {
   readonly last?: SignedIn | undefined
   /** Userinfo must respond, because it is the only proof that the user may sign in. */
   readonly mustAnswer?: boolean
