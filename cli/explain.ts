@@ -9,7 +9,7 @@ import { HostError, type User } from '../core/index.ts'
 import { type CatalogItem, type Denial, isObject, readUser } from '../core/plugin.ts'
 import { inspectConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
-import { isoTime, nearestHint } from './text.ts'
+import { isoTime, nearestHint, parseObject } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -32,15 +32,6 @@ const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> 
 
 const plain = (text: string) => printable(text)
 const line = (label: string, text: string) => label.padEnd(10) + text.split('\n').map(plain).join('\n')
-
-function decodeClaims(token: string): Record<string, unknown> | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
-    return isObject(claims) ? claims : undefined
-  } catch {
-    return undefined
-  }
-}
 
 function describeClaims(claims: Readonly<Record<string, unknown>>): string {
   const { exp } = claims
@@ -78,7 +69,7 @@ async function identify(
   if (address.authenticators.length === 0) {
     return { lines: [line('token', 'ignored: no plugin of this route finds out who calls')], user: undefined }
   }
-  const claims = decodeClaims(token)
+  const claims = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
   const read = claims ? [line('claims', describeClaims(claims))] : []
   try {
     await host.start()
