@@ -82,7 +82,6 @@ export {
   watchedCost,
 } from './sessions/change-feed.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
-export type { Caller } from './sessions/enter-session.ts'
 export {
   type EventId,
   parseEventId,
@@ -91,7 +90,7 @@ export {
   type StreamState,
 } from './sessions/event-store.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'
+export type { Caller, RunningCalls, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   type Answering,
