@@ -8,6 +8,7 @@ import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
 import { type Report, StartError } from './http/errors.ts'
+import type { Services } from './internal-host.ts'
 import type { InFlight } from './kernel/ending.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { Logger } from './kernel/log.ts'
@@ -38,7 +39,6 @@ import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
-import type { Services } from './plugin-host.ts'
 import { createMemoryPeers } from './sessions/peers.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
@@ -93,7 +93,7 @@ export function buildServices(parts: ServiceParts) {
   const reachableOn = (route: CompiledRoute) =>
     itemsOn(inspected, route, [...route.toolsets, ...(offered.now.configureSession ? catalog.names() : [])])
   const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
-  const admit = createRouteAdmission({ log }, access)
+  const admit = createRouteAdmission(log, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const logFailure = createFailureLog(log, tracerOn)

@@ -69,6 +69,9 @@ export interface Slots {
   upstreamTokens: UpstreamTokens
 }
 
+/** The services that third-party plugins provide. */
+export type PublishedSlots = Pick<Slots, 'access' | 'eventStore'>
+
 const OPTIONAL = new Set(['scopesToEnter'])
 
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {

@@ -66,7 +66,8 @@ export interface Plugin<
   /** Capabilities offered to other plugins. */
   provides?: readonly string[]
   sections?: SectionSchemas<Sections>
-  setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
+  /** Registers what the plugin does; can be async. */
+  setup(host: Host & SectionReader<Sections>, options: Filled): unknown
 }
 
 /** A plugin as declared; `options` can be omitted. */

@@ -6,6 +6,8 @@ import { makeClaims, readUser, type TestUser } from '../access/claims.ts'
 import { createHost } from '../create-host.ts'
 import type { Host } from '../host.ts'
 import { HostError } from '../http/errors.ts'
+import { definePlugin } from '../internal.ts'
+import type { Services } from '../internal-host.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
 import { createMemoryChangeBus } from '../mcp/change-bus.ts'
@@ -20,7 +22,6 @@ import { resultTypeOf } from '../mcp/message.ts'
 import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
 import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
 import type { McpRoute } from '../mcp/routes.ts'
-import { definePlugin, type Services } from '../plugin-host.ts'
 import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 
@@ -104,8 +105,8 @@ async function openAlone(definition: Definition, { upstreamToken }: RunSettings)
         const give = typeof upstreamToken === 'function' ? upstreamToken : () => upstreamToken
         host.provide('upstreamTokens', { tokenFor: async (_caller, request) => give(request) })
       }
-      host.serving(services => {
-        found = { services, route: host.routes[0] as McpRoute }
+      host.onReady(() => {
+        found = { services: host.services, route: host.routes[0] as McpRoute }
       })
     },
   })

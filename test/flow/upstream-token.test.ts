@@ -57,7 +57,8 @@ const draft = definePrompt({ name: 'draft', handler: (_, { upstreamToken }) => u
 function server() {
   let services: Services | undefined
   return ownServer('/auth', host => {
-    host.serving(given => {
+    host.onReady(() => {
+      const given = host.services
       services = given
     })
     host.provide('upstreamTokens', {

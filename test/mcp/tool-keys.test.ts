@@ -1,7 +1,8 @@
 // Tests tool keys that extensions read: hooks around handlers, list metadata and resources.
 import { expect } from 'chai'
 import { defineApp, defineResource, defineTool } from '../../core/index.ts'
-import type { PluginHost, ToolKey } from '../../core/plugin.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import type { ToolKey } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -53,7 +54,7 @@ const app: ToolKey = {
 }
 
 const around: string[] = []
-function addKeys(host: PluginHost) {
+function addKeys(host: InternalHost) {
   const added = host.extension(ID, {
     results: { 'tools/call': ['later'] },
     toolKeys: {

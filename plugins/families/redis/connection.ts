@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
-import type { PluginHost } from '../../../core/internal.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { type Logger, StartError } from '../../../core/plugin.ts'
 import { clusterLink } from './cluster-link.ts'
 import { countBatches, createCommands, type RedisCommands } from './commands.ts'
@@ -24,7 +24,7 @@ import { Watch } from './watch.ts'
 /** `refused`: Redis returned an error. `unavailable`: Redis did not respond in time or could not be reached. */
 type Measure = (milliseconds: number, outcome: 'ok' | 'refused' | 'unavailable') => void
 
-function createMeasure({ metrics }: Pick<PluginHost, 'metrics'>, redis: string): Measure {
+function createMeasure({ metrics }: Pick<InternalHost, 'metrics'>, redis: string): Measure {
   const tell = metrics.histogram({
     name: 'mcp_host_redis_duration_seconds',
     help: 'Duration of Redis commands that requests wait for, including failed ones.',
@@ -34,7 +34,7 @@ function createMeasure({ metrics }: Pick<PluginHost, 'metrics'>, redis: string):
 }
 
 function offerHealth(
-  { metrics }: Pick<PluginHost, 'metrics'>,
+  { metrics }: Pick<InternalHost, 'metrics'>,
   redis: string,
   connection: { readonly healthy: boolean },
 ): void {

@@ -1,7 +1,7 @@
 // Tools called through call_tool: progress, logging, elicitation, cancellation, headers and extension keys.
 import { expect } from 'chai'
 import { defineApp, defineTool } from '../../../core/index.ts'
-import type { PluginHost } from '../../../core/plugin.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { META } from '../../../core/transport.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -58,7 +58,7 @@ const TOOLS = [
   defineTool({ name: 'both', _meta: { ui: { visibility: ['model', 'app'] } }, handler: () => 'both' }),
 ]
 
-function addKeys(host: PluginHost) {
+function addKeys(host: InternalHost) {
   const added = host.extension(ID, {
     results: { 'tools/call': ['later'] },
     toolKeys: {
