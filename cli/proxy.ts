@@ -14,7 +14,7 @@ import { LOGIN_OPTIONS, readLogin, SECRET_INSTEAD } from './client/login.ts'
 import { checkServerUrl, type Login } from './client/logins.ts'
 import { headersOf, type Reach, readReach } from './client/reach.ts'
 import { type CommandContext, usage } from './context.ts'
-import { networkCode, TIMING, type Timing, unreachable } from './proxy/link.ts'
+import { networkCode, SCOPE_NEEDED, TIMING, type Timing, unreachable } from './proxy/link.ts'
 import { Failure } from './proxy/messages.ts'
 import { createPatientFetch } from './proxy/patient-fetch.ts'
 import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
@@ -120,6 +120,10 @@ const TOO_NEW = 'supports no protocol version that this client supports; update 
 const explainTo =
   (login: Login, { secrets, runnable }: CommandContext) =>
   (thrown: unknown): Failure => {
+    if (thrown instanceof Failure) {
+      const isOwn = thrown.data['reason'] === SCOPE_NEEDED
+      return isOwn ? Object.assign(thrown, { message: runnable(thrown.message) }) : thrown
+    }
     if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
     const { message } = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'

@@ -2,12 +2,11 @@
 
 import { askForAuthorization, beginAuthorization, deferAuthorization } from './authorize.ts'
 import type { ClientContext } from './context.ts'
-import { requestByDevice } from './device.ts'
 import type { Authority } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
-import { isUnattended, requestByGrant } from './grants.ts'
+import { isUnattended, requestByDevice, requestByGrant } from './grants.ts'
 import { type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
 import type { ClientIdentity } from './parties.ts'
 import { chooseScope, type ScopeChoice } from './scopes.ts'

@@ -5,6 +5,7 @@ import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomS
 import type { ClientContext } from './context.ts'
 import { AuthError, InteractionRequiredError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
+import { withAbort } from './http.ts'
 import type { AuthorizationResponse } from './options.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 import { showText } from './text.ts'
@@ -220,25 +221,6 @@ function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSign
     authorizationCallbackHandler({ authorizationUri: url, redirectUri, signal })
 }
 
-async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const reason = () =>
-    AuthError.is(signal.reason) ? signal.reason : new AuthError('the login was cancelled', { code: 'aborted' })
-  if (signal.aborted) {
-    work.catch(() => {})
-    throw reason()
-  }
-  let stop = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(reason())
-    signal.addEventListener('abort', stop, { once: true })
-  })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
-}
-
 /** Wraps other errors: clients treat a TypeError of a fetch as a network failure. */
 function asAuthError(thrown: unknown): AuthError {
   if (AuthError.is(thrown)) return thrown
@@ -272,7 +254,10 @@ async function listen(
     const both = AbortSignal.any([signal, timeout.signal])
     const answer = Promise.resolve().then(() => work(both))
     const shown = answer.catch(thrown => Promise.reject(asAuthError(thrown)))
-    return (await orAbort(shown, both)) as GivenResponse | null | undefined
+    const late = () => new AuthError('the login was cancelled', { code: 'aborted' })
+    return (await withAbort(shown, both).catch(thrown => {
+      throw both.aborted && !AuthError.is(thrown) ? late() : thrown
+    })) as GivenResponse | null | undefined
   } finally {
     clearTimeout(timer)
   }

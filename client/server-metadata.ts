@@ -3,7 +3,7 @@
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
 import type { ServerInfo } from './parties.ts'
-import { printableUrl } from './text.ts'
+import { isObject, printableUrl, readText } from './text.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
@@ -19,9 +19,6 @@ export const unavailable = (what: string, url: string, status: number): AuthErro
     fix: 'try again later; if it stays so, tell the operator of that server',
     retryable: true,
   })
-
-const isObject = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** 4xx and 502 count as absent: some gateways send 502. Another 5xx throws `temporarily_unavailable`. */
 export async function lookUp(ctx: ClientContext, url: string, what: string, signal: AbortSignal): Promise<Lookup> {
@@ -56,10 +53,7 @@ export async function findDocument<Found>(
   return { failure }
 }
 
-export const textOf = (members: Members, name: string): string | undefined => {
-  const value = members[name]
-  return typeof value === 'string' && value !== '' ? value : undefined
-}
+export const textOf = (members: Members, name: string): string | undefined => readText(members[name])
 
 export const listOf = (members: Members, name: string): readonly string[] | undefined => {
   const value = members[name]
@@ -182,7 +176,7 @@ const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): Se
   metadataUrl: undefined,
 })
 
-const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
+export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
   ...withoutDocument,
   listed,
   issuer: listed,

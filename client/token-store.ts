@@ -1,7 +1,7 @@
 // Stored tokens of one server and identity, with atomic updates.
 
 import type { Authority, ResourceInfo } from './discovery.ts'
-import type { DPoPSigner } from './dpop.ts'
+import { type DPoPSigner, digest } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
@@ -62,12 +62,7 @@ export async function createCacheKey({
   // Device and browser logins share a user's tokens; machine tokens are separate.
   const acting = grant.type === 'device' ? 'authorization_code' : grant.type
   const identity = [serverUrl, clientId ?? clientMetadataDocumentUri ?? '', acting, profile ?? '']
-  const bytes = new TextEncoder().encode(JSON.stringify(identity))
-  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
-  return btoa(String.fromCharCode(...hash))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
+  return digest(JSON.stringify(identity))
 }
 
 export interface AnswerFacts {

@@ -24,6 +24,7 @@ export {
   HTTP_URL_PATTERN,
   IDENTIFIER,
   ISSUER_URL,
+  icon,
   KEYS_URL,
   LISTEN_ADDRESS,
   SCOPE,
@@ -36,7 +37,5 @@ export { canonicalPath, parseHost, shownUrl } from './http/request-target.ts'
 export { publicKeyIn } from './kernel/secrets.ts'
 export type { AccessServices, DeniedCall, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 export type { ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
-export type { UpstreamCaller, UpstreamTokens } from './mcp/context.ts'
-export type { UpstreamTokenRequest } from './mcp/define.ts'
 export { globsOverlap, matchesGlob } from './mcp/glob.ts'
 export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'

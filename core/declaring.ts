@@ -68,6 +68,8 @@ const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   mount,
   method: functionAt('method', 1),
   extension: anything,
+  toolKey: anything,
+  context: functionAt('context', 1),
   tools: anything,
   variesByCaller: anything,
 }

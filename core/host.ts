@@ -5,7 +5,7 @@ import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUn
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
 import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
-import { faultsOf } from './config/check-definition.ts'
+import type { DeclaredKeys } from './config/declared-keys.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
 import { noteRead as reads } from './config/module-graph.ts'
@@ -184,7 +184,9 @@ export interface Host extends Ending {
 /** See `InternalKernelHost.inEveryProcess`. Names are unique per plugin. */
 export type InEveryProcess = InternalKernelHost['inEveryProcess']
 
-export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
+export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf' | 'readerOf'> {
+  /** Members of `ctx` that plugins declare. */
+  readonly context: DeclaredKeys['context']
   readonly config: FilledConfig
   readonly secrets: GivenSecrets
   readonly plugins: ReadonlyMap<string, Plugin<object>>
@@ -228,10 +230,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   let listening = ''
   const { tls: secured } = config.http
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
-  const author = createAuthorNotes(reads)
+  const author = createAuthorNotes(reads, input.context)
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
-  const sound = soundDefinitions(toolsets, faultsOf, report)
+  const sound = soundDefinitions(toolsets, input.faultsOf, report)
   const stopHere = () => {
     reportNameClashes(routes, sound, report)
     problems.assertNone()
@@ -307,13 +309,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
   const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
+  const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, readerOf: input.readerOf }
   const parts = { ...among, ...known, notes, author, inFlight, node }
-  builtServices = await problems.attempt(() => buildServices({ ...parts, guardedFetch: input.guardedFetch, report }))
+  builtServices = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
   if (!builtServices) return problems.assertNone() as never
   const declared = problems.count()
   await runTasks(notes.serving, builtServices, report)
   if (problems.count() > declared) stopHere()
-  await builtServices.complete()
+  await builtServices.complete(toolsets.values())
   const { inspected, leastScopes, limits, sessions, runtime } = builtServices
   const { served, nowhere } = collectEndpoints(notes, routes, report)
   settled = true

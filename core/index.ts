@@ -4,10 +4,8 @@ export { HostError, StartError } from './http/errors.ts'
 export type { User } from './kernel/user.ts'
 export type { ConfigureSession, RunSession } from './mcp/configure-session.ts'
 export {
-  type AppDefinition,
   type CallContext,
   type Definition,
-  defineApp,
   definePrompt,
   defineResource,
   defineTool,

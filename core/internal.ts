@@ -5,6 +5,7 @@ import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.t
 export type { ResolvedHttp } from './http/http-settings.ts'
 export type { InternalHost, Services } from './internal-host.ts'
 export type { CrossOrigin } from './kernel/endpoint.ts'
+export type { BuiltInContext } from './mcp/define.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
 export type { Slots } from './slots.ts'
 

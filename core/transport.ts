@@ -17,6 +17,7 @@ export type {
   CallRequest,
   CallSession,
   ClientFacts,
+  ClientRequest,
   Offer,
   RequestFacts,
   SessionSetting,
@@ -94,11 +95,12 @@ export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   type Answering,
+  type CallReply,
   createLineReply,
+  type PerRequest,
   type ReplyLine,
   receiveMessage,
   type Sender,
-  type SessionReply,
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'

@@ -1,9 +1,8 @@
 // A `fetch` that connects only to allowed addresses, with redirects under the same rules.
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { kindOfAddress } from '../addresses.ts'
 import { AuthError } from '../errors.ts'
-import { allowedHosts } from '../net-policy.ts'
+import { allowedHosts, kindOfAddress } from '../net-policy.ts'
 import { fetchThrough } from './fetch-through.ts'
 
 export interface GuardedFetchOptions {

@@ -33,11 +33,8 @@ interface Unread {
 
 type Presented = PresentedToken | Unread
 
-const LAST = Symbol('the credential of the last request')
-
-interface Connection extends Socket {
-  [LAST]?: { readonly header: string; readonly shown: PresentedToken }
-}
+/** The credential of the last request of each connection. */
+const lastOf = new WeakMap<Socket, { readonly header: string; readonly shown: PresentedToken }>()
 
 function readCredential(ctx: HostContext): Presented | undefined {
   if (ctx.querystring !== '' && 'access_token' in ctx.query) {
@@ -49,11 +46,11 @@ function readCredential(ctx: HostContext): Presented | undefined {
   }
   const header = ctx.req.headers.authorization
   if (header === undefined) return undefined
-  const connection: Connection = ctx.req.socket
-  const last = connection[LAST]
+  const { socket } = ctx.req
+  const last = lastOf.get(socket)
   if (last?.header === header) return last.shown
   const shown = readHeader(header)
-  if (shown && 'token' in shown) connection[LAST] = { header, shown }
+  if (shown && 'token' in shown) lastOf.set(socket, { header, shown })
   return shown
 }
 

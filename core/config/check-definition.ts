@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
+import type { DeclaredKeys } from './declared-keys.ts'
 import { isPlain } from './define-config.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import { type Finding, omitMisspelledKeys } from './explain-problems.ts'
@@ -11,11 +12,25 @@ import type { Mistake } from './problems.ts'
 import { validateValue } from './validate-value.ts'
 
 /** The problems of a definition, with paths relative to it. Undefined keys count as absent. */
-export function findFaults(definition: Definition): Finding[] {
-  const kind = kindOf(definition)
-  if (kind === undefined) return []
-  const findings = validateValue(withoutUndefined(definition, OWN_KEYS), DEFINITION_SCHEMAS[kind], [])
-  return findings.length === 0 ? findings : withForeignNames(findings, kind)
+export type FindFaults = (definition: Definition) => Finding[]
+
+/** `toolKeys`: the keys of tools that plugins declare. */
+export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindFaults {
+  const schemas = schemasWith(toolKeys)
+  return definition => {
+    const kind = kindOf(definition)
+    if (kind === undefined) return []
+    const findings = validateValue(withoutUndefined(definition, OWN_KEYS), schemas[kind], [])
+    return findings.length === 0 ? findings : withForeignNames(findings, kind)
+  }
+}
+
+/** The schemas of tools, resources and prompts. */
+export function schemasWith(toolKeys: DeclaredKeys['toolKeys']): typeof DEFINITION_SCHEMAS {
+  if (toolKeys.size === 0) return DEFINITION_SCHEMAS
+  const { tool } = DEFINITION_SCHEMAS
+  const added = Object.fromEntries([...toolKeys].map(([name, { value }]) => [name, value]))
+  return { ...DEFINITION_SCHEMAS, tool: { ...tool, properties: { ...tool.properties, ...added } } }
 }
 
 const OWN_KEYS: ReadonlySet<string> = new Set(['input', 'output', '_meta'])
@@ -35,8 +50,6 @@ export function describeFault({ kind, path, found, expected, suggestion }: Findi
   const hint = suggestion === undefined ? ';' : `; did you mean "${suggestion}"?`
   return `${formatPath(path)}: ${kind}${hint} found ${found}; expected ${expected}`
 }
-
-export const faultsOf = (definition: Definition): string[] => findFaults(definition).map(describeFault)
 
 type Kind = 'tool' | 'resource' | 'prompt'
 

@@ -8,7 +8,7 @@ import { isObject } from '../mcp/is-object.ts'
 import { noteModule } from '../mcp/isolate.ts'
 import { didYouMean } from '../mcp/nearest.ts'
 import { checkDefinition } from './check-config.ts'
-import { explainBare, explainNone } from './check-definition.ts'
+import { explainBare, explainNone, type FindFaults } from './check-definition.ts'
 import { hasSettings, sourceOf } from './define-config.ts'
 import { importModule } from './import-module.ts'
 import type { Places } from './places.ts'
@@ -18,6 +18,7 @@ interface Loading {
   readonly directory: string
   readonly problems: Problems
   readonly places: Places
+  readonly findFaults: FindFaults
 }
 
 const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
@@ -77,12 +78,16 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
   return definitions
 }
 
-function soundOf(file: string, definitions: readonly Definition[], { problems, places }: Loading): Definition[] {
+function soundOf(
+  file: string,
+  definitions: readonly Definition[],
+  { problems, places, findFaults }: Loading,
+): Definition[] {
   for (const definition of definitions) places.note(definition, file)
   return definitions.filter(definition => {
     // Located lazily, for faulty definitions only.
     const source = { file, locate: (path: Path) => places.sourceOf(definition)?.locate(path) }
-    const faults: Problem[] = checkDefinition(source, [], definition)
+    const faults: Problem[] = checkDefinition(source, [], definition, findFaults)
     problems.add(faults)
     return faults.length === 0
   })

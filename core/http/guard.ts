@@ -149,21 +149,13 @@ const IPV4_MAPPED = '::ffff:'
 const GROUPS = 8
 const GROUP_BITS = 16
 
-const groupsOf = (side: string): number[] =>
-  side === ''
-    ? []
-    : side.split(':').flatMap(group => {
-        if (!group.includes('.')) return Number.parseInt(group, 16)
-        const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number)
-        return [a * 256 + b, c * 256 + d]
-      })
-
-function expand(address: string): number[] {
-  const [head = '', tail] = address.split('::')
-  const first = groupsOf(head)
-  if (tail === undefined) return first
-  const last = groupsOf(tail)
-  return [...first, ...new Array<number>(Math.max(0, GROUPS - first.length - last.length)).fill(0), ...last]
+/** The groups of an IPv6 address. URL writes every form of an address in the same way. */
+function groupsOf(address: string): number[] {
+  const { hostname } = new URL(`http://[${address}]`)
+  const [head = '', tail = ''] = hostname.slice(1, -1).split('::')
+  const [first = [], last = []] = [head, tail].map(side => (side === '' ? [] : side.split(':')))
+  const zeros = new Array<string>(GROUPS - first.length - last.length).fill('0')
+  return [...first, ...zeros, ...last].map(group => Number.parseInt(group, 16))
 }
 
 function masked(group: number, index: number, prefix: number): number {
@@ -176,7 +168,7 @@ export function addressKey(ip: string, prefix: number): string {
   if (!ip.includes(':')) return ip
   if (ip.startsWith(IPV4_MAPPED) && isIPv4(ip.slice(IPV4_MAPPED.length))) return ip.slice(IPV4_MAPPED.length)
   const [address = ''] = ip.split('%')
-  const groups = expand(address)
+  const groups = groupsOf(address)
   const [, , , , , marker, high = 0, low = 0] = groups
   const isMapped = marker === 0xffff && groups.slice(0, 5).every(group => group === 0)
   if (isMapped) return [high >> 8, high & 255, low >> 8, low & 255].join('.')

@@ -134,22 +134,16 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
     checkType(req)
     // The `end` event would never fire.
     if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
-    let only: Buffer | undefined
-    let several: Gathered | undefined
+    const body = new Gathered()
     function onData(chunk: Buffer) {
-      const size = chunk.length + (several?.size ?? only?.length ?? 0)
-      if (size > limit) {
-        req.off('data', onData).pause()
-        reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` }))
-      } else if (several) several.add(chunk)
-      else if (only) several = new Gathered(only, chunk)
-      else only = chunk
+      if (chunk.length + body.size <= limit) return body.add(chunk)
+      req.off('data', onData).pause()
+      reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` }))
     }
     function onEnd() {
-      const bytes = several?.take() ?? only ?? NO_BYTES
-      // The listeners would retain the text for the lifetime of the request.
+      const bytes = body.take()
+      // The listeners would retain the body for the lifetime of the request.
       if (bytes.length > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
-      only = several = undefined
       if (isUtf8(bytes)) resolve(bytes.toString('utf8'))
       else reject(new HostError('parseError', { detail: 'the body is not UTF-8' }))
     }
@@ -158,44 +152,29 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
   })
 }
 
-const LARGE_CHUNK = 4_096
 const NO_BYTES = Buffer.alloc(0)
 
-/** The chunks of a body. */
+/** The chunks of a body in one growing buffer: a million one-byte Buffers would take sixty times their size. */
 export class Gathered {
-  readonly #parts: Buffer[] = []
-  /** Small chunks since the last part, joined because a million one-byte Buffers would take sixty times their size. */
-  #small: Buffer | undefined
-  #used = 0
+  #bytes: Buffer = NO_BYTES
   size = 0
 
-  constructor(...chunks: readonly Buffer[]) {
-    for (const chunk of chunks) this.add(chunk)
-  }
-
   add(chunk: Buffer): void {
+    const { size } = this
     this.size += chunk.length
-    if (this.size === chunk.length || chunk.length >= LARGE_CHUNK) {
-      this.#seal()
-      this.#parts.push(chunk)
+    if (size === 0) {
+      this.#bytes = chunk
       return
     }
-    if (this.#small && this.#used + chunk.length > LARGE_CHUNK) this.#seal()
-    this.#small ??= Buffer.allocUnsafeSlow(LARGE_CHUNK)
-    this.#used += chunk.copy(this.#small, this.#used)
-  }
-
-  #seal() {
-    if (this.#small) this.#parts.push(Buffer.from(this.#small.subarray(0, this.#used)))
-    this.#small = undefined
-    this.#used = 0
+    if (this.size > this.#bytes.length) {
+      const capacity = Math.max(this.size, 2 * this.#bytes.length)
+      this.#bytes = Buffer.concat([this.#bytes.subarray(0, size)], capacity)
+    }
+    chunk.copy(this.#bytes, size)
   }
 
   take(): Buffer {
-    this.#seal()
-    const [first] = this.#parts
-    const whole = this.#parts.length === 1 && first ? first : Buffer.concat(this.#parts)
-    this.#parts.length = 0
-    return whole
+    const { length } = this.#bytes
+    return length === this.size ? this.#bytes : this.#bytes.subarray(0, this.size)
   }
 }

@@ -154,14 +154,10 @@ export function demandCapability(call: Call, question: Question) {
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
 }
 
-export async function askLive(
-  askClient: AskClient,
-  { rules }: Call,
-  question: Question,
-  signal: AbortSignal,
-  key?: string,
-) {
-  const answer = readAnswer(question, await askClient.ask(question.method, liveParams(question, rules), signal, key))
+export async function askLive(askClient: AskClient, call: Call, question: Question, signal: AbortSignal, key?: string) {
+  const params = liveParams(question, call.rules)
+  const send = (message: string) => call.send(message)
+  const answer = readAnswer(question, await askClient.ask({ method: question.method, params, signal, key, send }))
   if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
   return answer as never
 }

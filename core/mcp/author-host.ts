@@ -6,12 +6,14 @@ import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import { methodNameFault } from './check-added.ts'
-import type { Definition, RuntimeHost } from './define.ts'
+import { type ContextMembers, createContextMembers } from './context-members.ts'
+import type { CallContext, Definition, RuntimeHost } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import type { Observer } from './observe.ts'
 import { HANDSHAKE_REVISIONS, type Revision } from './revisions.ts'
 import type { CompiledRoute, McpRoute } from './routes.ts'
+import { createToolKeys, type RouteToolKeys, type ToolKey } from './run-keys.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
@@ -33,6 +35,10 @@ export interface AuthorHost {
   onFinish(observer: Observer): void
   /** Serves tools, resources and prompts on the plugin's routes. */
   tools(definitions: readonly Definition[]): ServedDefinitions
+  /** Registers what a key of `toolKeys` does, in `setup`. */
+  toolKey<Value>(name: string, key: ToolKey<Value>): void
+  /** Adds a member of `context` to the `ctx` of handlers. `create` runs at its first use in a call. */
+  context<Value>(name: string, create: (call: Call, ctx: CallContext) => Value): void
   /** Adds a protocol extension, such as `com.example/tasks`. Throws a StartError for a duplicate id or part. */
   extension(id: string, extension: Extension): AddedExtension
   /** Adds and removes definitions at run time, like `ctx.host` of handlers. Throws before all plugins are set up. */
@@ -68,6 +74,8 @@ export interface AuthorNotes {
   readonly observers: Note<Observer>[]
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
   readonly extensions: Extensions
+  readonly toolKeys: RouteToolKeys
+  readonly context: ContextMembers
   readonly contributed: Note<Contribution>[]
   readonly redirects: Note<Redirect>[]
   readonly unlisted: Note<Unlists>[]
@@ -76,12 +84,17 @@ export interface AuthorNotes {
   readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
 }
 
-export const createAuthorNotes = (reads: InternalAuthorHost['reads']): AuthorNotes => ({
+export const createAuthorNotes = (
+  reads: InternalAuthorHost['reads'],
+  defaults: Parameters<typeof createContextMembers>[0],
+): AuthorNotes => ({
   reads,
   around: [],
   observers: [],
   methods: [],
   extensions: createExtensions(),
+  toolKeys: createToolKeys(),
+  context: createContextMembers(defaults),
   contributed: [],
   redirects: [],
   unlisted: [],
@@ -96,7 +109,12 @@ export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): 
     note(notes.revisions, ({ stateless }) => (stateless ? [] : HANDSHAKE_REVISIONS))
   }
   const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
+  const { name: plugin, routes } = instance
   return {
+    toolKey: <Value>(name: string, key: ToolKey<Value>) =>
+      notes.toolKeys.add({ name, key, plugin, declared: Object.keys(instance.plugin.toolKeys ?? {}), routes }),
+    context: (name, create) =>
+      notes.context.add({ name, create, plugin, declared: Object.keys(instance.plugin.context ?? {}), routes }),
     reads: notes.reads,
     onCall: wrap => note(notes.around, wrap),
     onFinish: observer => note(notes.observers, observer),

@@ -2,9 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
-import { isShortName } from './client-limits.ts'
 import { isObject } from './is-object.ts'
-import { type EncodedAnswer, encodeNotification } from './message.ts'
+import { type EncodedAnswer, encodeNotification, isShortName } from './message.ts'
 import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId } from './protocol.ts'
 import { type Revision, type RevisionRules, rulesOf } from './revisions.ts'
 import type { McpRoute } from './routes.ts'
@@ -14,6 +13,8 @@ import type { View } from './view.ts'
 export interface RequestFacts {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
+  /** The route's toolsets for `params`, if they are resolved already. */
+  readonly toolsets?: readonly string[] | undefined
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly ip: string
@@ -46,6 +47,7 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
   withToken(user: User | undefined): Offer | Promise<Offer>
   toolsets(): readonly string[]
   readonly choice: ToolsetChoice | undefined
+  /** The host has a `runSession`, so calls need `run`. */
   readonly spansRun: boolean
   run(body: () => Promise<void>, restored?: boolean): Promise<void>
 }
@@ -79,9 +81,20 @@ export interface CallChannel {
   hold?(): () => void
 }
 
+/** A request of a handler to the client of its call. */
+export interface ClientRequest {
+  readonly method: string
+  readonly params: object
+  readonly signal: AbortSignal
+  /** The handler's name for the request. */
+  readonly key?: string | undefined
+  /** Sends a message of the call. */
+  readonly send: (message: string) => void
+}
+
 /** Sends a request to the client and resolves with its result. */
 export interface AskClient {
-  ask(method: string, params: object, signal: AbortSignal, key?: string): Promise<unknown>
+  ask(request: ClientRequest): Promise<unknown>
 }
 
 interface CallFacts {
@@ -145,7 +158,7 @@ export interface CallNotes {
 const NOTHING: readonly string[] = Object.freeze([])
 
 /** Fields are always present and in one order, so all calls share one hidden class. */
-class TransportCall implements Call {
+export class TransportCall implements Call {
   declare readonly id: RequestId | undefined
   declare readonly method: string
   declare readonly params: Readonly<Record<string, unknown>>

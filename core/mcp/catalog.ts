@@ -4,7 +4,7 @@ import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
 import type { Change, ChangeBus } from './change-bus.ts'
-import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems, type ToolKeyName } from './define.ts'
+import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import { notePluginOwn } from './isolate.ts'
 import type { CompiledRoute } from './routes.ts'
@@ -53,7 +53,8 @@ export interface CatalogSettings {
   readonly faultsOf: FaultsOf
   readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
   readonly decidesAccess: boolean
-  readonly readsKey: (key: ToolKeyName) => boolean
+  readonly readsKey: (key: string) => boolean
+  readonly readerOf: (key: string) => string
   readonly suggest: SuggestPlugin
   readonly combinations: () => readonly Combination[]
   /** Throws a StartError if a combination cannot be served. Called before each run-time change. */
@@ -71,6 +72,7 @@ export function createCatalog(
     limitFaultOf,
     decidesAccess,
     readsKey,
+    readerOf,
     suggest,
     combinations,
     check,
@@ -94,7 +96,7 @@ export function createCatalog(
     const unread = item.kind === 'tools' ? item.keys.find(key => !readsKey(key)) : undefined
     if (unread !== undefined) {
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
-      throw new StartError(`${what}; switch on ${suggest(unread)}`, { of: definition, at: [unread] })
+      throw new StartError(`${what}; switch on ${readerOf(unread)}`, { of: definition, at: [unread] })
     }
     const fault = limitFaultOf?.(item)
     if (fault) throw fault

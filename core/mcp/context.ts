@@ -3,7 +3,6 @@ import type { Clock, Timer } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
-import type { User } from '../kernel/user.ts'
 import {
   type Asks,
   type CallUsage,
@@ -16,11 +15,11 @@ import {
 import type { Call } from './call.ts'
 import type { Turn } from './call-queue.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
-import type { AskOptions, CallContext, UpstreamTokenRequest } from './define.ts'
+import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
-import type { ToolKeys } from './run-keys.ts'
+import type { RouteToolKeys } from './run-keys.ts'
 import { ToolError } from './tool-error.ts'
 import type { ItemLimits, ToolLimits } from './tool-limits.ts'
 
@@ -36,10 +35,11 @@ export interface HandlerSettings {
   /** Receives an item whose time limit, in milliseconds, has passed. Returns a function for the end of its handler. */
   readonly overdue: (item: CatalogItem, limit: number) => () => void
   readonly headersFor: (call: Call) => Readonly<Record<string, string>>
-  readonly upstreamTokensOn: (route: Route) => UpstreamTokens
   /** Seal `requestState`: the first key signs, all verify. */
   readonly stateKeys: readonly Buffer[]
-  readonly keysOn: (route: Route) => ToolKeys
+  readonly toolKeys: Pick<RouteToolKeys, 'chainOf'>
+  /** The context class of a route, and the names that plugins add to it. */
+  readonly contextOn: (route: Route) => { readonly Context: ContextClass; readonly names: readonly string[] }
   readonly admit: (call: Call, item: CatalogItem) => void
 }
 
@@ -62,10 +62,7 @@ interface HandlerRun {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
-const NO_TOKEN_IN_RUN =
-  'There is no token of the identity provider in the run of a task: its caller may have no access any more. Ask for it in `task.before`.'
-
-export class HandlerContext implements CallContext {
+export class HandlerContext implements PlainContext {
   readonly #run: HandlerRun
   readonly #call: Call
   readonly #settings: HandlerSettings
@@ -98,18 +95,19 @@ export class HandlerContext implements CallContext {
     this.#resume()
   }
 
-  static callOf(ctx: CallContext): Call | undefined {
+  static callOf(ctx: PlainContext): Call | undefined {
     return #call in ctx ? ctx.#call : undefined
   }
-  static usageOf(ctx: CallContext): CallUsage | undefined {
+  static usageOf(ctx: PlainContext): CallUsage | undefined {
     return #call in ctx ? ctx.#run.replay?.used : undefined
   }
 
   static run(run: HandlerRun, handle: Handle): unknown {
-    let ctx: HandlerContext | undefined
+    let ctx: (HandlerContext & CallContext) | undefined
     let value: unknown
     try {
-      ctx = new HandlerContext(run)
+      const { Context } = run.settings.contextOn(run.call.offer.route)
+      ctx = new Context(run)
       value = handle(ctx)
     } catch (error) {
       run.turn?.leave()
@@ -285,23 +283,6 @@ export class HandlerContext implements CallContext {
     })
   }
 
-  get upstreamToken() {
-    return async (request: UpstreamTokenRequest = {}) => {
-      const { route, params } = this.#call.offer
-      // The caller can have lost access since the task was created, and a run does not check access again.
-      if (this.#call.deferred) throw new ToolError(NO_TOKEN_IN_RUN)
-      // The provider often reports an ended login only in its response, and the client needs the HTTP status for it.
-      const release = this.#call.hold()
-      try {
-        const tokens = this.#settings.upstreamTokensOn(route)
-        return await tokens.tokenFor({ user: this.user, route, params }, request, this.signal)
-      } finally {
-        // Runs after the handler had a chance to rethrow.
-        setImmediate(release)
-      }
-    }
-  }
-
   #reportProgress({
     progress,
     total,
@@ -337,7 +318,8 @@ export class HandlerContext implements CallContext {
   get ping() {
     return async () => {
       const { asks, modern } = this.#call
-      if (typeof asks === 'object') await asks.ask('ping', {}, this.signal)
+      const send = (message: string) => this.#call.send(message)
+      if (typeof asks === 'object') await asks.ask({ method: 'ping', params: {}, signal: this.signal, send })
       else if (!modern) throw new ToolError('The client cannot be pinged on a stateless route.')
     }
   }
@@ -375,6 +357,9 @@ export class HandlerContext implements CallContext {
     return this.#asks.ask(question, key)
   }
 }
+
+/** A context with the members of plugins. */
+export type ContextClass = new (...given: ConstructorParameters<typeof HandlerContext>) => HandlerContext & CallContext
 
 /** Rejects with the handler's error or `callTimeout`. A handler keeps its slot until it ends. */
 export function runHandler(
@@ -442,29 +427,3 @@ export const createCallFetch =
     if (init?.signal) signals.push(init.signal)
     return fetch(input, { ...init, ...carry(headers(), input, init), signal: AbortSignal.any(signals) })
   }
-
-/** The caller and the URL for a new sign-in. */
-export interface UpstreamCaller {
-  readonly user: User | undefined
-  readonly route: Route
-  readonly params: Readonly<Record<string, string>>
-}
-
-/** The slot `upstreamTokens`. */
-export interface UpstreamTokens {
-  /**
-   * An access token for the tool only: never expose or log it. Rejects with `loginEnded` of `mcp-host/auth` if the user
-   * must sign in again, `unavailable` without a provider response, and a ToolError for an invalid request. Must settle
-   * within seconds.
-   */
-  tokenFor(caller: UpstreamCaller, request: UpstreamTokenRequest, signal: AbortSignal): Promise<string>
-}
-
-export const noUpstreamTokens: UpstreamTokens = {
-  tokenFor: () =>
-    Promise.reject(
-      new ToolError(
-        'There is no token of an identity provider here: no plugin of this route signs callers in with one.',
-      ),
-    ),
-}

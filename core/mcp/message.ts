@@ -2,7 +2,7 @@
 
 import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-body.ts'
-import { isShortName, MAX_BATCH, MAX_ID } from './client-limits.ts'
+import { fits, MAX_BATCH, MAX_ID } from './client-limits.ts'
 import { isObject } from './is-object.ts'
 import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
@@ -19,6 +19,10 @@ export type Message =
 export type ValidMessage = Exclude<Message, { kind: 'invalid' }>
 
 type Params = Readonly<Record<string, unknown>>
+
+/** An id or progress token of a client. */
+export const isShortName = (value: unknown): value is string | number =>
+  typeof value === 'string' ? fits(value, MAX_ID) : Number.isSafeInteger(value)
 
 const NO_PARAMS: Params = Object.freeze({})
 
@@ -129,8 +133,6 @@ interface ResultType {
 
 export const resultTypeOf = (value: unknown): ResultType | undefined =>
   typeof value === 'object' && value !== null ? (value as { [RESULT_TYPE]?: ResultType })[RESULT_TYPE] : undefined
-
-export const isTyped = (value: unknown): value is object => resultTypeOf(value) !== undefined
 
 /** A result that is serialized once for many responses. */
 export class SerializedResult {

@@ -29,7 +29,8 @@ export interface ToolLimits {
   of(item: CatalogItem): ItemLimits
   describe(item: CatalogItem): string[]
   faultOf(item: CatalogItem): StartError | undefined
-  check(items: readonly CatalogItem[], report: Report): void
+  /** Warns of rules that fit none of these tools. `isWhole`: sessions add no others. */
+  check(names: readonly string[], isWhole: boolean, report: Report): void
 }
 
 export interface ToolLimitsSettings {
@@ -63,11 +64,11 @@ const least = (values: ReadonlyArray<number | undefined>): number | undefined =>
   return given.length === 0 ? undefined : Math.min(...given)
 }
 
-function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], report: Report) {
-  const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
+function checkRules(rules: readonly LimitRule[], names: readonly string[], isWhole: boolean, report: Report) {
   for (const { glob } of rules) {
     if (names.some(name => matchesGlob(glob, name))) continue
     const near = nearest(glob.replaceAll('*', ''), names)
+    if (near === undefined && !isWhole) continue
     const hint = near === undefined ? '' : `; did you mean "${near}"?`
     const what = `these limits fit no tool that is defined at start${hint}`
     report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
@@ -132,6 +133,6 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
       ]
     },
     faultOf: item => (item.kind === 'tools' ? isolationFault(item, isolating(item)) : undefined),
-    check: (items, report) => checkRules(rules, items, report),
+    check: (names, isWhole, report) => checkRules(rules, names, isWhole, report),
   }
 }

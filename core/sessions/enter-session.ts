@@ -111,7 +111,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
     const here = sessions.get(digest)
     // Prevents an idle sweep during the store request.
     if (here) here.lastUsed = node.clock.now()
-    const entered = ask(digest, requests, NO_NODES)
+    const entered = store.enter(digest, { version: here?.version ?? 0, requests, from: NO_NODES }, bounds)
     const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
     return here && isHere && here.home === name ? here : enterLater(entering, entered)
   }

@@ -78,7 +78,13 @@ export function createSessionRegistry(settings: RegistrySettings) {
     ...messages,
     clock,
     feedOn,
-    used: upkeep.mark,
+    used(session, inUse) {
+      if (store.shared) upkeep.mark(session, inUse)
+      else {
+        const victims = store.mark([{ digest: session.digest, holder: session.holder, inUse, ago: 0 }], bounds)
+        if (victims instanceof Promise || victims.length > 0) upkeep.evict(victims)
+      }
+    },
     disposed(session, elsewhere) {
       sessions.delete(session.id)
       byDigest.delete(session.digest)
@@ -135,7 +141,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       throw error
     }
     figures.opened(session)
-    upkeep.mark(session, session.inUse)
+    keeper.used(session, session.inUse)
     return session
   }
 
@@ -234,14 +240,18 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (session && session.offer.route !== caller.route) throw gone()
       // The signature of an id names its owner, so ownership is checked before the store request.
       const facts = session ? undefined : ids.read(id)
-      const owned = session ? sameUser(session.offer.user, caller.user) : facts?.isOwnedBy(ownerOf(caller))
+      const offer = session?.offer
+      const owned = offer
+        ? offer.user === caller.user || sameUser(offer.user, caller.user)
+        : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
         if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw gone()
         log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw notYours()
       }
       if (!owned) throw gone()
-      if (session && (session.transport !== transport || !sameParams(session.offer.params, caller.params))) throw gone()
+      const isHere = !offer || offer.params === caller.params || sameParams(offer.params, caller.params)
+      if (!isHere || (session && session.opening.transport !== transport)) throw gone()
       return enter({ id, digest: session?.digest ?? digestOf(id), caller, transport, requests })
     },
     end,
@@ -293,31 +303,30 @@ export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: Ses
   const byOwner = new Map<string, number>()
   let quiet = 0
 
-  function set(owner: string, before: number | undefined, calls: number) {
-    if (before === 0) quiet--
-    byOwner.set(owner, calls)
-    if (calls > 0 || ++quiet <= MAX_QUIET) return
-    for (const [one, count] of byOwner) if (count === 0) byOwner.delete(one)
-    quiet = 0
-  }
-
   return {
     enter(session, requests) {
       if (session.disposed) throw gone()
-      const owned = byOwner.get(session.holder)
-      if (requests > 0 && session.calls >= maxCallsPerSession) {
+      if (requests === 0) return
+      const { holder } = session
+      const owned = byOwner.get(holder)
+      if (session.calls >= maxCallsPerSession) {
         throw tooMany(`at most ${maxCallsPerSession} requests of a session run at once`)
       }
-      if (requests > 0 && (owned ?? 0) >= maxCallsPerOwner) {
+      if ((owned ?? 0) >= maxCallsPerOwner) {
         throw tooMany(`at most ${maxCallsPerOwner} requests of one user or address run at once`)
       }
       session.calls += requests
-      set(session.holder, owned, (owned ?? 0) + requests)
+      if (owned === 0) quiet--
+      byOwner.set(holder, (owned ?? 0) + requests)
     },
     leave(session, requests) {
-      const owned = byOwner.get(session.holder)
+      if (requests === 0) return
+      const left = (byOwner.get(session.holder) ?? 0) - requests
       session.calls -= requests
-      set(session.holder, owned, (owned ?? 0) - requests)
+      byOwner.set(session.holder, left)
+      if (left > 0 || ++quiet <= MAX_QUIET) return
+      for (const [owner, calls] of byOwner) if (calls === 0) byOwner.delete(owner)
+      quiet = 0
     },
   }
 }

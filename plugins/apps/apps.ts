@@ -1,9 +1,10 @@
 // The resources and pages of the apps of one plugin instance.
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { AppDefinition, ResourceDefinition, ToolDefinition } from '../../core/index.ts'
+import type { ResourceDefinition, ToolDefinition } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
+import type { AppDefinition } from './define-app.ts'
 import type { FilledAppsOptions } from './options.ts'
 import { canonical, lastPage, type Page, PageFault, type PageSettings, pageOf } from './page.ts'
 import { resourceFor, uiFault, uriOf } from './wire.ts'

@@ -4,11 +4,18 @@ import { shownUrl } from '../../core/auth.ts'
 import { type Examination, errorText, isObject, type PluginFinding } from '../../core/plugin.ts'
 import { createIssuerKeys } from '../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from './options.ts'
-import { fixOfConnection, jsonOf, readText, WRONG_PAGE } from './upstream/ask.ts'
-import { type Connection, createConnector, through } from './upstream/connection.ts'
+import {
+  type Connection,
+  createConnector,
+  fixOfConnection,
+  jsonOf,
+  readText,
+  through,
+  WRONG_PAGE,
+} from './upstream/connection.ts'
+import { begin, scopesOf } from './upstream/index.ts'
 import { explain, type Refusal, refusalIn, refusalWords, safeText } from './upstream/refusal.ts'
 import { settle } from './upstream/settings.ts'
-import { begin, scopesOf } from './upstream/sign-in.ts'
 import { bodyOf } from './upstream/tokens.ts'
 import { UpstreamError } from './upstream/upstream.ts'
 

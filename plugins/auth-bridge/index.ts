@@ -2,12 +2,16 @@
 import { definePlugin } from '../../core/internal.ts'
 import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
+import { NO_UPSTREAM } from './upstream-member.ts'
 
 export { devAuthServer } from './development/dev-auth-server.ts'
 
+export type { UpstreamContext, UpstreamTokenRequest } from './upstream-member.ts'
+
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
-  provides: ['authorizationServer', 'upstreamTokens'],
+  provides: ['authorizationServer'],
+  context: NO_UPSTREAM,
   async examine(options, about) {
     const { examine } = await import('./doctor.ts')
     return examine(options, about)

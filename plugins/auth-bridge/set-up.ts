@@ -15,6 +15,7 @@ import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { type Logo, readLogo } from './pages/index.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
+import { upstreamTokenOf } from './upstream-member.ts'
 import type { BridgeTokens } from './upstream-tokens.ts'
 
 function checkAddress({ at, config: { http } }: InternalHost): void {
@@ -161,9 +162,8 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
     })
     return made
   }
-  host.provide('upstreamTokens', {
-    tokenFor: async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request),
-  })
+  const member = upstreamTokenOf(async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request))
+  host.context('upstreamToken', member)
   addEndpoints(host, options, getBridge)
   host.onReady(() => checkKeys(host, { isShared: getStore().shared, isKept: inDevelopment }))
   // The body of a first POST would not wait for it.

@@ -1,11 +1,12 @@
 // `ctx.upstreamToken()`: the caller's token at the identity provider, refreshed before expiry.
 import { LRUCache } from 'lru-cache'
-import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
+import { loginEnded } from '../../core/auth.ts'
 import { HostError, ToolError } from '../../core/index.ts'
 import type { Services } from '../../core/internal.ts'
 import type { Bridge } from './make.ts'
 import type { Login, Renewed } from './people/logins.ts'
 import { isUpstreamError, type ProviderTokens } from './upstream/upstream.ts'
+import type { UpstreamCaller, UpstreamTokenRequest } from './upstream-member.ts'
 
 const TOO_SHORT = 60_000
 /** Maximum cached tokens of other scopes, and lifetime without expiry, milliseconds. */

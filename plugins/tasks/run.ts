@@ -3,6 +3,7 @@ import { HostError, ToolError } from '../../core/index.ts'
 import type { McpRoute, Timer } from '../../core/plugin.ts'
 import {
   type AskClient,
+  type ClientRequest,
   encodeAnswer,
   hasEnded,
   isAnswer,
@@ -69,7 +70,7 @@ class RunQuestions implements AskClient {
     }
   }
 
-  async ask(method: string, params: object, signal: AbortSignal, name?: string): Promise<unknown> {
+  async ask({ method, params, signal, key: name }: ClientRequest): Promise<unknown> {
     // There is no connection to ping.
     if (method === 'ping') return {}
     const asked: Asked = name === undefined ? { method, params } : { method, params, as: name }

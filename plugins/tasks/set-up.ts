@@ -6,6 +6,7 @@ import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../.
 import { Followers } from './followers.ts'
 import type { FilledTasksOptions } from './options.ts'
 import { createTaskPolicy } from './policy.ts'
+import type { TaskSetting } from './task-key.ts'
 import { concurrencyOf, settingsOf, TASKS_ID, Tasks, type TasksHost } from './tasks.ts'
 import { TaskWorker, type WorkerHost } from './worker.ts'
 
@@ -76,7 +77,6 @@ const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
   nameHeaders: { 'tasks/get': 'taskId', 'tasks/update': 'taskId', 'tasks/cancel': 'taskId' },
   results: { 'tools/call': ['task'] },
   listenFilters: { taskIds: (wanted, call) => serviceOf(call).followers.filter(wanted, call) },
-  toolKeys: { task: { around: (call, tool, run) => serviceOf(call).tasks.around(call, tool, run) } },
 })
 
 interface Shared extends Pick<TasksHost, 'settings' | 'extension'>, Pick<WorkerHost, 'ended'> {
@@ -123,20 +123,27 @@ function refuseClients(): never {
   throw new HostError('unavailable', { detail, headers: { 'Retry-After': '1' } })
 }
 
+const BEFORE = 'which is isolated (`isolate`), but its `task.before` cannot be isolated; remove one of them'
+
 export function setUpTasks(host: InternalHost, options: FilledTasksOptions): void {
   const settings = settingsOf(options, host)
   if (options.role === 'worker') host.onRequest(refuseClients)
   const byRoute = new Map<string, Service>()
   const services = new Map<TaskStore, Service>()
   const ended = offerFigures(host, () => [...services.values()].flatMap(({ worker }) => worker.depths))
-  const extension = host.extension(
-    TASKS_ID,
-    extensionOf(call => {
-      const service = byRoute.get(call.offer.route.path)
-      if (!service) throw new HostError('unavailable', { detail: 'the server is starting' })
-      return service
-    }),
-  )
+  const serviceOf = (call: Call) => {
+    const service = byRoute.get(call.offer.route.path)
+    if (!service) throw new HostError('unavailable', { detail: 'the server is starting' })
+    return service
+  }
+  const extension = host.extension(TASKS_ID, extensionOf(serviceOf))
+  host.toolKey<TaskSetting>('task', {
+    onCall: (call, task, run, tool) => serviceOf(call).tasks.onCall(call, task, run, tool),
+    check: (task, _tool, { isIsolated }) =>
+      isIsolated && typeof task === 'object' && task.before ? BEFORE : undefined,
+    // The lock shows the use of each tool itself.
+    digest: () => undefined,
+  })
   host.onReady(() => {
     for (const [store, routes] of storesOf(host)) {
       const service = createService(store, routes, { host, settings, extension, ended })

@@ -27,6 +27,7 @@ import {
   type Work,
   workOf,
 } from './records.ts'
+import type { TaskSetting } from './task-key.ts'
 
 export const TASKS_ID = 'io.modelcontextprotocol/tasks'
 
@@ -87,7 +88,7 @@ export interface TasksHost {
   readonly queued: (queue: string, most: number) => void
 }
 
-type Run = Parameters<NonNullable<ToolKey['around']>>[2]
+type Run = Parameters<NonNullable<ToolKey['onCall']>>[2]
 type Handler = NonNullable<Parameters<Run>[0]>
 
 const invalid = (detail: string) => new HostError('invalidParams', { detail })
@@ -121,10 +122,10 @@ export class Tasks {
     this.#host = host
   }
 
-  around(call: Call, tool: ToolDefinition, run: Run): ReturnType<Run> {
+  onCall(call: Call, task: TaskSetting, run: Run, tool: ToolDefinition): ReturnType<Run> {
     const { extension } = this.#host
     if (call.deferred) return run()
-    const { use, before } = typeof tool.task === 'object' ? tool.task : { use: tool.task, before: undefined }
+    const { use, before } = typeof task === 'object' ? task : { use: task, before: undefined }
     const prepare = before as ((args: unknown, ctx: unknown) => object | Promise<object>) | undefined
     if (!call.modern || !extension.settingsOf(call)) {
       if (call.modern && use === 'required') throw missing(tool.name)

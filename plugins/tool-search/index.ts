@@ -49,6 +49,7 @@ export interface FilledToolSearchOptions extends OptionsOf<typeof OPTIONS, true>
 export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOptions>({
   options: OPTIONS,
   provides: ['search'],
+  routeKey: 'search',
   setup(host, options) {
     let isPinned = compilePinned(options.pinned)
     const isListed = (name: string) => isOwn(name) || isPinned(name)

@@ -15,8 +15,9 @@ import {
   type Transport,
   whenClosed,
 } from '../../core/transport.ts'
+import { isPrimed } from './exchange.ts'
 import { demandStream, versionOf } from './headers.ts'
-import { checkVersion, findSession, isPrimed } from './session-post.ts'
+import { checkVersion, findSession } from './session-post.ts'
 
 /** Throws `methodNotAllowed` for a version without sessions. */
 function refuseModern({ req, method }: HostContext) {

@@ -1,11 +1,14 @@
 // Tests the grants other than the authorization code flow: requests, errors and no fallback.
-
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { requestByDevice } from '../../client/device.ts'
 import { discoverServer } from '../../client/discovery.ts'
 import { createDPoPSigner } from '../../client/dpop.ts'
-import { requestByClientCredentials, requestByEnterprise, requestByJwtBearer } from '../../client/grants.ts'
+import {
+  requestByClientCredentials,
+  requestByDevice,
+  requestByEnterprise,
+  requestByJwtBearer,
+} from '../../client/grants.ts'
 import { sleep } from '../../client/http.ts'
 import type { AssertionContext, ClientOAuthOptions, IdentityProvider, UserCodeInfo } from '../../client/options.ts'
 import type { ClientIdentity } from '../../client/parties.ts'

@@ -104,7 +104,7 @@ export const acme = definePlugin({
   })
 
   it('reject two schemas under one name, and names of host keys', async () => {
-    const other = { queue: { ...QUEUE_SECTIONS.queue } }
+    const other = { queue: { ...QUEUE_SECTIONS.queue, description: 'Another.' } }
     await expectStopped(withQueue({ one: reading([]), other: reading([], other) }), /plugins\.other.*"queue"/)
     const taking = (name: string) =>
       definePlugin({ options: NO_OPTIONS, sections: { [name]: QUEUE_SECTIONS.queue }, setup: () => undefined })()

@@ -547,6 +547,21 @@ describe('tools.limits', () => {
     expect(lines[0]?.message).to.match(/"heavy"/)
   })
 
+  it('log no warning for a tool of a toolset without a route, and for a tool that a session adds', async () => {
+    const tools = { limits: { unserved: { concurrency: 1 }, heavy: { timeout: '1s' } } } as const
+    const unserved = defineTool({ name: 'unserved', handler: () => 'done' })
+    const heavy = [createHeld('heavy', {}).tool]
+    const routes = { '/': { toolsets: 'all' } }
+    const configs: TestConfig[] = [
+      { toolsets: { all: heavy, spare: [unserved] }, routes, tools },
+      { toolsets: { all: heavy }, routes, tools, configureSession: (_request, session) => void session.add(unserved) },
+    ]
+    for (const config of configs) {
+      const { log } = await startHost(config)
+      expect(log.filter(({ message }) => message?.includes('fit no tool'))).to.deep.equal([])
+    }
+  })
+
   it('reject empty and non-integer limits', async () => {
     const wrong = [{}, { concurrency: 0 }, { concurrency: 1.5 }, { timeout: 'soon' }, { isolated: true }]
     for (const limit of wrong) {

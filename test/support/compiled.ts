@@ -51,6 +51,7 @@ const ENTRIES = [
   'core/auth.ts',
   'core/config/thread/main.ts',
   'core/index.ts',
+  'plugins/apps/define-app.ts',
   'plugins/isolate/process/main.ts',
   'plugins/isolate/thread/main.ts',
   'plugins/store-sqlite/thread/main.ts',

@@ -3,10 +3,13 @@ import { expect } from 'chai'
 import { readSurface } from '../../cli/lock/read-surface.ts'
 import { createHost } from '../../core/create-host.ts'
 import type { Host } from '../../core/host.ts'
-import { type Config, defineApp, definePrompt, defineResource, defineTool } from '../../core/index.ts'
+import { type Config, definePrompt, defineResource, defineTool } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { StartError } from '../../core/plugin.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { APP_SCHEMA } from '../../plugins/apps/app-schema.ts'
+import { defineApp } from '../../plugins/apps/define-app.ts'
+import { TASK_SCHEMA } from '../../plugins/tasks/task-key.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { lock } from '../plugins/resource-metadata/documents.ts'
 
@@ -39,10 +42,11 @@ const keys = (settings: object) =>
   plugin(
     (host: InternalHost) => {
       const resources = () => [page]
-      const toolKeys = { app: { resources, meta: () => ({ page: 'ui://page' }) }, task: {} }
-      host.extension('com.example/keys', { settings: settings as Record<string, unknown>, toolKeys })
+      host.extension('com.example/keys', { settings: settings as Record<string, unknown> })
+      host.toolKey('app', { resources, meta: () => ({ page: 'ui://page' }) })
+      host.toolKey('task', {})
     },
-    { provides: ['task', 'app'] },
+    { toolKeys: { app: APP_SCHEMA, task: TASK_SCHEMA } },
   )
 
 const config = (more: Partial<Config> = {}) => ({

@@ -7,7 +7,7 @@ import { type HandlerSettings, runHandler } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
 import { encodingError } from '../definition-place.ts'
 import { afterHandler, handlerFailure } from '../handler-outcome.ts'
-import { isTyped, withoutNulls } from '../message.ts'
+import { resultTypeOf, withoutNulls } from '../message.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
 import { fitPromptResult, promptResult } from '../results.ts'
 import { paramsOf } from './params.ts'
@@ -35,7 +35,7 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
   return afterHandler(
     () => runHandler(call, item, settings, ctx => handler(args, ctx)),
     value => {
-      if (isTyped(value)) return value
+      if (resultTypeOf(value)) return value as object
       const returned = value as string | PromptMessage[] | GetPromptResult
       try {
         return fitPromptResult(promptResult(returned, definition.description), call.rules)

@@ -9,7 +9,7 @@ import { type HandlerSettings, runHandler } from '../context.ts'
 import type { ResourceDefinition, ResourceReturn } from '../define.ts'
 import { encodingError } from '../definition-place.ts'
 import { afterHandler, handlerFailure } from '../handler-outcome.ts'
-import { isTyped } from '../message.ts'
+import { resultTypeOf } from '../message.ts'
 import { normalUri } from '../normal-uri.ts'
 import { resourceResult } from '../results.ts'
 import type { View } from '../view.ts'
@@ -71,7 +71,7 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
 }
 
 function finish(call: Call, value: unknown, uri: string, definition: ResourceDefinition): object {
-  if (isTyped(value)) return value
+  if (resultTypeOf(value)) return value as object
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
   const { mimeType } = definition
   let result: object

@@ -9,7 +9,7 @@ import type { CallContext } from '../define.ts'
 import { encodingError } from '../definition-place.ts'
 import { handlerFailure } from '../handler-outcome.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
-import { isTyped } from '../message.ts'
+import { resultTypeOf } from '../message.ts'
 import {
   errorResult,
   fitToolResult,
@@ -18,7 +18,6 @@ import {
   toolResult,
   withoutStructured,
 } from '../results.ts'
-import { runThroughKeys } from '../run-keys.ts'
 import type { Checked } from '../schema/explain-errors.ts'
 import { ToolError } from '../tool-error.ts'
 import type { ParamsOf } from './params.ts'
@@ -38,10 +37,9 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
   // Invalid arguments are a result, so that the model can correct them (server/tools).
   if (!checked.ok) return errorResult(`Invalid arguments for ${tool.key}:\n${checked.problems}`)
   const { value } = checked
-  if (tool.keys.length === 0) return runHandlerOf(call, settings, tool, value)
-  return runThroughKeys(call, tool, settings.keysOn(call.offer.route), instead =>
-    runHandlerOf(call, settings, tool, value, instead),
-  )
+  const chain = tool.keys.length === 0 ? undefined : settings.toolKeys.chainOf(call.offer.route, tool)
+  if (!chain) return runHandlerOf(call, settings, tool, value)
+  return chain(call, instead => runHandlerOf(call, settings, tool, value, instead))
 }
 
 type Handler = (args: never, ctx: CallContext) => unknown
@@ -72,7 +70,7 @@ function runHandlerOf(
 
 function runIsolated(
   call: Call,
-  { isolationOn, fetchTimeout, headersFor }: HandlerSettings,
+  { isolationOn, contextOn, fetchTimeout, headersFor }: HandlerSettings,
   { definition }: ToolItem,
   bounds: IsolateBounds,
   args: unknown,
@@ -81,13 +79,15 @@ function runIsolated(
   const origin = moduleOf(definition)
   if (!origin) throw new Error(`nobody knows the module of ${definition.name}`)
   const used = usageOf(ctx)
-  const isolation = isolationOn(call.offer.route)
+  const { route } = call.offer
+  const { names: members } = contextOn(route)
   const headers = headersFor(call)
-  return isolation.run({ tool: definition, origin, bounds, used, args, call, ctx, fetchTimeout, headers })
+  const isolated = { tool: definition, origin, bounds, used, args, call, ctx, members, fetchTimeout, headers }
+  return isolationOn(route).run(isolated)
 }
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
-  if (isTyped(value)) return value
+  if (resultTypeOf(value)) return value as object
   if (tool.output) return finishStructured(call, tool, tool.output, value)
   try {
     return fitToolResult(toolResult(value), call.rules)

@@ -1,13 +1,14 @@
 // The consent page, which creates a grant of oidc-provider.
+
 import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/plugin.ts'
 import { isRemembered } from '../clients/client-rules.ts'
 import type { Bridge } from '../make.ts'
 import type { ShownClient } from '../pages/index.ts'
-import { type Changed, changedSince, digestOfDocument } from '../people/consents.ts'
+import { type Changed, changedSince, digestOfDocument } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
 import { asText, asTexts, isTokenFor, sendPage, tokenFor } from './browser.ts'
-import { openSession } from './session.ts'
+import { openSession } from './sign-in.ts'
 
 interface Asked {
   readonly interaction: Interaction

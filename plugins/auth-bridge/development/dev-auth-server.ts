@@ -3,6 +3,7 @@ import { isLoopback, SCOPE } from '../../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../../core/plugin.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
+import { NO_UPSTREAM } from '../upstream-member.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
 export function refuseExposedHost({ at, config: { http }, log }: InternalHost): void {
@@ -54,7 +55,8 @@ export interface FilledDevAuthServerOptions extends OptionsOf<typeof OPTIONS, tr
 
 export const devAuthServer = definePlugin<DevAuthServerOptions, FilledDevAuthServerOptions>({
   options: OPTIONS,
-  provides: ['authorizationServer', 'upstreamTokens'],
+  provides: ['authorizationServer'],
+  context: NO_UPSTREAM,
   async setup(host, options) {
     refuseExposedHost(host)
     for (const [index, { id }] of (options.users ?? []).entries()) {

@@ -1,8 +1,6 @@
 // GitHub API: user, verified e-mail address, organizations, teams and revocation.
-
 import { type Claims, isObject } from '../../../core/plugin.ts'
-import { jsonOf } from './ask.ts'
-import { basicCredentials, type Connection, through } from './connection.ts'
+import { basicCredentials, type Connection, jsonOf, through } from './connection.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import { askAs, askUserinfo, checking } from './tokens.ts'
 import { type ProviderTokens, UpstreamError } from './upstream.ts'

@@ -1,8 +1,8 @@
 // Reads the user from the ID token, userinfo and vendor APIs.
+
 import { claimAt, isLoopback } from '../../../core/auth.ts'
 import { type Claims, isObject } from '../../../core/plugin.ts'
-import { jsonOf } from './ask.ts'
-import type { Connection } from './connection.ts'
+import { type Connection, jsonOf } from './connection.ts'
 import { githubClaims } from './github.ts'
 import type { Settings } from './settings.ts'
 import { askAs, askUserinfo, refresh } from './tokens.ts'

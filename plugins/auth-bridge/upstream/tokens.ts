@@ -1,9 +1,9 @@
 // Token requests to the provider: refresh, exchange and userinfo, with normalized responses.
+
 import type { TokenEndpointResponse } from 'oauth4webapi'
 import { shownUrl } from '../../../core/auth.ts'
 import { type Claims, isObject } from '../../../core/plugin.ts'
-import { type AskInit, jsonOf } from './ask.ts'
-import { type Connection, through } from './connection.ts'
+import { type AskInit, type Connection, jsonOf, through } from './connection.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import { type ProviderTokens, UpstreamError } from './upstream.ts'
 

@@ -1,7 +1,6 @@
 // Credentials: a password, or a function that is called for each connection and before expiry.
 import { errorText, type Logger } from '../../../core/plugin.ts'
-import { RedisTimeout, within } from './failures.ts'
-import { withoutPassword } from './refusals.ts'
+import { RedisTimeout, within, withoutPassword } from './failures.ts'
 import type { ResolvedRedis } from './settings.ts'
 
 export interface Authenticated {

@@ -1,8 +1,8 @@
 // The availability of Redis: state, listeners and log lines.
+
 import { performance } from 'node:perf_hooks'
 import { errorText, type Logger } from '../../../core/plugin.ts'
-import { createOccurrence, RedisTimeout, within } from './failures.ts'
-import { nameRefusal, type Refusal } from './refusals.ts'
+import { createOccurrence, nameRefusal, RedisTimeout, type Refusal, within } from './failures.ts'
 import { explainTls } from './settings.ts'
 
 interface HealthSettings {

@@ -1,8 +1,9 @@
 // Announces the secrets of nodes in Redis. A node without a shared secret is refused: it would end sessions.
+
 import { createHash } from 'node:crypto'
 import type { InternalHost } from '../../../core/internal.ts'
-import type { Refusal } from './refusals.ts'
-import { redisScript } from './script.ts'
+import { redisScript } from './commands.ts'
+import type { Refusal } from './failures.ts'
 import type { ResolvedRedis } from './settings.ts'
 
 /** Milliseconds after which a silent node is gone. */

@@ -1,9 +1,7 @@
 // Asks Sentinels for the primary. The client of node-redis is not used, because it repeats lost commands.
 import { errorText, type Logger } from '../../../core/plugin.ts'
-import { within } from './failures.ts'
-import { withoutPassword } from './refusals.ts'
-import type { RedisAddress, ResolvedRedis, ResolvedSentinel } from './settings.ts'
-import { readTls } from './settings.ts'
+import { within, withoutPassword } from './failures.ts'
+import { type RedisAddress, type ResolvedRedis, type ResolvedSentinel, readTls } from './settings.ts'
 
 export interface SentinelsSettings {
   readonly redis: ResolvedRedis

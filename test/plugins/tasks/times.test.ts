@@ -201,9 +201,9 @@ describe('Tasks: configuration errors', () => {
 
   it('fails startup for a tool with `task.before` that tools.limits isolates', async () => {
     const tools = { limits: { 'be*': { isolate: true } } } as const
-    const before = defineTool({ name: 'before', task: { use: 'optional', before: () => ({}) }, handler: () => '' })
+    const before = BEGINS_OUTSIDE.replace('begins-outside', 'before-task')
     await expectStopped(
-      withPlugins({ tasks: {} }, { toolsets: { all: [before] }, tools }),
+      withPlugins({ tasks: {} }, { toolsets: { all: before }, tools }),
       /"before".*isolated.*`task\.before`/,
     )
   })
