@@ -140,9 +140,11 @@ async function verify(places: readonly string[], values: AuditValues, context: C
   if (problems.length === 0) return
   if (missing.length === 0 && broken.every(({ isKeyMissing }) => isKeyMissing)) {
     const why = secrets.generated ? NO_SECRETS : OTHER_SECRETS
-    throw new StartError(`the audit cannot be verified:\n${problems.join('\n')}\n${why}`, { exitCode: NO_KEY })
+    throw new StartError('MH3301', `the audit cannot be verified:\n${problems.join('\n')}\n${why}`, {
+      exitCode: NO_KEY,
+    })
   }
-  throw new StartError(`the audit is broken:\n${problems.join('\n')}`, { exitCode: 1 })
+  throw new StartError('MH3302', `the audit is broken:\n${problems.join('\n')}`, { exitCode: 1 })
 }
 
 const NO_KEY = 3

@@ -53,6 +53,7 @@ function planEdit(file: string, before: string, { key }: Setting, name: string, 
     return setEntry(before, [key, name], entry)
   } catch (cause) {
     throw new StartError(
+      'MH3310',
       `${file} stays as it is: ${printable(errorText(cause))}; add it by hand, as without --write it is shown`,
       { cause },
     )

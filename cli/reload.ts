@@ -59,11 +59,14 @@ export function oneAtATime(task: () => Promise<void>): () => void {
 export function logReload(reloaded: Reloaded, log: Logger): void {
   if ('error' in reloaded) {
     const problem = errorText(reloaded.error)
-    log.error({ problem }, 'the reload failed: nothing has changed, and what was served goes on')
+    log.error({ code: 'MH3101', problem }, 'the reload failed: nothing has changed, and what was served goes on')
     return
   }
   const { restart, taken, told } = reloaded.report
   if (restart.length > 0) {
-    log.warn({ restart }, 'not reloaded: these take effect at a restart, and nothing has changed before')
-  } else log.info({ taken, told }, taken.length > 0 ? 'reloaded' : 'reloaded: the same as before')
+    log.warn(
+      { code: 'MH3102', restart },
+      'not reloaded: these take effect at a restart, and nothing has changed before',
+    )
+  } else log.info({ code: 'MH3103', taken, told }, taken.length > 0 ? 'reloaded' : 'reloaded: the same as before')
 }

@@ -87,7 +87,10 @@ function onHangUp(
     return ask
   }
   const failed = (err: unknown) =>
-    log.error({ err, fix: FILES_GONE }, 'the reload failed: a file of this package cannot be read; nothing has changed')
+    log.error(
+      { code: 'MH3101', err, fix: FILES_GONE },
+      'the reload failed: a file of this package cannot be read; nothing has changed',
+    )
   const reload = (settings: ReloadSettings) => void load(settings).then(reloadNow => reloadNow(), failed)
   return {
     gone,

@@ -209,7 +209,11 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       const { authority, dpop } = need
       const choice = await choose(before, need)
       const client = await identifyClient(ctx, authority.server, wish(before, choice.scope), signal)
-      const answer = await requestByGrant(ctx, authority, { client, scope: choice.scope, dpop }, signal)
+      const answer = await requestByGrant(
+        ctx,
+        { server: authority.server, resource: authority.resource, client, scope: choice.scope, dpop },
+        signal,
+      )
       const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
       await store.write(container)
       emit('token-obtained', { grant: options.grant.type, scope: container.scope, expiresIn: container.expiresIn })

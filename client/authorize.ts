@@ -7,7 +7,7 @@ import { AuthError, InteractionRequiredError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { withAbort } from './http.ts'
 import type { AuthorizationResponse } from './options.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
+import type { ServerInfo } from './parties.ts'
 import { showText } from './text.ts'
 
 export type GivenResponse = string | URL | URLSearchParams | AuthorizationResponse
@@ -118,15 +118,10 @@ export function readAuthorizationResponse(
   return { code, checked: true }
 }
 
-export interface AuthorizationAbout {
-  readonly server: ServerInfo
-  readonly client: ClientIdentity
-  readonly resource: string | undefined
-  readonly scope: string | undefined
-  readonly requestedScope?: string | undefined
-  readonly resourceMetadataUrl?: string | undefined
-  readonly key: string
-}
+export type AuthorizationAbout = Pick<
+  FlowRecord,
+  'server' | 'client' | 'resource' | 'scope' | 'requestedScope' | 'resourceMetadataUrl' | 'key'
+>
 
 export interface Flow {
   readonly url: URL
@@ -150,7 +145,7 @@ function promptFor({ options }: ClientContext, { server, scope }: AuthorizationA
 }
 
 export async function beginAuthorization(ctx: ClientContext, about: AuthorizationAbout): Promise<Flow> {
-  const { server, client, resource, scope, requestedScope, resourceMetadataUrl, key } = about
+  const { server, client, resource, scope } = about
   const { redirectUri, additionalAuthorizationParameters = {} } = ctx.options
   if (redirectUri === undefined) {
     throw new AuthError('a login needs redirectUri', {
@@ -177,24 +172,8 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
   // Keeps the endpoint's own query (RFC 6749 §3.1).
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
   const { issuer, issParameterSupported } = server
-  const createdAt = ctx.now()
-  const record: FlowRecord = {
-    v: 1,
-    state,
-    issuer,
-    issParameterSupported,
-    codeVerifier,
-    redirectUri,
-    resource,
-    scope,
-    requestedScope,
-    client,
-    server,
-    resourceMetadataUrl,
-    key,
-    createdAt,
-  }
-  return { url, record }
+  const own = { state, issuer, issParameterSupported, codeVerifier, redirectUri, createdAt: ctx.now() }
+  return { url, record: { v: 1, ...about, ...own } }
 }
 
 export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {
@@ -209,16 +188,6 @@ export async function deferAuthorization(ctx: ClientContext, { url, record }: Fl
     state: record.state,
     fix: 'send them to authorizationUrl, then give the callback URL to session.completeAuthorization',
   })
-}
-
-function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSignal) => Promise<unknown>) | undefined {
-  const { authorizationRedirectDelegate, authorizationCallbackHandler } = options
-  if (authorizationRedirectDelegate) {
-    return ({ url, record }, signal) => authorizationRedirectDelegate(url, record.redirectUri, { signal })
-  }
-  if (!authorizationCallbackHandler) return undefined
-  return ({ url, record: { redirectUri } }, signal) =>
-    authorizationCallbackHandler({ authorizationUri: url, redirectUri, signal })
 }
 
 /** Wraps other errors: clients treat a TypeError of a fetch as a network failure. */
@@ -272,11 +241,11 @@ export async function askForAuthorization(
   flow: Flow,
   signal: AbortSignal,
 ): Promise<{ readonly code: string }> {
-  const show = listenerOf(ctx)
-  if (!show || ctx.options.interactive === 'defer') return deferAuthorization(ctx, flow)
-  const { issuer, scope } = flow.record
+  const { authorizationRedirectDelegate: show, interactive } = ctx.options
+  if (!show || interactive === 'defer') return deferAuthorization(ctx, flow)
+  const { issuer, scope, redirectUri } = flow.record
   ctx.emit('authorization-started', { issuer, scope })
-  const response = await listen(ctx, flow.record, both => show(flow, both), signal)
+  const response = await listen(ctx, flow.record, both => show(flow.url, redirectUri, { signal: both }), signal)
   if (response === null || response === undefined || response === '') {
     throw new AuthError('the login ended without an answer', {
       code: 'access_denied',

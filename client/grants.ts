@@ -1,7 +1,7 @@
 // Grants other than the authorization code: client credentials, JWT assertion (RFC 7523), ID-JAG and device code (RFC 8628).
 import { authenticateBy, chooseClientAuth, chooseMethod } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
-import { type Authority, discoverServer } from './discovery.ts'
+import { discoverServer } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import { sleep } from './http.ts'
@@ -19,9 +19,9 @@ export interface GrantAbout {
   readonly dpop?: DPoPSigner | undefined
 }
 
-export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-export async function askFor(name: string, ask: () => Promise<string>): Promise<string> {
+async function askFor(name: string, ask: () => Promise<string>): Promise<string> {
   const fail = (what: string, cause?: unknown) =>
     new AuthError(`${name} ${what}`, { code: 'assertion_failed', fix: `check the function ${name}`, cause })
   let given: string
@@ -32,20 +32,6 @@ export async function askFor(name: string, ask: () => Promise<string>): Promise<
   }
   if (typeof given !== 'string' || given === '') throw fail('gave nothing')
   return given
-}
-
-/** No retries, except once with a new assertion if the server requires a DPoP nonce. */
-export async function requestByJwtBearer(
-  ctx: ClientContext,
-  { server, client, resource, scope, dpop }: GrantAbout,
-  signal: AbortSignal,
-): Promise<TokenAnswer> {
-  const { grant } = ctx.options
-  if (grant.type !== 'jwt_bearer') throw new TypeError(`the grant is ${grant.type}`)
-  const { issuer, tokenEndpoint = issuer } = server
-  const ask = () => grant.assertion({ issuer, tokenEndpoint, resource, signal })
-  const parameters = async () => ({ assertion: await askFor('grant.assertion', ask), scope, resource })
-  return requestToken(ctx, { server, client, grantType: JWT_BEARER, parameters, dpop, sendOnce: true }, signal)
 }
 
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -75,10 +61,9 @@ function contextAt(ctx: ClientContext, idp: IdentityProvider, provider: ServerIn
   return { ...ctx, options: { ...ctx.options, clientAuthentication } }
 }
 
-async function exchange(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<string> {
-  const { grant } = ctx.options
-  if (grant.type !== 'enterprise') throw new TypeError(`the grant is ${grant.type}`)
-  const { idp } = grant
+type Enterprise = Extract<Grant, { readonly type: 'enterprise' }>
+
+async function exchange(ctx: ClientContext, { idp, idToken }: Enterprise, about: GrantAbout, signal: AbortSignal) {
   const provider = await findProvider(ctx, idp, signal)
   const client: ClientIdentity = { source: 'configured', issuer: provider.issuer, clientId: idp.clientId }
   const parameters = {
@@ -86,7 +71,7 @@ async function exchange(ctx: ClientContext, about: GrantAbout, signal: AbortSign
     audience: about.server.issuer,
     resource: about.resource,
     scope: about.scope,
-    subject_token: await askFor('grant.idToken', grant.idToken),
+    subject_token: await askFor('grant.idToken', idToken),
     subject_token_type: ID_TOKEN,
   }
   const request = { server: provider, client, grantType: TOKEN_EXCHANGE, parameters }
@@ -103,40 +88,26 @@ async function exchange(ctx: ClientContext, about: GrantAbout, signal: AbortSign
   return assertion
 }
 
-export async function requestByEnterprise(
-  ctx: ClientContext,
-  about: GrantAbout,
-  signal: AbortSignal,
-): Promise<TokenAnswer> {
-  const { server, client, resource, scope, dpop } = about
-  const assertion = await exchange(ctx, about, signal)
-  const parameters = { assertion, scope, resource }
-  return requestToken(ctx, { server, client, grantType: JWT_BEARER, parameters, dpop }, signal)
-}
-
-export function requestByClientCredentials(
-  ctx: ClientContext,
-  { server, client, resource, scope, dpop }: GrantAbout,
-  signal: AbortSignal,
-): Promise<TokenAnswer> {
-  const grantType = 'client_credentials'
-  return requestToken(ctx, { server, client, grantType, parameters: { scope, resource }, dpop }, signal)
-}
-
 export const isUnattended = ({ type }: Grant): boolean => type !== 'authorization_code' && type !== 'device'
 
-export function requestByGrant(
-  ctx: ClientContext,
-  { server, resource }: Authority,
-  about: { client: ClientIdentity; scope: string | undefined; dpop: DPoPSigner | undefined },
-  signal: AbortSignal,
-): Promise<TokenAnswer> {
+/** Requests a token without a user. An assertion is sent once, or again with a new one for a DPoP nonce. */
+export async function requestByGrant(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<TokenAnswer> {
   const { grant } = ctx.options
-  const request = { server, resource, ...about }
-  if (grant.type === 'client_credentials') return requestByClientCredentials(ctx, request, signal)
-  if (grant.type === 'jwt_bearer') return requestByJwtBearer(ctx, request, signal)
-  if (grant.type === 'enterprise') return requestByEnterprise(ctx, request, signal)
-  throw new TypeError(`the grant ${grant.type} asks a person`)
+  const { server, client, resource, scope, dpop } = about
+  const request = { server, client, dpop }
+  if (grant.type === 'client_credentials') {
+    const parameters = { scope, resource }
+    return requestToken(ctx, { ...request, grantType: 'client_credentials', parameters }, signal)
+  }
+  if (grant.type === 'jwt_bearer') {
+    const { issuer, tokenEndpoint = issuer } = server
+    const ask = () => grant.assertion({ issuer, tokenEndpoint, resource, signal })
+    const parameters = async () => ({ assertion: await askFor('grant.assertion', ask), scope, resource })
+    return requestToken(ctx, { ...request, grantType: JWT_BEARER, parameters, sendOnce: true }, signal)
+  }
+  if (grant.type !== 'enterprise') throw new TypeError(`the grant ${grant.type} asks a person`)
+  const parameters = { assertion: await exchange(ctx, grant, about, signal), scope, resource }
+  return requestToken(ctx, { ...request, grantType: JWT_BEARER, parameters }, signal)
 }
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'

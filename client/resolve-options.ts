@@ -4,7 +4,7 @@ import { AuthError } from './errors.ts'
 import { createMemoryFlowStore } from './flow-store.ts'
 import { kindOfHost } from './net-policy.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration, Grant, IdentityProvider } from './options.ts'
-import { isObject, isScope, printable } from './text.ts'
+import { given, isObject, isScope, printable } from './text.ts'
 import { createMemoryTokenCache } from './token-cache.ts'
 
 const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
@@ -111,7 +111,6 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   scopeSelector: call,
   authServerSelector: call,
   authorizationRedirectDelegate: call,
-  authorizationCallbackHandler: call,
   strictResponse: truth,
   dynamicClientRegistration: object({
     clientName: text,
@@ -247,23 +246,23 @@ export const RESERVED_PARAMETERS: readonly string[] = [
   'scope',
 ]
 
-type Defaulted =
-  | 'scopeMode'
-  | 'strictResponse'
-  | 'tokenCache'
-  | 'flowStore'
-  | 'fetch'
-  | 'grant'
-  | 'dpop'
-  | 'offlineAccess'
-  | 'resourceIndicator'
-  | 'resourceMatch'
-  | 'issuerMatch'
-  | 'refreshScope'
-  | 'legacyFallback'
-  | 'maxStepUps'
-  | 'interactive'
-  | 'loginTimeoutMs'
+const DEFAULTS = {
+  scopeMode: 'override',
+  strictResponse: false,
+  grant: { type: 'authorization_code' },
+  dpop: 'auto',
+  offlineAccess: 'auto',
+  resourceIndicator: 'auto',
+  resourceMatch: 'exact-or-origin',
+  issuerMatch: 'exact',
+  refreshScope: 'omit',
+  legacyFallback: true,
+  maxStepUps: 2,
+  interactive: 'post',
+  loginTimeoutMs: 300_000,
+} satisfies Partial<ClientOAuthOptions>
+
+type Defaulted = keyof typeof DEFAULTS | 'tokenCache' | 'flowStore' | 'fetch'
 
 export interface ResolvedOptions
   extends Omit<ClientOAuthOptions, Defaulted | 'serverUrl' | 'redirectUri' | 'clientMetadataDocumentUri'>,
@@ -371,9 +370,6 @@ function checkClient(options: ClientOAuthOptions): void {
   if (grant.type !== 'authorization_code' && grant.type !== 'device' && !clientId) {
     throw fail(`the grant ${grant.type} needs clientId`, 'register the client with the authorization server first')
   }
-  if (options.authorizationRedirectDelegate && options.authorizationCallbackHandler) {
-    throw fail('authorizationRedirectDelegate and authorizationCallbackHandler are both set', 'set one of them')
-  }
   if (grant.type === 'authorization_code' && options.redirectUri === undefined && options.interactive !== 'never') {
     throw fail(
       'redirectUri is missing',
@@ -382,33 +378,16 @@ function checkClient(options: ClientOAuthOptions): void {
   }
 }
 
-const given = (options: ClientOAuthOptions): ClientOAuthOptions =>
-  Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined),
-  ) as unknown as ClientOAuthOptions
-
 /** Throws an AuthError `invalid_options`. `opensRedirects`: port 0 is replaced by a real port. */
 export function resolveOptions(all: ClientOAuthOptions, opensRedirects = false): ResolvedOptions {
   checkOptions(all)
-  const options = given(all)
+  const options = given(all) as ClientOAuthOptions
   checkClient(options)
   checkParameters(options.additionalAuthorizationParameters ?? {})
   checkScopes('scopes', options.scopes ?? [])
   const { redirectUri, clientMetadataDocumentUri, dynamicClientRegistration } = options
   return {
-    scopeMode: 'override',
-    strictResponse: false,
-    grant: { type: 'authorization_code' },
-    dpop: 'auto',
-    offlineAccess: 'auto',
-    resourceIndicator: 'auto',
-    resourceMatch: 'exact-or-origin',
-    issuerMatch: 'exact',
-    refreshScope: 'omit',
-    legacyFallback: true,
-    maxStepUps: 2,
-    interactive: 'post',
-    loginTimeoutMs: 300_000,
+    ...DEFAULTS,
     ...options,
     // Resolved on each call, so that a replaced global `fetch` is used.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),

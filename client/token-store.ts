@@ -6,6 +6,7 @@ import { AuthError } from './errors.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import { type ScopeChoice, splitScope, unite } from './scopes.ts'
+import { given } from './text.ts'
 import type { CacheContext, LoginLease, TokenCache, TokenContainer } from './token-cache.ts'
 import type { TokenAnswer } from './token-endpoint.ts'
 
@@ -73,11 +74,6 @@ export interface AnswerFacts {
   readonly before: TokenContainer | undefined
   readonly now: number
 }
-
-const given = <T extends object>(fields: T) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
 
 export const earlierScopes = (before: TokenContainer | undefined, issuer: string): string[] =>
   before?.authorizationServer === issuer ? unite(splitScope(before.requestedScope), splitScope(before.scope)) : []

@@ -108,7 +108,7 @@ export function buildServices(parts: ServiceParts) {
       const tool = reachableOn(route).find(item => limits.of(item).isolate)
       if (!tool) continue
       const what = `"${tool.key}" has \`isolate\`, which requires a plugin: switch on ${parts.suggest('isolation')}`
-      report(new StartError(what, { at: ['routes', route.path] }))
+      report(new StartError('MH1112', what, { at: ['routes', route.path] }))
     }
   }
   const settings: HandlerSettings = {

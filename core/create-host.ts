@@ -235,7 +235,7 @@ function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems)
   if (others.length === 0) return
   const named = others.map(other => basename(other)).join(', ')
   const what = `${basename(file)} is used, and ${named} beside it is not; delete it, or name one with --config`
-  report(new StartError(what, { at: [] }), 'warning')
+  report(new StartError('MH1008', what, { at: [] }), 'warning')
 }
 
 /** Builds the host of a config object. It starts serving with `listen()`. */

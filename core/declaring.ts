@@ -99,7 +99,7 @@ export function declaring<Host extends Pick<InternalHost, 'name'>>(
   isSettled: () => boolean,
   isBuiltIn: boolean,
 ): Host {
-  const fail: Fail = why => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
+  const fail: Fail = why => new StartError('MH1504', `plugins.${host.name}: ${why}`, { exitCode: 2 })
   const wrapped = Object.entries(DECLARING).map(([name, check]) => {
     const register = Reflect.get(host, name) as Run
     const isNamed = !isBuiltIn && NAMED.includes(name)

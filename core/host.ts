@@ -69,7 +69,7 @@ function createConnectionNews(log: Logger, figures: Figures) {
       closed(1, { reason: 'pipelined' })
     },
     slowReaders(readers: SlowReaders) {
-      log.warn(readers, 'closed connections whose readers do not read')
+      log.warn({ code: 'MH1309', ...readers }, 'closed connections whose readers do not read')
       closed(readers.connections, { reason: 'slow_reader' })
     },
   }
@@ -88,7 +88,7 @@ function createStartup(run: () => Promise<void>, { draining }: Pick<InFlight, 'd
   return {
     hasStarted: () => started,
     async start() {
-      if (draining()) throw new StartError('the host is closed; make another with createHost')
+      if (draining()) throw new StartError('MH1306', 'the host is closed; make another with createHost')
       starting ??= run()
       await starting
       started = true
@@ -98,7 +98,7 @@ function createStartup(run: () => Promise<void>, { draining }: Pick<InFlight, 'd
 
 /** Refuses requests that arrive before startup has finished. */
 async function refuseEarly(res: ServerResponse, log: Logger) {
-  log.warn({}, 'Request received before startup. Await start() before the first request.')
+  log.warn({ code: 'MH1308' }, 'Request received before startup. Await start() before the first request.')
   const error = new HostError('unavailable', { detail: 'the server is starting' })
   res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
 }
@@ -112,7 +112,10 @@ function preload(log: Logger) {
       loadNeededCompiler()
       await loadNeededParser()
     } catch (err) {
-      log.error({ err }, 'a package that reads requests cannot be loaded, so requests fail: install mcp-host again')
+      log.error(
+        { code: 'MH1310', err },
+        'a package that reads requests cannot be loaded, so requests fail: install mcp-host again',
+      )
     }
   }
   setTimeout(load, PRELOAD_AFTER).unref()
@@ -278,6 +281,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const services = () => {
     if (builtServices) return builtServices
     throw new StartError(
+      'MH1521',
       'services are there once all plugins are set up: use them in onReady, in onStart or while serving',
     )
   }
@@ -340,7 +344,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     warnUnserved(routes, toolsets, name => isInternal(config.toolsets[name]), report)
   }
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
-  if (secrets.generated) log.warn({}, NO_SECRETS)
+  if (secrets.generated) log.warn({ code: 'MH1031' }, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const startup = createStartup(async () => {
     if (purpose !== 'inspect') builtServices.startSessions()
@@ -366,7 +370,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       return inspectAddress(path, { ...inspected, leastScopes, limits, notes, author })
     },
     async listen() {
-      if (purpose === 'inspect') throw new StartError(ONLY_ASKED)
+      if (purpose === 'inspect') throw new StartError('MH1307', ONLY_ASKED)
       await startup.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
@@ -374,7 +378,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     },
     callback() {
       if (http.publicUrl === undefined) {
-        throw new StartError('callback() needs http.publicUrl: only you know where you serve this host', {
+        throw new StartError('MH1305', 'callback() needs http.publicUrl: only you know where you serve this host', {
           exitCode: 2,
         })
       }

@@ -193,7 +193,7 @@ function switchAll(switches: Switches, { catalog, log }: Pick<HostParts, 'catalo
     } catch (err) {
       failed.add(key)
       log.error(
-        { err, plugin: key },
+        { code: 'MH1512', err, plugin: key },
         'a plugin failed to take its new options, and keeps its old ones: reload again or restart',
       )
     }

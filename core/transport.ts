@@ -2,7 +2,7 @@
 export { importModule } from './config/import-module.ts'
 export { withTimeout } from './http/clock.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
-export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
+export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/json-body.ts'
 export { EqualWait, type Waiting } from './http/linked-list.ts'
 export { pageHeaders } from './http/page.ts'
@@ -48,6 +48,7 @@ export {
   type ErrorTarget,
   encodeError,
   type Message,
+  nodeLost,
   readMessages,
   type SerializedAnswer,
   type SerializedResult,
@@ -82,7 +83,6 @@ export {
 } from './sessions/change-feed.ts'
 export { type Connection, connectClient } from './sessions/connect-client.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
-export type { Caller } from './sessions/enter-session.ts'
 export {
   type EventId,
   parseEventId,
@@ -91,7 +91,7 @@ export {
   type StreamState,
 } from './sessions/event-store.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'
+export type { Caller, RunningCalls, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   type Answering,

@@ -5,7 +5,7 @@ import { StartError } from '../../core/http/errors.ts'
 import { EventTooLarge, readEvents, type StreamEvent } from '../proxy/event-stream.ts'
 import { MAX_MESSAGE } from '../proxy/link.ts'
 
-const tooLarge = () => new StartError(`the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one answer`)
+const tooLarge = () => new StartError('MH3210', `the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one answer`)
 
 /** Encodes an event. An event with only an id keeps its empty data, so that the id counts. */
 function encodeEvent({ event, data, id, retry }: StreamEvent): string {
@@ -45,7 +45,7 @@ function parseMessage(text: unknown): Readonly<Record<string, unknown>> | undefi
   }
 }
 
-const noAnswer = () => new StartError('the server ended its response without an answer')
+const noAnswer = () => new StartError('MH3211', 'the server ended its response without an answer')
 
 /**
  * Bytes are counted after decompression. `fail` receives the reason, because the official client would retry the stream.

@@ -70,6 +70,7 @@ export function explainFailure(
   const auth = authErrorIn(thrown)
   if (auth?.code === 'interaction_required') {
     return new StartError(
+      'MH3201',
       `${login.url} asks for a login; log in with: ${loginCommand(login.url, login.profile)}`,
       about,
     )
@@ -78,26 +79,28 @@ export function explainFailure(
   const network = networkFailureIn(thrown)
   if (network !== undefined) {
     const { what, fix } = tellUnreached(thrown, network)
-    return new StartError(`${login.url} ${what}; ${fix}`, about)
+    return new StartError('MH3202', `${login.url} ${what}; ${fix}`, about)
   }
-  if (!(thrown instanceof Error)) return new StartError(String(thrown), about)
+  if (!(thrown instanceof Error)) return new StartError('MH3203', String(thrown), about)
   const { requiredScope } = thrown as { requiredScope?: unknown }
   if (typeof requiredScope === 'string') {
     const lacking = requiredScope.split(' ').filter(scope => scope !== '' && !granted.includes(scope))
     const scopes = lacking.length > 0 ? lacking : requiredScope.split(' ')
     const command = [loginCommand(login.url, login.profile), ...scopes.map(shellWord)].join(' --add-scope ')
     return new StartError(
+      'MH3204',
       printable(`${login.url} wants the scope ${requiredScope} for this; log in with: ${command}`),
       about,
     )
   }
   const { code, status } = thrown as { code?: unknown; status?: unknown }
-  if (code === 'REQUEST_TIMEOUT') return new StartError('no answer in time', about)
+  if (code === 'REQUEST_TIMEOUT') return new StartError('MH3205', 'no answer in time', about)
   const words = serverWords(thrown.message)
-  if (typeof code === 'number') return new StartError(`the server answered error ${code}: ${words}`, about)
+  if (typeof code === 'number') return new StartError('MH3206', `the server answered error ${code}: ${words}`, about)
   const fix = status === 404 ? '; check the path of the URL' : ''
-  if (typeof status === 'number') return new StartError(`the server answered HTTP ${status}: ${words}${fix}`, about)
-  return new StartError(`${login.url}: ${words}`, about)
+  if (typeof status === 'number')
+    return new StartError('MH3207', `the server answered HTTP ${status}: ${words}${fix}`, about)
+  return new StartError('MH3203', `${login.url}: ${words}`, about)
 }
 
 const acceptAll =

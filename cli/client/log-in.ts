@@ -268,7 +268,7 @@ async function receiverFor(accounts: Accounts, login: Login, browser: boolean): 
 function wrongPlace({ url }: Login, status: number, then: string): StartError {
   const found =
     status === 404 ? `nothing is served at ${url} (404)` : `${url} answers HTTP ${status}, and not as an MCP server`
-  return new StartError(`${found}; check the path${then}`)
+  return new StartError('MH3207', `${found}; check the path${then}`)
 }
 
 /** Checks that the server accepts the new token at this path. If no MCP server responds, the login is undone. */
@@ -287,7 +287,10 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
   }
   if (status === 401) {
     const doctor = `mcp-host doctor ${shellWord(login.url)}`
-    throw new StartError(`${login.url} refuses the token that it was given (HTTP 401); see why with: ${doctor}`)
+    throw new StartError(
+      'MH3208',
+      `${login.url} refuses the token that it was given (HTTP 401); see why with: ${doctor}`,
+    )
   }
   step(
     accounts.context,

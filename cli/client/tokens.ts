@@ -203,7 +203,7 @@ async function token(
     return context.print(current)
   }
   const why = expiresAt === undefined && !refreshable ? 'there is no login' : 'the login has ended'
-  throw new StartError(`${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
+  throw new StartError('MH3201', `${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
 }
 
 export const tokenVerb = defineVerb({

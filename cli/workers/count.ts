@@ -9,7 +9,7 @@ export function parseCount(text: string): number {
   if (text === 'auto') return availableParallelism()
   const count = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0
   if (count > 0 && count <= MOST) return count
-  throw new StartError(`--workers ${text}: give a number from 1 to ${MOST}, or "auto" for one per core`, {
+  throw new StartError('MH3001', `--workers ${text}: give a number from 1 to ${MOST}, or "auto" for one per core`, {
     exitCode: 2,
   })
 }

@@ -157,7 +157,7 @@ export async function endInTime(
     const why = heard
       ? 'it took too long to drain'
       : 'it did not hear that it is to end; something holds up its event loop'
-    log.error({ worker: worker.pid }, `killed a worker: ${why}`)
+    log.error({ code: 'MH3123', worker: worker.pid }, `killed a worker: ${why}`)
     worker.kill()
   }
   return worker.ended

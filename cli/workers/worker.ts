@@ -17,7 +17,6 @@ import {
   tellParent,
 } from '../serve.ts'
 import type { StartOptions } from '../verb.ts'
-import { createInEveryProcess } from './every-process.ts'
 import { FIRST_WORKER, isFromPrimary, type Order, type StopOrder, type WorkerMessage } from './message.ts'
 import { createNeighbours, hubOfPrimary } from './neighbours.ts'
 
@@ -73,7 +72,7 @@ const whenOrphaned = () =>
 async function logOrphaned(orphaned: Promise<void>, { stop, leave }: Orders, log: ProcessLog): Promise<void> {
   const isOrdered = Promise.race([stop, leave]).then(() => true)
   if (!(await Promise.race([isOrdered, orphaned.then(() => false)]))) {
-    log.warn({}, 'the primary is gone: this worker drains and ends')
+    log.warn({ code: 'MH3127' }, 'the primary is gone: this worker drains and ends')
   }
 }
 
@@ -95,8 +94,9 @@ async function startHost(
   settings: ServeSettings,
 ): Promise<Served> {
   try {
-    const others = { inEveryProcess: createInEveryProcess(tell), neighbours: createNeighbours(hubOfPrimary()) }
-    const served = await serve(config, log, context, { ...settings, ...others })
+    const neighbours = createNeighbours(hubOfPrimary())
+    const { inEveryProcess } = neighbours
+    const served = await serve(config, log, context, { ...settings, inEveryProcess, neighbours })
     surviveRejections(log, context.process)
     return served
   } catch (error) {

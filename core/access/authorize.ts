@@ -145,7 +145,10 @@ export function createRouteAdmission(log: Logger, services: AccessServices): Adm
     const { issuer, subject } = user ?? {}
     const { reason, scopes } = denial
     const by = access.by ?? 'mcp-host'
-    log.info({ denied: 'route', by, route: route.path, issuer, subject, reason, scopes }, 'denied a route')
+    log.info(
+      { code: 'MH1223', denied: 'route', by, route: route.path, issuer, subject, reason, scopes },
+      'denied a route',
+    )
     const refusal = refuseAccess(denial, place, services)
     blame(refusal, access.by)
     throw refusal

@@ -228,7 +228,7 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
     const fields = { denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }
     // Logged at `debug`, because the first request of every client is refused for its nonce.
     if (error === 'use_dpop_nonce') host.log.debug(fields, 'asked for a nonce')
-    else host.log.warn(fields, 'refused a token')
+    else host.log.warn({ code: 'MH1222', ...fields }, 'refused a token')
   }
   return {
     accepted: tellOf('accepted'),
@@ -307,5 +307,5 @@ export function needResource(host: Pick<KernelHost, 'config' | 'log' | 'name' | 
   if (!unknown) return
   const fix = `set http.publicUrl, or plugins.${host.name}.audience`
   const text = `routes['${unknown.path}']: whom are tokens for? ${host.config.http.host} is not how clients reach it; ${fix}`
-  host.report(new StartError(text, { exitCode: 2 }).orAt(host.config.at))
+  host.report(new StartError('MH1221', text, { exitCode: 2 }).orAt(host.config.at))
 }

@@ -42,7 +42,7 @@ export function collectKeys(
     for (const [kind, declared] of Object.entries({ sections, routeKeys, toolKeys, context }) as [Kind, object][]) {
       for (const [name, value] of Object.entries(declared ?? {})) {
         const refuse = (why: string) =>
-          new StartError(`it declares ${WORDS[kind]} "${name}", ${why}`, { at: ['plugins', plugin] })
+          new StartError('MH1026', `it declares ${WORDS[kind]} "${name}", ${why}`, { at: ['plugins', plugin] })
         if (taken[kind]?.includes(name)) throw refuse("which is a key of the host's own")
         const other = keys[kind].get(name) ?? { value, plugin }
         const isShared = kind !== 'routeKeys' && isDeepStrictEqual(other.value, value)

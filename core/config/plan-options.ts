@@ -64,7 +64,7 @@ export function withLongForms(
       if (Object.hasOwn(plugins, name)) {
         const what = `\`${key}\` is short for plugins['${name}'] of the route, which is there as well; remove one of them`
         const also = [{ at: ['routes', path, 'plugins', name] }]
-        report(new StartError(what, { at: ['routes', path, key], also }))
+        report(new StartError('MH1019', what, { at: ['routes', path, key], also }))
       }
       plugins = { ...plugins, [name]: options }
     }

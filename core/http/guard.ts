@@ -94,7 +94,7 @@ function compileTrust(trusted: number | readonly string[]): Trust {
     return proxyAddr.compile([...trusted])
   } catch (cause) {
     const fits = 'an address, a range such as 10.0.0.0/8, or one of loopback, linklocal and uniquelocal'
-    throw new StartError(`${errorText(cause)}; each entry is ${fits}`, { cause, at: ['http', 'trustProxy'] })
+    throw new StartError('MH1302', `${errorText(cause)}; each entry is ${fits}`, { cause, at: ['http', 'trustProxy'] })
   }
 }
 

@@ -72,7 +72,9 @@ export function addOldNames(host: { readonly name: string; readonly log: Logger 
   const deprecate = (old: string, value: () => unknown, text: string) => {
     function get() {
       const key = `${host.name} ${old}`
-      if (!warned.has(key)) host.log.warn({ used: callerOf(new Error()) }, `host.${old} is deprecated${text}`)
+      if (!warned.has(key)) {
+        host.log.warn({ code: 'MH1520', used: callerOf(new Error()) }, `host.${old} is deprecated${text}`)
+      }
       warned.add(key)
       return value()
     }

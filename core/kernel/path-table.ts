@@ -28,8 +28,8 @@ function clashAt(path: string, one: string | undefined, other: string | undefine
   const twice = `plugins.${one} serves ${path} twice; give one of the two another path`
   const both = `plugins.${one} and plugins.${other} both serve ${path}; give one of them another path, or switch it off`
   const why = one === undefined ? `two things would be served at ${path}` : one === other ? twice : both
-  if (one === undefined || other === undefined) return new StartError(why, { exitCode: 2 })
-  return new StartError(why, { exitCode: 2, also: [{ at: ['plugins', one] }] }).orAt(['plugins', other])
+  if (one === undefined || other === undefined) return new StartError('MH1206', why, { exitCode: 2 })
+  return new StartError('MH1206', why, { exitCode: 2, also: [{ at: ['plugins', one] }] }).orAt(['plugins', other])
 }
 
 // Loaded lazily: the router takes a twentieth of the startup time.

@@ -93,7 +93,9 @@ export async function startPlugin(
   } catch (cause) {
     const at = instance.at
     if (cause instanceof StartError) return report(cause.orAt(at))
-    report(new StartError(`plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause }).orAt(at))
+    report(
+      new StartError('MH1503', `plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause }).orAt(at),
+    )
   }
 }
 
@@ -105,7 +107,7 @@ async function closePlugin(
   try {
     await inTime(part, CLOSE_PATIENCE, clock)
   } catch (err) {
-    log.error({ err }, 'failed to close')
+    log.error({ code: 'MH1510', err }, 'failed to close')
   }
 }
 
@@ -140,7 +142,7 @@ export function createKernelHost<Slots extends object, Services>(
     section(name: string) {
       if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
       const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
-      throw new StartError(why, { at: instance.at })
+      throw new StartError('MH1027', why, { at: instance.at })
     },
     share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
       if (notes.shared.has(key)) return notes.shared.get(key) as Value

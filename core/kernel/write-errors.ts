@@ -23,7 +23,10 @@ function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: Host
   const fix = typeof cause === 'string' ? { fix: cause } : {}
   const requestId = requestIdIn(ctx.req.headers)
   if (kind === 'hostNotAllowed' || kind === 'originNotAllowed') {
-    log.warn({ refused: kind, detail, path: shownPath(ctx), ip: ctx.ip, requestId, ...fix }, 'refused a request')
+    log.warn(
+      { code: 'MH1224', refused: kind, detail, path: shownPath(ctx), ip: ctx.ip, requestId, ...fix },
+      'refused a request',
+    )
   } else {
     log.debug({ refused: kind, detail, path: shownPath(ctx), requestId }, 'refused a request')
   }
@@ -39,19 +42,19 @@ export function createFailureLog(log: Logger): TellFailure {
     try {
       if (app && app.listenerCount('error') > 0) app.emit('error', thrown, ctx)
     } catch (err) {
-      log.error({ err, path: shownPath(ctx) }, 'a listener for errors of a mounted app failed')
+      log.error({ code: 'MH1312', err, path: shownPath(ctx) }, 'a listener for errors of a mounted app failed')
     }
   }
 
   return (err, ctx) => {
-    if (!ctx) return log.error({ err }, 'a request failed')
+    if (!ctx) return log.error({ code: 'MH1311', err }, 'a request failed')
     if (HostError.is(err)) return logRefusal(log, ctx, err)
     const { state } = ctx
     if ('reported' in state && state.reported === err) return
     state.reported = err
     const fields = { err, ...blamed(err), path: shownPath(ctx), requestId: requestIdIn(ctx.req.headers) }
     if (isClientGone(err, ctx)) return log.debug(fields, 'a client left before its answer was over')
-    if (!isToClient(err)) log.error(fields, 'a request failed')
+    if (!isToClient(err)) log.error({ code: 'MH1311', ...fields }, 'a request failed')
     tellApp(err, ctx)
   }
 }

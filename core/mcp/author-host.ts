@@ -120,7 +120,7 @@ export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): 
     onFinish: observer => note(notes.observers, observer),
     method(name, answer) {
       const fault = methodNameFault(name)
-      if (fault !== undefined) throw new StartError(`plugins.${instance.name}: ${fault}`, { exitCode: 2 })
+      if (fault !== undefined) throw new StartError('MH1506', `plugins.${instance.name}: ${fault}`, { exitCode: 2 })
       note(notes.methods, { name, answer })
     },
     extension(id, extension) {
@@ -202,6 +202,6 @@ export async function addContributions(
     if (routes.every(route => methods.has(method, route))) continue
     const why = `extension "${id}": it has results for "${method}", a method that nobody answers on its routes`
     const what = `plugins.${plugin}: ${why}; correct the name, or add the method`
-    report(new StartError(what, { exitCode: 2 }).orAt(['plugins', plugin]))
+    report(new StartError('MH1507', what, { exitCode: 2 }).orAt(['plugins', plugin]))
   }
 }

@@ -166,13 +166,15 @@ export function compileDefinition(definition: Definition, where: string, faultsO
   if (known) return known
   const kind = kindOf(definition)
   if (kind === undefined) {
-    throw new StartError(`${where}: not a definition; make it with defineTool, defineResource or definePrompt`, {
-      exitCode: 2,
-    })
+    throw new StartError(
+      'MH1102',
+      `${where}: not a definition; make it with defineTool, defineResource or definePrompt`,
+      { exitCode: 2 },
+    )
   }
   const label = `${where}: ${labelOf(definition)}`
   const faults = faultsOf(definition)
-  if (faults.length > 0) throw new StartError(`${label}: ${faults.join('\n')}`, { of: definition })
+  if (faults.length > 0) throw new StartError('MH1104', `${label}: ${faults.join('\n')}`, { of: definition })
   try {
     const item =
       kind === 'tool'
@@ -185,6 +187,6 @@ export function compileDefinition(definition: Definition, where: string, faultsO
   } catch (cause) {
     const [, role] = /^its (input|output)\b/.exec(errorText(cause)) ?? []
     const at = role ? [role, ...(cause instanceof SchemaFault ? cause.steps : [])] : []
-    throw new StartError(`${label}: ${errorText(cause)}`, { cause, of: definition, at })
+    throw new StartError('MH1105', `${label}: ${errorText(cause)}`, { cause, of: definition, at })
   }
 }

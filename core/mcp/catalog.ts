@@ -90,13 +90,13 @@ export function createCatalog(
     if (access !== undefined && !decidesAccess) {
       const what = `${where}: ${kindOf(definition)} "${definition.name}" asks for access "${access}"`
       const why = `${what}, but no plugin decides who has it; switch on ${suggest('access')}`
-      throw new StartError(why, { of: definition, at: ['access'] })
+      throw new StartError('MH1110', why, { of: definition, at: ['access'] })
     }
     const item = compileDefinition(definition, where, faultsOf)
     const unread = item.kind === 'tools' ? item.keys.find(key => !readsKey(key)) : undefined
     if (unread !== undefined) {
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
-      throw new StartError(`${what}; switch on ${readerOf(unread)}`, { of: definition, at: [unread] })
+      throw new StartError('MH1109', `${what}; switch on ${readerOf(unread)}`, { of: definition, at: [unread] })
     }
     const fault = limitFaultOf?.(item)
     if (fault) throw fault
@@ -109,7 +109,11 @@ export function createCatalog(
     const twin = items.get(itemId(item))
     if (twin) {
       const what = `${describeToolset(toolset)} has two ${item.kind} called "${item.key}"; rename one of them`
-      throw new StartError(what, { of: definition, at: ['name'], also: [{ of: twin.definition, at: ['name'] }] })
+      throw new StartError('MH1107', what, {
+        of: definition,
+        at: ['name'],
+        also: [{ of: twin.definition, at: ['name'] }],
+      })
     }
     items.set(itemId(item), item)
     return item
@@ -125,7 +129,8 @@ export function createCatalog(
   function warnOnce(item: CatalogItem, where: string) {
     if (told.has(item.definition)) return
     told.add(item.definition)
-    for (const { why } of warningsOf(item)) log.warn({}, `${where}: ${labelOf(item.definition)}: ${why}`)
+    for (const { why } of warningsOf(item))
+      log.warn({ code: 'MH1106' }, `${where}: ${labelOf(item.definition)}: ${why}`)
   }
 
   function noteRuntime(toolset: string, id: string, item: CatalogItem | undefined) {
@@ -217,7 +222,7 @@ export function createCatalog(
         for (const [id, item] of atRuntime.get(name) ?? []) {
           if (item && items.has(id)) {
             const what = `two ${item.kind} are called "${item.key}" in ${describeToolset(name)}`
-            throw new StartError(`${what}: ${ADDED}`, { exitCode: 2 })
+            throw new StartError('MH1107', `${what}: ${ADDED}`, { exitCode: 2 })
           }
           if (item) items.set(id, item)
           else items.delete(id)
@@ -229,7 +234,7 @@ export function createCatalog(
           tryOut(next, combinations)
         } catch (error) {
           if (!(error instanceof StartError)) throw error
-          throw new StartError(`${error.message}: ${ADDED}`, { exitCode: 2, cause: error })
+          throw new StartError(error.code, `${error.message}: ${ADDED}`, { exitCode: 2, cause: error })
         }
       }
       return () => {
@@ -278,7 +283,10 @@ function createPublishing(buses: readonly ChangeBus[], log: Logger): () => Publi
     late++
     if (performance.now() - loggedAt < LOG_INTERVAL) return
     loggedAt = performance.now()
-    log.warn({ err, changes: late }, 'changes are not acknowledged by the change bus: clients may hear of them late')
+    log.warn(
+      { code: 'MH1430', err, changes: late },
+      'changes are not acknowledged by the change bus: clients may hear of them late',
+    )
     late = 0
   }
 

@@ -25,7 +25,7 @@ export function checkAccess(
   const { key, definition } = item
   const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
   const why = `${what}, but no plugin of this route decides who has it; switch one on there`
-  throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
+  throw new StartError('MH1110', why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
 }
 
 export const addressCombinations = (

@@ -50,7 +50,8 @@ export function createContextMembers(defaults: ReadonlyMap<string, { readonly va
 
   return {
     add({ name, create, plugin, declared, routes }) {
-      const refuse = (why: string) => new StartError(`plugins.${plugin}: \`ctx.${name}\` ${why}`, { exitCode: 2 })
+      const refuse = (why: string) =>
+        new StartError('MH1508', `plugins.${plugin}: \`ctx.${name}\` ${why}`, { exitCode: 2 })
       if (!declared.includes(name)) throw refuse(`is not in its \`context\`; ${didYouMean(name, declared)}`)
       for (const route of routes) {
         const members = byRoute.get(route) ?? new Map()

@@ -29,8 +29,8 @@ export const createFailureLog =
     const fields = { err, ...whose, method: call.method, name, route: route.path, ...ids }
     // Handlers are expected to fail when the client is gone.
     if (call.cancelled) log.debug(fields, 'a handler ended after its call was cancelled')
-    else if (whose.plugin !== undefined) log.error(fields, 'a plugin failed')
-    else log.error({ ...fields, fix: FIX }, 'a handler failed')
+    else if (whose.plugin !== undefined) log.error({ code: 'MH1602', ...fields }, 'a plugin failed')
+    else log.error({ code: 'MH1601', ...fields, fix: FIX }, 'a handler failed')
   }
 
 interface DispatchSettings extends ObserveSettings {
@@ -119,7 +119,10 @@ export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, resu
     call.notes.answer = answer
     return answer
   } catch (err) {
-    log.error({ err, method: call.method, route: call.offer.route.path }, 'a result cannot be written as JSON')
+    log.error(
+      { code: 'MH1603', err, method: call.method, route: call.offer.route.path },
+      'a result cannot be written as JSON',
+    )
     throw new HostError('internal', { cause: err }).within200()
   }
 }

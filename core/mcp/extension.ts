@@ -163,7 +163,7 @@ export function createExtensions(): Extensions {
       const { plugin, id, extension, routes } = adding
       const owner = owners.get(id) ?? plugin
       const refuse = (fault: string) =>
-        new StartError(`plugins.${plugin}: extension "${id}": ${fault}`, { exitCode: 2 })
+        new StartError('MH1508', `plugins.${plugin}: extension "${id}": ${fault}`, { exitCode: 2 })
       if (owner !== plugin) throw refuse(`plugins.${owner} adds one of this id`)
       const wrong = partsFault(extension)
       if (wrong !== undefined) throw refuse(wrong)

@@ -62,7 +62,7 @@ export function watchOverdue(
       overdue.logged = running
       overdue.at = now
       const fields = { kind: item.kind, name: item.key, limit, running, fix: FIX }
-      log.warn(fields, 'a handler continues after its timeout: it ignores its signal')
+      log.warn({ code: 'MH1609', ...fields }, 'a handler continues after its timeout: it ignores its signal')
     }
     const timer = clock.setTimeout(count, GRACE).unref()
     return () => {

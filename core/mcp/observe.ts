@@ -47,7 +47,8 @@ function endOf(call: Call, result: object | undefined, thrown: unknown): readonl
 }
 
 function notifyAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {
-  const failed = (err: unknown) => log.error({ err, ...blamed(err), method: record.method }, 'an observer failed')
+  const failed = (err: unknown) =>
+    log.error({ code: 'MH1607', err, ...blamed(err), method: record.method }, 'an observer failed')
   for (const observer of observers) {
     try {
       const told = observer(record)

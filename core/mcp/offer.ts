@@ -280,7 +280,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
         return cutView(settings, route, request, user)
       } catch (cause) {
         if (!(cause instanceof StartError) || !request.chosen) throw cause
-        if (!logged.has(request)) log.error({ err: cause, route: route.path }, UNSERVABLE)
+        if (!logged.has(request)) log.error({ code: 'MH1608', err: cause, route: route.path }, UNSERVABLE)
         logged.add(request)
         const detail = 'what this server chose for its caller cannot be served together; its log says why'
         throw new HostError('internal', { detail, cause })

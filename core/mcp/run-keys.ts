@@ -74,12 +74,12 @@ export function createToolKeys(): RouteToolKeys {
     reads: name => [...byRoute.values()].some(keys => keys.has(name)),
     add({ name, key, plugin, declared, routes }) {
       const refuse = (why: string) =>
-        new StartError(`plugins.${plugin}: the tool key "${name}" ${why}`, { exitCode: 2 })
+        new StartError('MH1508', `plugins.${plugin}: the tool key "${name}" ${why}`, { exitCode: 2 })
       if (!declared.includes(name)) {
         throw refuse(`is not in its \`toolKeys\`; ${didYouMean(name, declared)}`)
       }
       const fault = keyPartsFault(name, key)
-      if (fault !== undefined) throw new StartError(`plugins.${plugin}: ${fault}`, { exitCode: 2 })
+      if (fault !== undefined) throw new StartError('MH1508', `plugins.${plugin}: ${fault}`, { exitCode: 2 })
       for (const route of routes) {
         const ofRoute = owners.get(route) ?? new Map<string, string>()
         const owner = ofRoute.get(name)

@@ -73,7 +73,7 @@ export function checkKeys(
     if (item.kind !== 'tools' || item.keys.length === 0) continue
     const { key: tool, definition } = item
     const refuse = (name: string, why: string) =>
-      new StartError(`routes['${path}'] serves the tool "${tool}", ${why}`, {
+      new StartError('MH1109', `routes['${path}'] serves the tool "${tool}", ${why}`, {
         of: definition,
         at: [name],
         also: [{ at: ['routes', path] }],

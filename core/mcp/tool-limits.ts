@@ -71,14 +71,14 @@ function checkRules(rules: readonly LimitRule[], names: readonly string[], isWho
     if (near === undefined && !isWhole) continue
     const hint = near === undefined ? '' : `; did you mean "${near}"?`
     const what = `these limits fit no tool that is defined at start${hint}`
-    report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
+    report(new StartError('MH1113', what, { at: ['tools', 'limits', glob] }), 'warning')
   }
 }
 
 function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRule[]): StartError | undefined {
   const fault = rule && isolateFault(definition)
   if (fault === undefined) return undefined
-  return new StartError(`"${key}" cannot be isolated: ${fault}`, {
+  return new StartError('MH1111', `"${key}" cannot be isolated: ${fault}`, {
     at: ['tools', 'limits', rule?.glob ?? '', 'isolate'],
   })
 }

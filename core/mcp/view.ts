@@ -136,7 +136,7 @@ export function collect(
         const [other, twin] = first
         const what = `two ${item.kind} are called "${item.key}": in ${other} and in ${source}`
         const also = [{ of: twin.definition, at: ['name'] }]
-        report(new StartError(what, { of: item.definition, at: ['name'], also }))
+        report(new StartError('MH1107', what, { of: item.definition, at: ['name'], also }))
         continue
       }
       seen.set(id, [source, item])
@@ -186,7 +186,7 @@ function twinFault(item: ResourceItem, user: ToolItem | undefined, other: ToolIt
   const what = `two different resources are called "${item.key}": one ${which.join(', the other ')}; rename one of them`
   const places = [user, other].flatMap(tool => (tool ? [{ of: tool.definition, at: tool.keys.slice(-1) }] : []))
   const [first, ...also] = places
-  return new StartError(what, { ...first, also })
+  return new StartError('MH1107', what, { ...first, also })
 }
 
 function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): View {

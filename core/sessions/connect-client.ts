@@ -85,7 +85,7 @@ export function connectClient(
 
   function refuse(thrown: unknown, { id, method }: Refused = {}, revision: string | undefined = session?.revision) {
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
-    if (error !== thrown) host.log.error({ err: thrown, route: route.path }, 'a message failed')
+    if (error !== thrown) host.log.error({ code: 'MH1610', err: thrown, route: route.path }, 'a message failed')
     const { client, transport = host.name, id: sessionId } = session ?? {}
     host.tellRefused({ ...sender, method, route, ip, client, revision, transport, sessionId, error })
     const answer = encodeError(error, { id, revision })
@@ -98,7 +98,7 @@ export function connectClient(
     try {
       await host.sessions.end(opened, new Error('the client is gone'))
     } catch (err) {
-      host.log.warn({ err }, 'a session could not be ended everywhere')
+      host.log.warn({ code: 'MH1413', err }, 'a session could not be ended everywhere')
     }
   }
 

@@ -1,6 +1,6 @@
 // Serves requests for every transport, with and without a session; delivers responses and notifications of sessions.
 import type { IncomingHttpHeaders } from 'node:http'
-import { HostError, nodeLost } from '../http/errors.ts'
+import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
@@ -16,7 +16,7 @@ import type { RefusedRequest } from '../mcp/call-record.ts'
 import { checkClientFacts, shown } from '../mcp/client-limits.ts'
 import { encodeAnswer } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { type EncodedAnswer, encodeError, isShortName, type Message } from '../mcp/message.ts'
+import { type EncodedAnswer, encodeError, isShortName, type Message, nodeLost } from '../mcp/message.ts'
 import type { Implementation, LogLevel } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE, type Revision, rulesOf } from '../mcp/revisions.ts'
 import { running } from './refusals.ts'
@@ -120,7 +120,7 @@ async function serveRequest(
   } catch (thrown) {
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
     const { route, ip } = origin instanceof Session ? origin.offer : origin.facts
-    if (error !== thrown) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
+    if (error !== thrown) host.log.error({ code: 'MH1610', err: thrown, method, route: route.path }, 'a call failed')
     if (session && stage !== 'new' && method === 'initialize') session.revision = undefined
     if (stage !== 'called' && !sender.alone) {
       if (state) state.hasRecords = true

@@ -43,7 +43,7 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     if (clock.monotonic() - loggedAt < LOG_INTERVAL) return
     loggedAt = clock.monotonic()
     const what = 'ended idle sessions: more than sessions.maxIdle, or than there is room for'
-    log.warn({ evicted, maxIdle: bounds.maxIdle }, what)
+    log.warn({ code: 'MH1420', evicted, maxIdle: bounds.maxIdle }, what)
     evicted = 0
   }
 
@@ -121,7 +121,8 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
         }
       })
     }
-    if (here.length > 0) log.info({ sessions: here.length - lost, ended: lost }, 'told the store of every session here')
+    if (here.length > 0)
+      log.info({ code: 'MH1421', sessions: here.length - lost, ended: lost }, 'told the store of every session here')
   }
 
   const sweeping = clock
@@ -137,7 +138,7 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     restore,
     start: () =>
       store.onReturn(() => {
-        restoreAll().catch(err => log.warn({ err }, 'the store could not be told of the sessions here'))
+        restoreAll().catch(err => log.warn({ code: 'MH1422', err }, 'the store could not be told of the sessions here'))
       }),
     stop: () => clock.clear(sweeping),
     flush,

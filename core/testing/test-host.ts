@@ -197,7 +197,7 @@ interface Started {
 }
 
 function openTestHost({ host, prepared, log, services, routes }: Started): TestHost {
-  if (!services) throw new StartError('the host has no services')
+  if (!services) throw new StartError('MH1920', 'the host has no services')
   const buses = new Set(routes.map(route => services.slot('changeBus', route)))
   const changes: ToldChange[] = []
   const watching = [...buses].map(bus => keepChanges(bus, changes))

@@ -102,7 +102,7 @@ export function createApps(host: InternalHost, options: FilledAppsOptions): Apps
     } catch (error) {
       if (!PageFault.is(error)) throw error
       const at = ['app', ...error.at]
-      host.report(new StartError(`app "${app.name}": ${error.message}`, { of: tool, at, cause: error }))
+      host.report(new StartError('MH2901', `app "${app.name}": ${error.message}`, { of: tool, at, cause: error }))
     }
   }
 
@@ -116,7 +116,7 @@ export function createApps(host: InternalHost, options: FilledAppsOptions): Apps
       const tools = toolsOn(host)
       for (const tool of tools) {
         const fault = uiFault(tool)
-        if (fault !== undefined) host.report(new StartError(fault, { of: tool, at: ['_meta'] }))
+        if (fault !== undefined) host.report(new StartError('MH2902', fault, { of: tool, at: ['_meta'] }))
       }
       await Promise.all([...appsOf(tools).values()].map(checkApp))
     },

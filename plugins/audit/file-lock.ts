@@ -39,7 +39,7 @@ function isRunning(pid: number, began: unknown): boolean {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-const stop = (what: string) => new StartError(what, { exitCode: 2 })
+const stop = (what: string) => new StartError('MH2202', what, { exitCode: 2 })
 
 async function read(path: string): Promise<string | undefined> {
   try {

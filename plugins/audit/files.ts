@@ -171,7 +171,7 @@ export async function openTail(path: string, mode: number) {
 }
 
 async function strangeFile(path: string, isFile: boolean): Promise<StartError> {
-  const stop = (what: string) => new StartError(what, { exitCode: 2 })
+  const stop = (what: string) => new StartError('MH2203', what, { exitCode: 2 })
   if (!isFile) return stop(`${path} is no file that lines can be added to: give the audit another \`file\``)
   let lines = 0
   for await (const { number, bytes } of linesOf(path)) {

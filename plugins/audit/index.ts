@@ -34,7 +34,7 @@ function lintArguments(
     .flatMap(route => services.reachableItemsOf(route))
     .flatMap(item => (item.kind === 'tools' ? item : []))
   const warn = (what: string, at: readonly string[]) =>
-    host.report(new StartError(what, { at: [...host.at, 'arguments', ...at] }), 'warning')
+    host.report(new StartError('MH2204', what, { at: [...host.at, 'arguments', ...at] }), 'warning')
   for (const [tool, names] of listed) {
     const found = tools.filter(({ key }) => key === tool)
     if (found.length === 0) {
@@ -96,7 +96,7 @@ function setup(host: InternalHost, options: FilledAuditOptions) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
   const { current, refusals } = trailOf(host, options)
-  if (host.ownKeys) host.report(new StartError(NO_KEY, { at: host.at }), 'warning')
+  if (host.ownKeys) host.report(new StartError('MH2205', NO_KEY, { at: host.at }), 'warning')
   if (onFailure === 'refuse') refuseUnwritten(host, current, method => leftOut.has(method))
   const listed = new Map(Object.entries(options.arguments))
   host.onReady(() => lintArguments(listed, host, host.services))

@@ -68,7 +68,7 @@ function open(host: InternalHost, path: string, options: FilledAuditOptions): Op
       await lock?.release()
       if (cause instanceof StartError) throw cause
       const why = `the audit cannot be written in ${dirname(path)}: ${errorText(cause)}`
-      throw new StartError(`${why}; let this user write there, or give it another \`file\``, { cause })
+      throw new StartError('MH2201', `${why}; let this user write there, or give it another \`file\``, { cause })
     }
     trail = started
   }
@@ -92,6 +92,7 @@ export function trailOf(host: InternalHost, options: FilledAuditOptions): Opened
   const known = trails.get(path)
   if (known && known.said !== said) {
     throw new StartError(
+      'MH1041',
       `${file} is written by several routes, of which each says otherwise how: give them the same ` +
         '`sync`, `rotate` and `headEvery`, or each a `file` of its own',
       { at: host.at },

@@ -230,7 +230,7 @@ async function checkToken(connection: Connection, redirectUri: string): Promise<
   const [code, state, verifier] = [0, 1, 2].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
   const iss = server.authorization_response_iss_parameter_supported ? { iss: server.issuer } : {}
   const callback = oauth.validateAuthResponse(server, client, new URLSearchParams({ code, state, ...iss }), state)
-  const options = { ...through(connection), headers: { Accept: 'application/json' } }
+  const options = through(connection)
   const { authorizationCodeGrantRequest: send } = oauth
   try {
     const response = await send(server, client, authenticate, callback, redirectUri, verifier, options)

@@ -23,14 +23,17 @@ function checkAddress({ at, config: { http } }: InternalHost): void {
   if (publicUrl === undefined) {
     if (isLoopback(http.host)) return
     throw new StartError(
+      'MH2106',
       'the issuer is under http.publicUrl: set it to the https address that people know this host by',
       { at },
     )
   }
   if (publicUrl.startsWith('http:') && !isLoopback(new URL(publicUrl).hostname))
-    throw new StartError(`http.publicUrl is ${publicUrl}: codes and cookies would go over plain http; use https`, {
-      at,
-    })
+    throw new StartError(
+      'MH2106',
+      `http.publicUrl is ${publicUrl}: codes and cookies would go over plain http; use https`,
+      { at },
+    )
 }
 
 function checkKeys(
@@ -38,21 +41,24 @@ function checkKeys(
   { isShared, isKept }: { isShared: boolean; isKept: boolean },
 ): void {
   const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
-  if (ownKeys && isShared) report(new StartError(`every node must know the keys that sign tokens; ${make}`, { at }))
+  if (ownKeys && isShared)
+    report(new StartError('MH2107', `every node must know the keys that sign tokens; ${make}`, { at }))
   else if (ownKeys && !isKept)
-    log.warn({ fix: make }, 'the keys that sign tokens are of this process alone: a restart signs everybody out')
+    log.warn(
+      { code: 'MH2107', fix: make },
+      'the keys that sign tokens are of this process alone: a restart signs everybody out',
+    )
   if (!isShared && !isKept && purpose === 'serve' && processes === 1)
     log.warn(
-      { fix: 'add store-sqlite, grant-store-redis or cluster-redis' },
+      { code: 'MH2108', fix: 'add store-sqlite, grant-store-redis or cluster-redis' },
       'logins are kept in this process alone: a restart signs everybody out',
     )
   if (processes > 1 && !isShared)
     report(
       new StartError(
+        'MH2108',
         'logins are in one process; add store-sqlite, grant-store-redis or cluster-redis, or start without --workers',
-        {
-          at,
-        },
+        { at },
       ),
     )
 }
@@ -66,7 +72,7 @@ function readKeys(
   try {
     return readSigningKeys(resolve(directory, signingKeys))
   } catch (cause) {
-    throw new StartError(errorText(cause), { at: [...at, 'signingKeys'], cause })
+    throw new StartError('MH2109', errorText(cause), { at: [...at, 'signingKeys'], cause })
   }
 }
 
@@ -83,14 +89,14 @@ function checkClients({ at, report }: InternalHost, { clients }: FilledAuthBridg
     try {
       parseRedirectPattern(text)
     } catch (cause) {
-      report(new StartError(errorText(cause), { at: [...at, 'clients', ...place], cause }))
+      report(new StartError('MH2110', errorText(cause), { at: [...at, 'clients', ...place], cause }))
     }
   }
   for (const [index, text] of clients.redirects.entries()) check(text, ['redirects', index])
   for (const [index, client] of clients.fixed.entries()) {
     for (const [number, text] of client.redirects.entries()) check(text, ['fixed', index, 'redirects', number])
     const problem = fixedClientProblem(client)
-    if (problem !== undefined) report(new StartError(problem, { at: [...at, 'clients', 'fixed', index] }))
+    if (problem !== undefined) report(new StartError('MH2110', problem, { at: [...at, 'clients', 'fixed', index] }))
   }
 }
 
@@ -98,7 +104,7 @@ function storeOf({ at, routes, services }: InternalHost) {
   const stores = new Set(routes.map(route => services.slot('grantStore', route)))
   const [store] = stores
   if (!store || stores.size > 1)
-    throw new StartError('its routes keep grants in different stores; it needs one', { at })
+    throw new StartError('MH2111', 'its routes keep grants in different stores; it needs one', { at })
   return store
 }
 
@@ -134,7 +140,7 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
   checkClients(host, options)
   if (parseDuration(options.refreshToken) < parseDuration(options.accessToken)) {
     const why = `is shorter than accessToken (${options.accessToken}), so no client can use a refresh token`
-    host.report(new StartError(why, { at: [...host.at, 'refreshToken'] }), 'warning')
+    host.report(new StartError('MH2112', why, { at: [...host.at, 'refreshToken'] }), 'warning')
   }
   const kept = inDevelopment ? await openKept(host, options) : undefined
   const keys = kept?.keys ?? host.keys

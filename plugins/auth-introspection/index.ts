@@ -55,7 +55,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
   provides: ['user', 'authorize'],
   setup(host, options) {
     const { endpoint, clientId, clientSecret, clientAuth, issuer, audience, validate, claims } = options
-    const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...host.at, ...key] })
+    const stop = (why: string, ...key: string[]) => new StartError('MH2020', why, { at: [...host.at, ...key] })
     if (!endpoint || !clientId || !clientSecret) throw stop('endpoint, clientId and clientSecret must not be empty')
     if (endpoint.startsWith('http:') && !isLoopback(new URL(endpoint).hostname)) {
       const what = 'tokens and the client secret are sent over plain http: whoever is on the way reads them; use https'
@@ -70,7 +70,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
       throw stop('it is empty; name whom tokens are for, or leave it out for the address of each route', 'audience')
     if (!validate.audience) {
       const what = 'validate.audience is off: tokens that were issued for other services are accepted'
-      host.log.warn({ check: 'audience' }, what)
+      host.log.warn({ code: 'MH2009', check: 'audience' }, what)
     }
     const closing = new AbortController()
     const client = { endpoint, clientId, clientSecret, clientAuth, signal: closing.signal }

@@ -64,7 +64,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     try {
       claims = await ask(token)
     } catch (err) {
-      log.error({ err }, 'the authorization server cannot be asked about a token')
+      log.error({ code: 'MH2021', err }, 'the authorization server cannot be asked about a token')
       return { unavailable: 'the authorization server cannot be asked about the token', retryAfter: RETRY_AFTER }
     }
     if (!claims) return { refused: 'the token is not active' }

@@ -207,7 +207,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
     async close() {
       if (sending && redis.healthy) {
         await within(sending, redis.commandTimeout).catch(err =>
-          log.warn({ reason: errorText(err) }, 'stopped before Redis had every change'),
+          log.warn({ code: 'MH2310', reason: errorText(err) }, 'stopped before Redis had every change'),
         )
       }
       closed = true

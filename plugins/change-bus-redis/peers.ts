@@ -104,7 +104,7 @@ export function createPeers(
       try {
         listener?.(JSON.parse(text))
       } catch (err) {
-        log.error({ err }, 'a message of another node could not be taken')
+        log.error({ code: 'MH2311', err }, 'a message of another node could not be taken')
       }
     },
     async leave() {
@@ -192,7 +192,7 @@ export function createReading(redis: RedisConnection, { inbox, bus, receive, log
         else if (!located) void locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
       })
       if (redis.healthy) await locateOnce()
-      void readAll().catch(err => log.error({ err }, 'changes are not read any more'))
+      void readAll().catch(err => log.error({ code: 'MH2312', err }, 'changes are not read any more'))
     },
     close() {
       closed = true

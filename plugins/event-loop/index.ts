@@ -74,7 +74,8 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
         const fix = 'set `isolate: true` in the tool or in tools.limits, or divide its work'
         const fields = { ms: Math.round(delay), calls, fix }
         // Without a call, the host itself worked: a start or a reload.
-        if (calls.length > 0) host.log.warn(fields, 'The event loop was blocked: no other caller was served')
+        if (calls.length > 0)
+          host.log.warn({ code: 'MH2610', ...fields }, 'The event loop was blocked: no other caller was served')
       }
       endedBefore = ended
       ended = new Set()

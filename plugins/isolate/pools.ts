@@ -116,7 +116,7 @@ export function createPools(
 
   function tell(tool: string, over: ExceededLimit | 'uncaught', more: object = {}) {
     const [what, fix] = MESSAGES[over]
-    log.warn({ tool, over, ...more, fix }, what)
+    log.warn({ code: 'MH2930', tool, over, ...more, fix }, what)
     ended(1, { tool, over })
   }
 

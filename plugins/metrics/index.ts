@@ -65,11 +65,11 @@ const OWN_PORT = { port: 9464, host: '127.0.0.1' } as const
 
 /** Reports settings that expose metrics to anyone. */
 function checkPlace(host: InternalHost, { path, port, host: address, token }: FilledMetricsOptions) {
-  const wrong = (key: string, text: string) => host.report(new StartError(text, { at: [...host.at, key] }))
+  const wrong = (key: string, text: string) => host.report(new StartError('MH2601', text, { at: [...host.at, key] }))
   if (host.at[0] === 'routes') {
     const what =
       'the metrics are those of the whole host: set their options in `plugins`; a route may only say `metrics: false`'
-    return host.report(new StartError(what, { at: host.at }))
+    return host.report(new StartError('MH2601', what, { at: host.at }))
   }
   if (token !== undefined && token.length < SHORTEST_TOKEN) {
     wrong('token', `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`)
@@ -143,7 +143,7 @@ function checkPort({ config: { http }, at, report }: InternalHost, port: number,
   const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)
   if (!isSame || !meet) return
   const what = `${port} is the host's own port (http.port); give the metrics another, such as ${port === OWN_PORT.port ? port + 1 : OWN_PORT.port}`
-  report(new StartError(what, { at: [...at, 'port'] }))
+  report(new StartError('MH1301', what, { at: [...at, 'port'] }))
 }
 
 const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : address)
@@ -154,7 +154,7 @@ function warnOfPlainPort({ config: { http }, at, report }: InternalHost, address
   const what =
     `http.tls does not apply to this port: token and metrics cross the network unencrypted; ` +
     'set `host` to 127.0.0.1, or serve the metrics on the host itself with `path`'
-  report(new StartError(what, { at: [...at, 'host'] }), 'warning')
+  report(new StartError('MH2602', what, { at: [...at, 'host'] }), 'warning')
 }
 
 function serveOnOwnPort(
@@ -166,7 +166,7 @@ function serveOnOwnPort(
   if (host.config.purpose === 'stdio') {
     const fix = 'they are those of a host that listens: mcp-host start'
     return host.onStart(() =>
-      host.log.info({ fix }, 'serving no metrics: each client of stdio has a process of its own'),
+      host.log.info({ code: 'MH2603', fix }, 'serving no metrics: each client of stdio has a process of its own'),
     )
   }
   host.onReady(() => checkPort(host, port, address))
@@ -174,14 +174,15 @@ function serveOnOwnPort(
   if (host.config.purpose !== 'serve') return
   let close: (() => void) | undefined
   host.onStart(async () => {
-    const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
+    const failed = (error: unknown) =>
+      host.log.error({ code: 'MH2604', problem: errorText(error) }, 'the metrics could not be read')
     const news = {
       pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
       slowReaders: (readers: object) =>
-        host.log.warn(readers, 'closed connections to the metrics whose readers do not read'),
+        host.log.warn({ code: 'MH1309', ...readers }, 'closed connections to the metrics whose readers do not read'),
     }
     const { server, url } = await openOwnPort({ at: host.at, port, host: address, mayRead, scrape, news, failed })
-    host.log.info({ url }, 'serving metrics')
+    host.log.info({ code: 'MH2605', url }, 'serving metrics')
     close = () => {
       server.close()
       server.closeAllConnections()

@@ -87,7 +87,7 @@ export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; re
         cause.code === 'EADDRINUSE'
           ? `port ${port} of ${host} is in use; set another \`port\` (0: any that is free), or stop what listens there`
           : `the metrics cannot be served on ${host}:${port}: ${cause.message}`
-      reject(new StartError(why, { at: [...own.at, 'port'], exitCode: 1, cause }))
+      reject(new StartError('MH1301', why, { at: [...own.at, 'port'], exitCode: 1, cause }))
     })
     server.listen(port, host, () => {
       server.on('error', own.failed)

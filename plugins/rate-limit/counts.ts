@@ -21,11 +21,11 @@ function createTrouble({ log, metrics }: InternalHost, onFailure: FilledRateLimi
   return {
     began(problem: string) {
       tell(1, { on_failure: onFailure })
-      if (!failing) log.warn({ problem, onFailure, means }, `rate limits cannot be counted in ${store}`)
+      if (!failing) log.warn({ code: 'MH2703', problem, onFailure, means }, `rate limits cannot be counted in ${store}`)
       failing = true
     },
     ended() {
-      if (failing) log.info({}, `rate limits are counted in ${store} again`)
+      if (failing) log.info({ code: 'MH2704' }, `rate limits are counted in ${store} again`)
       failing = false
     },
   }

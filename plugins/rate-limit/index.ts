@@ -25,12 +25,12 @@ function faultIn(
 ): StartError | undefined {
   if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
     const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
-    return new StartError(`it limits nothing; ${fix}`, { at })
+    return new StartError('MH2701', `it limits nothing; ${fix}`, { at })
   }
   if (processes === 1 || countTogether || options.store === 'redis' || !counts(options)) return undefined
   const why = `${processes} processes serve this config and each counts separately`
   const fix = "Start them with `mcp-host start --workers`, set `store: 'redis'`, or limit requests in the load balancer"
-  return new StartError(`${why}, so callers get up to ${processes} times each limit. ${fix}`, { at })
+  return new StartError('MH2702', `${why}, so callers get up to ${processes} times each limit. ${fix}`, { at })
 }
 
 const countInMemory =
@@ -38,7 +38,10 @@ const countInMemory =
   (name, { window }) => {
     const full = () => {
       const means = 'new ones share counters, and may be refused for what others did; nobody gets more than the limit'
-      log.warn({ limit: name, callers: MOST_CALLERS, means }, 'a rate limit counts as many callers as it can')
+      log.warn(
+        { code: 'MH2705', limit: name, callers: MOST_CALLERS, means },
+        'a rate limit counts as many callers as it can',
+      )
     }
     return createMemoryCount({ window, full, now: clock.monotonic }).count
   }
@@ -80,7 +83,7 @@ function lintRules({ rules }: Limits, host: RedisHost) {
     const near = nearest(glob.replaceAll('*', ''), tools)
     const hint = near === undefined ? '' : `; did you mean "${near}"?`
     const what = `the limit fits no tool that is defined at start${hint}`
-    host.report(new StartError(what, { at: [...host.at, 'tools', glob] }), 'warning')
+    host.report(new StartError('MH1113', what, { at: [...host.at, 'tools', glob] }), 'warning')
   }
 }
 

@@ -51,7 +51,7 @@ type Said = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpop
 const namesOf = (routes: readonly Route[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
 function checkSaid({ at, log, report, routes }: InternalHost, said: Said, bindingOn: (route: Route) => TokenBinding) {
-  const tell = (why: string, key: keyof Said) => report(new StartError(why, { at: [...at, key] }))
+  const tell = (why: string, key: keyof Said) => report(new StartError('MH2040', why, { at: [...at, key] }))
   const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said
   const otherwise = required === undefined ? [] : routes.filter(route => bindingOn(route).required() !== required)
   if (otherwise.length > 0) {
@@ -66,7 +66,10 @@ function checkSaid({ at, log, report, routes }: InternalHost, said: Said, bindin
   const where = routes.filter(route => unknownOn(route).length > 0)
   if (where.length === 0) return
   const facts = { dpopSigningAlgValuesSupported: [...new Set(where.flatMap(unknownOn))], routes: namesOf(where) }
-  log.warn(facts, 'dpopSigningAlgValuesSupported is published, but nothing here does what it promises')
+  log.warn(
+    { code: 'MH2042', ...facts },
+    'dpopSigningAlgValuesSupported is published, but nothing here does what it promises',
+  )
 }
 
 export function sayBinding(host: InternalHost, options: FilledResourceMetadata): (routes: readonly Route[]) => Said {

@@ -31,10 +31,10 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
 }
 
 function checkOptions({ at, config: { http, purpose }, log, report }: InternalHost, options: FilledResourceMetadata) {
-  const fail = (what: string, ...key: (string | number)[]) => new StartError(what, { at: [...at, ...key] })
+  const fail = (what: string, ...key: (string | number)[]) => new StartError('MH2040', what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options
   for (const [name, value] of unchecked(options)) {
-    log.warn({ [name]: value }, `${name} is published, but nothing here does what it promises`)
+    log.warn({ code: 'MH2042', [name]: value }, `${name} is published, but nothing here does what it promises`)
   }
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
     report(fail(`set http.publicUrl; its documents say how clients reach this host, and ${http.host} does not`))
@@ -56,7 +56,10 @@ function checkOptions({ at, config: { http, purpose }, log, report }: InternalHo
     report(fail(why, 'authorizationServers', index))
   }
   if (http.publicUrl?.startsWith('http:') && !isLoopbackUrl(http.publicUrl)) {
-    log.warn({ publicUrl: http.publicUrl }, 'http.publicUrl is not https: whoever is on the way reads the tokens')
+    log.warn(
+      { code: 'MH2043', publicUrl: http.publicUrl },
+      'http.publicUrl is not https: whoever is on the way reads the tokens',
+    )
   }
 }
 
@@ -72,7 +75,7 @@ function sayServers(host: InternalHost, options: FilledResourceMetadata): Said {
     const where =
       nobody.length === host.routes.length ? '' : ` for ${nobody.map(({ path }) => `routes['${path}']`).join(', ')}`
     const why = `missing${where}; say who gives out tokens, such as ["https://login.acme.example"], or switch on auth-bridge`
-    host.report(new StartError(why, { at: [...host.at, 'authorizationServers'] }))
+    host.report(new StartError('MH2041', why, { at: [...host.at, 'authorizationServers'] }))
   })
   return routes => {
     const found = new Set(routes.flatMap(route => serverOn(route).issuer() ?? []))
@@ -100,7 +103,11 @@ function serveDocuments(host: InternalHost, options: ResourceMetadataOptions, sa
   if (theOne && resourceMetadataUri !== undefined) {
     const { path, url } = onlyDocument(resourceMetadataUri, host.config.http)
     if (path !== undefined) host.endpoint(path, theOne)
-    else host.log.info({ url: resourceMetadataUri }, 'the metadata document is on another host, which must serve it')
+    else
+      host.log.info(
+        { code: 'MH2044', url: resourceMetadataUri },
+        'the metadata document is on another host, which must serve it',
+      )
     return url
   }
   for (const route of host.routes) {

@@ -20,12 +20,12 @@ export const placeOf = (definition: ResourceDefinition) => places.get(definition
 async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: InternalHost['log']): Promise<Buffer> {
   if (bytes) return bytes
   const read = await readFile(path, size).catch((err: unknown) => {
-    log.error({ err, uri }, 'a file of a skill cannot be read')
+    log.error({ code: 'MH2912', err, uri }, 'a file of a skill cannot be read')
   })
   if (read?.digest === digest && read.bytes) return read.bytes
   if (read)
     log.error(
-      { uri, listed: digest, found: read.digest },
+      { code: 'MH2913', uri, listed: digest, found: read.digest },
       'a file of a skill has changed: reload, so that it is listed anew',
     )
   throw new ToolError('the file is not what was listed any more; the server has to be reloaded')

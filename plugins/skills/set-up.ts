@@ -20,11 +20,12 @@ async function readNow(host: InternalHost, options: SkillsOptions): Promise<Snap
   host.reads(folder)
   let faults = 0
   const skills = await readSkills(folder, options.folder, ({ message }) => {
-    if (++faults <= MAX_TOLD) host.report(new StartError(message, { at }))
+    if (++faults <= MAX_TOLD) host.report(new StartError('MH2910', message, { at }))
   })
-  if (faults > MAX_TOLD) host.report(new StartError(`${faults - MAX_TOLD} more mistakes in the folder`, { at }))
+  if (faults > MAX_TOLD)
+    host.report(new StartError('MH2910', `${faults - MAX_TOLD} more mistakes in the folder`, { at }))
   for (const { message } of skills ? doubtsAbout(skills, options.folder) : []) {
-    host.report(new StartError(message, { at }), 'warning')
+    host.report(new StartError('MH2911', message, { at }), 'warning')
   }
   return skills && snapshotOf(skills, host.log)
 }
@@ -51,7 +52,7 @@ export async function setUpSkills(host: InternalHost, options: SkillsOptions): P
       now = next
       if (files.length === 0) return
       host.log.info(
-        { files: files.slice(0, MAX_TOLD), changed: files.length, skills: now.skills.length },
+        { code: 'MH2914', files: files.slice(0, MAX_TOLD), changed: files.length, skills: now.skills.length },
         'skills have changed',
       )
       for (const uri of files) host.runtime.resourceUpdated(uri)

@@ -70,7 +70,7 @@ export const explainTrouble = ({ word }: Fault, file: string): Explained => WORD
 
 export function explainStart(fault: Fault, file: string): StartError {
   const { reason, fix } = explainTrouble(fault, file)
-  return new StartError(`${file}: ${reason} (${fault.text}); ${fix}`, { exitCode: 1 })
+  return new StartError('MH2401', `${file}: ${reason} (${fault.text}); ${fix}`, { exitCode: 1 })
 }
 
 /** The error for clients; the rest is logged. An unexpected fault becomes a plain Error. */

@@ -95,7 +95,7 @@ class SqliteSessionStore implements SessionStore {
     const fix = `raise maxSize to ${Math.ceil((maxIdle * USUAL_SIZE) / SHARE.all / 1_048_576)}mb, or lower sessions.maxIdle`
     const facts = { maxIdle, bytesForSessions: this.#room, bytesOfOne: USUAL_SIZE, sessions: has, fix }
     this.#log.warn(
-      facts,
+      { code: 'MH2404', ...facts },
       'maxSize of store-sqlite has no room for sessions.maxIdle: idle ones end before there are so many',
     )
   }

@@ -94,13 +94,15 @@ function demandNode({ at }: InternalHost) {
   const why = `it needs the database of Node 22.13 or later, and this is Node ${process.versions.node}`
   const fix =
     'start mcp-host with a newer Node, keep sessions in Redis with cluster-redis, or take it out: they are in memory then'
-  throw new StartError(`${why}; ${fix}`, { at, exitCode: 2 })
+  throw new StartError('MH2402', `${why}; ${fix}`, { at, exitCode: 2 })
 }
 
 function boundsOf(host: InternalHost, options: FilledStoreSqliteOptions): StoreBounds {
   const bounds = { ...readStreamBounds(host, options), maxSize: parseSize(options.maxSize) }
   if (bounds.maxSize < MIN_SIZE) {
-    throw new StartError('it is less than 1mb; there is hardly room for one stream', { at: [...host.at, 'maxSize'] })
+    throw new StartError('MH2403', 'it is less than 1mb; there is hardly room for one stream', {
+      at: [...host.at, 'maxSize'],
+    })
   }
   return { ...bounds, pending: PENDING }
 }
@@ -113,7 +115,7 @@ function writerOf(host: InternalHost, options: FilledStoreSqliteOptions): Writer
   const known = writers.get(path)
   if (known && known.said !== said) {
     const why = `${options.file} is kept by several routes, of which each says otherwise how`
-    throw new StartError(`${why}: give them the same options, or each a \`file\` of its own`, { at: host.at })
+    throw new StartError('MH1041', `${why}: give them the same options, or each a \`file\` of its own`, { at: host.at })
   }
   if (known) return known.writer
   const writer = begin(host, path, options, writers.size === 0 ? 'sqlite' : `sqlite ${options.file}`)

@@ -114,7 +114,7 @@ export const createSqliteTaskStore = (file: Writer, log: Logger): TaskStore => (
       try {
         tell(news)
       } catch (err) {
-        log.error({ err }, 'a listener of changes of tasks failed')
+        log.error({ code: 'MH2510', err }, 'a listener of changes of tasks failed')
       }
     }
     return file.watchTasks(changes => {

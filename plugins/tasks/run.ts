@@ -255,7 +255,10 @@ export class TaskRun {
       return await this.#call()
     } catch (thrown) {
       if (!HostError.is(thrown) && !this.#controller.signal.aborted) {
-        this.#host.transport.log.error({ err: thrown, tool: this.#work?.tool }, 'the run of a task failed')
+        this.#host.transport.log.error(
+          { code: 'MH2512', err: thrown, tool: this.#work?.tool },
+          'the run of a task failed',
+        )
       }
       return failedWith(thrown)
     }
@@ -349,12 +352,15 @@ export class TaskRun {
       } catch (err) {
         const waited = clock.now() - begun
         if (waited > (this.#closing ? WHILE_CLOSING : this.#host.settings.ttl)) {
-          log.error({ err, task }, 'how a task ended could not be kept')
+          log.error({ code: 'MH2513', err, task }, 'how a task ended could not be kept')
           return false
         }
         if (!isTold && waited > this.#host.settings.lease) {
           isTold = true
-          log.warn({ task, fix: STORE_AWAY }, 'how a task ended is not kept yet: the task store does not answer')
+          log.warn(
+            { code: 'MH2513', task, fix: STORE_AWAY },
+            'how a task ended is not kept yet: the task store does not answer',
+          )
         }
         await new Promise<void>(resolve => clock.setTimeout(resolve, TRY_AGAIN))
       }

@@ -55,15 +55,15 @@ function checkStore({ at, config: { processes, purpose }, report, log }: Interna
     const where = store.shared ? 'in a file of this host' : 'in this process'
     const what = `tasks are kept ${where} alone, so nothing is left for another that a ${role} works with`
     const fix = 'add cluster-redis or task-store-redis, or start without this role'
-    report(new StartError(`${what}; ${fix}`, { at: [...at, 'role'] }))
+    report(new StartError('MH2501', `${what}; ${fix}`, { at: [...at, 'role'] }))
     return
   }
   if (store.shared) return
   const fix = 'add cluster-redis, task-store-redis or store-sqlite (Node 22.13 or later)'
   if (processes > 1) {
-    report(new StartError(`tasks are kept in one process; ${fix}, or start without --workers`, { at }))
+    report(new StartError('MH2502', `tasks are kept in one process; ${fix}, or start without --workers`, { at }))
   } else if (purpose === 'serve') {
-    log.warn({ fix }, 'tasks are kept in this process alone: a restart loses them')
+    log.warn({ code: 'MH2502', fix }, 'tasks are kept in this process alone: a restart loses them')
   }
 }
 

@@ -53,7 +53,9 @@ export interface TaskSettings {
 export function settingsOf(options: FilledTasksOptions, { at, report }: InternalHost): TaskSettings {
   const lease = parseDuration(options.lease)
   if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
-    report(new StartError(`lease is ${options.lease}; write 300ms to 20s, such as 15s`, { at: [...at, 'lease'] }))
+    report(
+      new StartError('MH2503', `lease is ${options.lease}; write 300ms to 20s, such as 15s`, { at: [...at, 'lease'] }),
+    )
   }
   return {
     runs: options.role !== 'front',

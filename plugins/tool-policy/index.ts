@@ -66,7 +66,7 @@ function needsOf(asked: Requirement | undefined, { including }: Compiled): reado
 
 /** On reload, problems were already reported. */
 const refuse: Tell = (why, at) => {
-  throw new StartError(why, { at })
+  throw new StartError('MH2720', why, { at })
 }
 
 function compile(options: FilledToolPolicy, host: InternalHost, tell: Tell) {
@@ -106,7 +106,7 @@ function lintNow(compiled: Compiled, host: InternalHost) {
 }
 
 function setup(host: InternalHost, options: FilledToolPolicy) {
-  let now = compile(options, host, (why, at) => host.report(new StartError(why, { at })))
+  let now = compile(options, host, (why, at) => host.report(new StartError('MH2720', why, { at })))
   const on = (route: Route) => accessOn(now, host, route)
   host.provide('access', {
     by: host.name,
@@ -118,7 +118,7 @@ function setup(host: InternalHost, options: FilledToolPolicy) {
       const { key, kind } = item
       const { issuer, subject } = user ?? {}
       host.log.info(
-        { denied: 'call', method, item: key, kind, route: route.path, issuer, subject, reason, scopes },
+        { code: 'MH2727', denied: 'call', method, item: key, kind, route: route.path, issuer, subject, reason, scopes },
         'denied a call',
       )
     },

@@ -31,7 +31,7 @@ function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) 
     const near = nearest(rule.glob.replaceAll('*', ''), keys)
     const hint = prefixHint(rule) || (near === undefined ? '' : `; did you mean "${near}"?`)
     const what = `the rule matches nothing that is defined at start${hint}`
-    const found = new StartError(what, { at: [...host.at, 'rules', rule.key] })
+    const found = new StartError('MH2721', what, { at: [...host.at, 'rules', rule.key] })
     if (rule.ofSkills && hasSkills) host.report(found)
     else host.report(found, 'warning')
   }
@@ -45,7 +45,10 @@ function lintScopes({ host, services, access, routeScopes }: LintSubject, route:
   const scopes = new Set([...routeScopes(route), ...asked.flatMap(({ requirement }) => requirement.scopes)])
   for (const scope of scopes) {
     if (!supported.includes(scope)) {
-      host.log.warn({ route: route.path, scope }, 'a scope that is needed is missing from scopesSupported')
+      host.log.warn(
+        { code: 'MH1219', route: route.path, scope },
+        'a scope that is needed is missing from scopesSupported',
+      )
     }
   }
 }
@@ -65,7 +68,7 @@ function lintHierarchy({ host, services, access, routeScopes, options }: LintSub
       const near = nearest(name, named)
       const hint = near === undefined ? '' : `; did you mean "${near}"?`
       const why = `"${name}" is in no rule, no route and not in scopesSupported, so including it has no effect${hint}`
-      host.report(new StartError(why, { at: [...host.at, 'scopeHierarchy', scope, index] }), 'warning')
+      host.report(new StartError('MH2722', why, { at: [...host.at, 'scopeHierarchy', scope, index] }), 'warning')
     }
   }
 }
@@ -81,7 +84,7 @@ function lintPolicies({ host, rules, options }: LintSubject, items: readonly Cat
   for (const name of rules.policies.keys()) {
     if (used.has(name)) continue
     const why = 'nothing uses this policy; name it in a rule, in `authorize` of a route or in `access` of a tool'
-    host.report(new StartError(why, { at: [...host.at, 'policies', name] }), 'warning')
+    host.report(new StartError('MH2723', why, { at: [...host.at, 'policies', name] }), 'warning')
   }
 }
 
@@ -116,7 +119,7 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
       const what = `${kind.slice(0, -1)} "${key}" asks for "${access}", which is no policy, scope or role of the config`
       const where = `on ${route.path} it is hidden from all whose token has no such`
       const text = `${what}: ${where}; ${hint}${FIX}`
-      host.report(new StartError(text, { of: definition, at: ['access'] }), 'warning')
+      host.report(new StartError('MH2724', text, { of: definition, at: ['access'] }), 'warning')
     }
   }
 }
@@ -129,7 +132,10 @@ function lintTools({ host, access }: LintSubject, route: Route, items: readonly 
   for (const item of items) {
     const isDestructive = item.kind === 'tools' && item.definition.annotations?.destructiveHint === true
     if (isDestructive && access.get(route)?.ruleOf(item).sources.length === 0) {
-      host.log.warn({ route: route.path, tool: item.key }, 'a destructive tool has neither a rule nor an access')
+      host.log.warn(
+        { code: 'MH2725', route: route.path, tool: item.key },
+        'a destructive tool has neither a rule nor an access',
+      )
     }
   }
 }
@@ -145,7 +151,10 @@ function lintShadow({ host, rules, access }: LintSubject, items: Items) {
     }
   }
   if (shadowed.size > 0 || rules.mode === 'shadow') {
-    host.log.warn({ rules: [...shadowed] }, 'shadow mode: these are decided and logged, but NOT enforced')
+    host.log.warn(
+      { code: 'MH2726', rules: [...shadowed] },
+      'shadow mode: these are decided and logged, but NOT enforced',
+    )
   }
 }
 

@@ -107,6 +107,7 @@ export function logShadow(host: InternalHost, accessOf: (call: Call) => RouteAcc
       const { user, method, offer } = call
       host.log.info(
         {
+          code: 'MH2728',
           shadow: true,
           method,
           item: item.key,

@@ -20,9 +20,9 @@ function checkPinned(pinned: readonly string[], host: InternalHost, services: Se
   for (const [index, text] of pinned.entries()) {
     const at = [...host.at, 'pinned', index]
     if (!isGlob(text) && !names.includes(text)) {
-      host.report(new StartError(`there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
+      host.report(new StartError('MH2920', `there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
     } else if (isGlob(text) && !names.some(name => matchesGlob(text, name))) {
-      host.report(new StartError(`"${text}" pins no tool that is defined at start`, { at }), 'warning')
+      host.report(new StartError('MH2920', `"${text}" pins no tool that is defined at start`, { at }), 'warning')
     }
   }
 }

@@ -21,9 +21,8 @@ export function loadApi(directory: string, here: string = import.meta.url): Open
     }
   }
   throw new StartError(
+    'MH1040',
     `plugins.tracing: ${NAME} is not installed; install it beside the config: npm i --save-prod ${NAME}`,
-    {
-      exitCode: 2,
-    },
+    { exitCode: 2 },
   )
 }

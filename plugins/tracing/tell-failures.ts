@@ -55,8 +55,11 @@ export interface FailureLog {
 }
 
 export function createFailureLog(log: Log, now: () => number = () => performance.now()): FailureLog {
-  const errors = createTelling(fields => log.error(fields, 'OpenTelemetry failed: spans may be lost'), now)
-  const warnings = createTelling(fields => log.warn(fields, 'OpenTelemetry warned'), now)
+  const errors = createTelling(
+    fields => log.error({ code: 'MH2622', ...fields }, 'OpenTelemetry failed: spans may be lost'),
+    now,
+  )
+  const warnings = createTelling(fields => log.warn({ code: 'MH2622', ...fields }, 'OpenTelemetry warned'), now)
   const ignore = () => undefined
   return {
     logger: { error: errors.hear, warn: warnings.hear, info: ignore, debug: ignore, verbose: ignore },

@@ -34,7 +34,7 @@ function createStreamGet(host: Transport, route: McpRoute) {
     whenClosed(ctx.res, () => {
       leave()
       const ended = host.sessions.end(session, new Error('the client closed the stream'))
-      ended.catch(err => host.log.warn({ err }, 'other nodes could not be told that a session ended'))
+      ended.catch(err => host.log.warn({ code: 'MH1413', err }, 'other nodes could not be told that a session ended'))
     })
     const stream = openEventStream(ctx.res, { log: host.log })
     const heard = heardBy(stream, session.offer, user)
@@ -80,12 +80,12 @@ export const transportSse = definePlugin<TransportSseOptions>({
       const at = ['routes', path]
       if (stateless) {
         const fix = `set plugins: { '${host.name}': false } on the route, or stateless: false`
-        host.report(new StartError(`it is stateless, and ${host.name} needs sessions; ${fix}`, { at }))
+        host.report(new StartError('MH2801', `it is stateless, and ${host.name} needs sessions; ${fix}`, { at }))
       }
       const clash = path.includes(':') ? toolsets.find(name => RESERVED.includes(name)) : undefined
       if (clash !== undefined) {
         const why = `the toolset "${clash}" would have the address of the SSE transport; rename it`
-        host.report(new StartError(why, { at, also: [{ at: ['toolsets', clash] }] }))
+        host.report(new StartError('MH1205', why, { at, also: [{ at: ['toolsets', clash] }] }))
       }
     }
     host.endpoint('/sse', route => ({ methods: { GET: createStreamGet(transportOf(host), route) } }))

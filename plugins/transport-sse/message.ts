@@ -57,7 +57,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
       messages = validated(text, session)
       await take(session, messages, sender)
     } catch (thrown) {
-      if (!HostError.is(thrown)) host.log.error({ err: thrown }, 'a forwarded message failed')
+      if (!HostError.is(thrown)) host.log.error({ code: 'MH1610', err: thrown }, 'a forwarded message failed')
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       const { offer, client, revision, transport, id: sessionId } = session
       const told = { ...sender, error, route: offer.route, ip: offer.ip, client, revision, transport, sessionId }

@@ -55,7 +55,8 @@ export function createPerRequest(host: Transport, { route, params, user, maxConc
         await serveRequests(host, { facts, revision, client, logLevel }, [request], { headers, user }, () => reply)
       } catch (thrown) {
         const error = HostError.is(thrown) ? thrown : new HostError('internal')
-        if (error !== thrown) host.log.error({ err: thrown, method, route: route.path }, 'a call failed')
+        if (error !== thrown)
+          host.log.error({ code: 'MH1610', err: thrown, method, route: route.path }, 'a call failed')
         const from = { client: meta?.client, revision: meta?.version, transport: undefined, sessionId: undefined }
         host.tellRefused({ error, method, headers, user, route, ip, ...from })
         reply.respond(encodeError(error, { id, revision: meta?.version }))

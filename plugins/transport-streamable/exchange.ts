@@ -197,7 +197,7 @@ export class PostExchange implements CallReply, Waiting {
     res.end()
   }
 
-  signal() {
+  signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
       if (this.#reason) this.#controller.abort(this.#reason)
@@ -245,7 +245,7 @@ class BatchReply implements CallReply {
     this.#answered = true
     this.#exchange.respond(answer, error)
   }
-  signal() {
+  signal(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.#reason) this.#controller.abort(this.#reason)
     return this.#controller.signal

@@ -168,7 +168,7 @@ describe('mcp-host audit', () => {
     expect(stdout).to.match(/result {2}whole\n$/)
     expect(code).to.equal(0)
     const keyless = await runCli(['audit', 'verify', '.'], folder, { MCP_HOST_SECRETS: '' })
-    expect(keyless.stderr).to.match(/^mcp-host: the audit cannot be verified:/)
+    expect(keyless.stderr).to.match(/^mcp-host: error \w+: the audit cannot be verified:/)
     expect(keyless.code).to.equal(3)
   })
 })

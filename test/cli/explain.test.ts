@@ -264,6 +264,6 @@ describe('mcp-host explain', () => {
     expect([nowhere.code, nowhere.stdout]).to.deep.equal([2, ''])
     expect(nowhere.stderr).to.match(/\/no\b.*\/, \/admin, \/down, \/t\/:category\?/)
     expect([unread.code, unread.stdout]).to.deep.equal([2, ''])
-    expect(unread.stderr).to.match(/^mcp-host: --token.*ENOENT/)
+    expect(unread.stderr).to.match(/^mcp-host: error \w+: --token.*ENOENT/)
   })
 })

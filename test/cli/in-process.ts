@@ -30,7 +30,10 @@ async function runMain(args: readonly string[], environment: CommandEnvironment)
 
 /** Messages begin with the file that they are about, as seen from the process's folder: here from that of the command. */
 const fromFolder = (text: string, folder: string): string =>
-  text.replaceAll(new RegExp(`^(mcp-host: | {2}and )?${folder}/(?=[^\\s:]+(?::|$))`, 'gm'), (_, before = '') => before)
+  text.replaceAll(
+    new RegExp(`^(mcp-host: error \\w+: | {2}and )?${folder}/(?=[^\\s:]+(?::|$))`, 'gm'),
+    (_, before = '') => before,
+  )
 
 /** Runs `mcp-host ...args` in `cwd`; `env` is put over this process's own. */
 export function startCli(

@@ -69,22 +69,25 @@ export const acme = definePlugin({
     expect(await (await fetch(`${url}/acme`)).text()).to.equal('acme://a')
     await expectStopped(
       withQueue(plugins, { acme: { ulr: 'a' } }),
-      /acme\.ulr\s+unknown option\s+found a string; expected url/,
+      /acme\.ulr\s+MH1011 unknown option\s+found a string; expected url/,
       folder,
     )
-    await expectStopped(withQueue(plugins, { acmee: { url: 'a' } }), /acmee\s+unknown option; .*"acme"/, folder)
+    await expectStopped(withQueue(plugins, { acmee: { url: 'a' } }), /acmee\s+MH1011 unknown option; .*"acme"/, folder)
   })
 
   it('are validated with the location of each error', async () => {
     const plugins = { one: reading([]) }
-    await expectStopped(withQueue(plugins, { queue: {} }), /queue\.url\s+missing/)
-    await expectStopped(withQueue(plugins, { queue: { url: 'a', siez: 1 } }), /queue\.siez\s+unknown option; .*"size"/)
-    await expectStopped(withQueue(plugins, { queu: queue }), /queu\s+unknown option; did you mean "queue"/)
+    await expectStopped(withQueue(plugins, { queue: {} }), /queue\.url\s+MH1012 missing/)
+    await expectStopped(
+      withQueue(plugins, { queue: { url: 'a', siez: 1 } }),
+      /queue\.siez\s+MH1011 unknown option; .*"size"/,
+    )
+    await expectStopped(withQueue(plugins, { queu: queue }), /queu\s+MH1011 unknown option; did you mean "queue"/)
   })
 
   it('are unknown options if no plugin declares them', async () => {
-    await expectStopped(withQueue({}), /queue\s+unknown option/)
-    await expectStopped(withQueue({ bare: plugin(() => undefined) }), /queue\s+unknown option/)
+    await expectStopped(withQueue({}), /queue\s+MH1011 unknown option/)
+    await expectStopped(withQueue({ bare: plugin(() => undefined) }), /queue\s+MH1011 unknown option/)
   })
 
   it('include the built-in redis section through `mcp-host/redis`', async () => {

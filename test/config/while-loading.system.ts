@@ -82,7 +82,7 @@ describe('Module that never finishes loading', () => {
     const [problem] = JSON.parse(json.stdout).problems
     expect(problem.message).to.include('it never finishes')
     const config = await runCli(['check'], await makeFolder({ 'mcp.config.mjs': HANGS }))
-    expect(config.stderr).to.match(/^mcp-host: mcp\.config\.mjs: cannot be loaded: it never finishes: /)
+    expect(config.stderr).to.match(/^mcp-host: error \w+: mcp\.config\.mjs: cannot be loaded: it never finishes: /)
     expect([text.code, json.code, config.code, config.stdout]).to.deep.equal([2, 2, 2, ''])
   })
 

@@ -187,7 +187,7 @@ describe('Host surface', () => {
     const accept = async ({ served }: Pick<Host, 'served'>) => {
       const { hash } = readSurface(served)
       seen.push(hash)
-      if (refuses) throw new StartError('refused')
+      if (refuses) throw new StartError('MH3301', 'refused')
     }
     const log = createKeptLog()
     const host = await createHost(withPlugin('first'), { log, accept })

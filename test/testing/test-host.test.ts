@@ -294,7 +294,7 @@ describe('testPlugin', () => {
       required: ['word'],
     },
     setup(host, { word }) {
-      if (word === 'bad') throw new StartError(`plugins.${host.name}: bad word`)
+      if (word === 'bad') throw new StartError('ACME1', `plugins.${host.name}: bad word`)
       host.log.info({ word }, 'is there')
       host.onCall(async (call, next) => {
         const result = await next()

@@ -54,9 +54,11 @@ export interface MethodTable {
 }
 
 const taken = (name: string, { by }: Method, other: Method) =>
-  new StartError(`plugins.${by}: the method "${name}" is answered by plugins.${other.by}; switch one of them off`, {
-    exitCode: 2,
-  })
+  new StartError(
+    'MH1509',
+    `plugins.${by}: the method "${name}" is answered by plugins.${other.by}; switch one of them off`,
+    { exitCode: 2 },
+  )
 
 export function createMethodTable(settings: HandlerSettings): MethodTable {
   const added = new Map<object, Map<string, Method>>()

@@ -59,11 +59,11 @@ class ListLog {
   }
   fail(item: ResourceItem, err: unknown) {
     if (this.#call.cancelled) return
-    this.#log.error({ err, ...blamed(err), ...this.#fieldsOf(item) }, 'a resource list failed')
+    this.#log.error({ code: 'MH1604', err, ...blamed(err), ...this.#fieldsOf(item) }, 'a resource list failed')
   }
   cut(item: ResourceItem, entries: number) {
     const fields = { ...this.#fieldsOf(item), entries, limit: MAX_LISTED }
-    this.#log.warn(fields, 'a resource list has too many entries: the rest is not listed')
+    this.#log.warn({ code: 'MH1605', ...fields }, 'a resource list has too many entries: the rest is not listed')
   }
   refuse(item: ResourceItem, uri: string | undefined, why: string) {
     const known = this.#refused.get(item)
@@ -72,7 +72,10 @@ class ListLog {
   }
   logRefused() {
     for (const [item, refused] of this.#refused) {
-      this.#log.warn({ ...this.#fieldsOf(item), ...refused }, 'entries of a resource list are invalid and not listed')
+      this.#log.warn(
+        { code: 'MH1606', ...this.#fieldsOf(item), ...refused },
+        'entries of a resource list are invalid and not listed',
+      )
     }
   }
 }

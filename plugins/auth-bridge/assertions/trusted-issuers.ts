@@ -28,7 +28,7 @@ export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: Fil
   const trusted = new Map<string, TrustedIssuer>()
   for (const [index, { issuer, jwksUri, tenant }] of trustedIssuers.entries()) {
     const refuse = (key: string, why: string) =>
-      report(new StartError(why, { at: [...at, 'trustedIssuers', index, key] }))
+      report(new StartError('MH2101', why, { at: [...at, 'trustedIssuers', index, key] }))
     const problem = problemOf(issuer)
     if (problem !== undefined) refuse('issuer', problem)
     if (jwksUri?.startsWith('http:') && problemOf(jwksUri) !== undefined)

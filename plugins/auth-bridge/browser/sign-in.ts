@@ -150,7 +150,10 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
   const { fault, code, fix } = error
   const level = fault === 'refused' ? 'info' : fault === 'unavailable' ? 'warn' : 'error'
   bridge.signedIn(fault)
-  bridge.log[level]({ err: error, fault, code, fix }, 'signing in at the identity provider failed')
+  bridge.log[level](
+    { code: 'MH2148', err: error, fault, providerCode: code, fix },
+    'signing in at the identity provider failed',
+  )
   const [status, text] = TEXTS[fault]
   const action = { label: 'Try again', href: startOf(bridge, purpose) }
   const detail = code === undefined ? {} : { detail: `${label}: ${code}`.slice(0, 120) }
@@ -168,7 +171,10 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
 
 function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { person }: SignedIn, reason: string): void {
   bridge.signedIn('not_allowed')
-  bridge.log.info({ denied: 'sign-in', subject: person.subject, reason }, 'refused somebody who signed in')
+  bridge.log.info(
+    { code: 'MH2124', denied: 'sign-in', subject: person.subject, reason },
+    'refused somebody who signed in',
+  )
   bridge.log.debug(
     { subject: person.subject, groups: person.groups },
     'the groups of a person, as the provider names them',
@@ -222,7 +228,10 @@ export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void
   leave(ctx, bridge, 'account', ctx.query['prompt'] === 'select_account' ? { prompt: 'select_account' } : {})
 
 function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
-  bridge.log.warn({ denied: 'sign-in', ip: ctx.ip }, 'a login came back with another browser than it began with')
+  bridge.log.warn(
+    { code: 'MH2125', denied: 'sign-in', ip: ctx.ip },
+    'a login came back with another browser than it began with',
+  )
   const text = 'This login was not begun in this browser, or too long ago. Begin again where you came from.'
   sendPage(ctx, bridge.pages.message({ title: 'This login cannot go on', text, isError: true }), 400)
 }
@@ -253,7 +262,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
   const login = await bridge.logins.begin(signedIn, knowBrowser(ctx, bridge.issuer))
   const { subject, groups } = login.person
   bridge.signedIn('ok')
-  bridge.log.info({ subject }, 'a person signed in')
+  bridge.log.info({ code: 'MH2126', subject }, 'a person signed in')
   bridge.log.debug({ subject, groups }, 'the groups of a person, as the provider names them')
   if (purpose === 'account') {
     await signedInAs(ctx, bridge, login)

@@ -7,14 +7,17 @@ import { NO_UPSTREAM } from '../upstream-member.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
 export function refuseExposedHost({ at, config: { http }, log }: InternalHost): void {
-  const refuse = (why: string) => new StartError(why, { at })
+  const refuse = (why: string) => new StartError('MH2102', why, { at })
   if (process.env['NODE_ENV'] === 'production')
     throw refuse('it signs in anyone without a password; it does not run in production')
   if (!isLoopback(http.host)) throw refuse(`http.host is ${http.host}; it runs on a loopback address only`)
   const { publicUrl } = http
   if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname))
     throw refuse(`http.publicUrl is ${publicUrl}; it runs under a loopback address only`)
-  log.warn({ at }, 'Development authorization server enabled: anyone who can reach this host can sign in.')
+  log.warn(
+    { code: 'MH2127', at },
+    'Development authorization server enabled: anyone who can reach this host can sign in.',
+  )
 }
 
 const LOOPBACK = ['http://127.0.0.1:*/**?*', 'http://[::1]:*/**?*', 'http://localhost:*/**?*']
@@ -61,7 +64,9 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledDevAuthSer
     refuseExposedHost(host)
     for (const [index, { id }] of (options.users ?? []).entries()) {
       if (options.users?.findIndex(user => user.id === id) === index) continue
-      host.report(new StartError(`another user has the id "${id}" as well`, { at: [...host.at, 'users', index, 'id'] }))
+      host.report(
+        new StartError('MH2103', `another user has the id "${id}" as well`, { at: [...host.at, 'users', index, 'id'] }),
+      )
     }
     const { setUpBridge } = await import('../set-up.ts')
     await setUpBridge(host, bridgeOptions(options))

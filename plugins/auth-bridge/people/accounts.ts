@@ -169,7 +169,10 @@ export class Accounts {
     const renewed = await logins.renew(consent.login)
     if ('unsure' in renewed) throw unavailable(renewed.unsure)
     if ('ended' in renewed) {
-      log.info({ subject: accountId, client: consent.client.id, reason: renewed.ended }, 'refused a refresh')
+      log.info(
+        { code: 'MH2132', subject: accountId, client: consent.client.id, reason: renewed.ended },
+        'refused a refresh',
+      )
       return undefined
     }
     await consents.used(grantId)

@@ -191,7 +191,7 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
     const checked = await check(given, client.clientId)
     if ('assertion' in checked) return checked.assertion
     if ('refused' in checked) {
-      log.info({ client: client.clientId, reason: checked.refused }, 'refused an identity assertion')
+      log.info({ code: 'MH2136', client: client.clientId, reason: checked.refused }, 'refused an identity assertion')
       throw refuse(`the assertion is refused: ${checked.refused}`)
     }
     ctx.set('Retry-After', String(checked.retryAfter))
@@ -205,7 +205,10 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
     const decision = decide(person)
     if ('refused' in decision) {
       const { refused: reason } = decision
-      log.info({ client: client.clientId, subject: person.subject, reason }, 'refused the person of an assertion')
+      log.info(
+        { code: 'MH2137', client: client.clientId, subject: person.subject, reason },
+        'refused the person of an assertion',
+      )
       throw refuse(`the person may not use this server: ${reason}`)
     }
     const { standing } = decision

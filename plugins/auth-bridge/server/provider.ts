@@ -201,7 +201,7 @@ function logRefusals(provider: Provider, log: Logger): void {
       const { message: error, error_description: text, error_detail: detail = causeOf(refusal) } = refusal
       const id = oidc.params?.['client_id']
       const client = typeof id === 'string' ? id.slice(0, MAX_TEXT) : undefined
-      log.info({ at, client, error, text, detail }, 'refused what a client asked for')
+      log.info({ code: 'MH2138', at, client, error, text, detail }, 'refused what a client asked for')
     }
   provider.on('authorization.error', tell('authorization'))
   provider.on('grant.error', tell('token'))
@@ -348,7 +348,7 @@ function configurationOf(settings: ProviderSettings): object {
       ...{ now, records, clients, refreshToken, refreshGrace: lifetimes.refreshGrace },
       replayed(model, grantId, reason) {
         settings.replayed(model)
-        log.warn({ model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
+        log.warn({ code: 'MH2139', model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
       },
     }),
     clients: fixedClients(options),
@@ -424,7 +424,9 @@ export function createProvider(settings: ProviderSettings): Provider {
   provider.on('authorization.error', comeAgain)
   const emitter: EventEmitter = provider
   emitter.on('error', err => log.debug({ err }, 'a request of the authorization server failed'))
-  provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
+  provider.on('server_error', ({ path }, err) =>
+    log.error({ code: 'MH2140', err, path }, 'the authorization server failed'),
+  )
   logRefusals(provider, log)
   return provider
 }

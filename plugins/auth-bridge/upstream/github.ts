@@ -46,7 +46,10 @@ async function readList(connection: Connection, path: string, { accessToken }: P
     found.push(...body.filter(isObject))
     if (!hasNext(response)) return found
   }
-  connection.log.warn({ path, pages: MAX_PAGES }, 'GitHub has more of a list than is read: the rest does not count')
+  connection.log.warn(
+    { code: 'MH2142', path, pages: MAX_PAGES },
+    'GitHub has more of a list than is read: the rest does not count',
+  )
   return found
 }
 
@@ -60,7 +63,7 @@ async function allowed<Value>(
   } catch (error) {
     const denied = error instanceof UpstreamError && (error.fault === 'refused' || error.fault === 'misconfigured')
     if (!denied) throw error
-    log.warn({ err: error, fix }, 'GitHub does not say all of somebody who signed in')
+    log.warn({ code: 'MH2143', err: error, fix }, 'GitHub does not say all of somebody who signed in')
     return undefined
   }
 }

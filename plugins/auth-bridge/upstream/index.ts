@@ -3,7 +3,7 @@ import type { Logger } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
 import { type Connection, createConnector, through } from './connection.ts'
 import { revoke } from './github.ts'
-import { readPerson, type Said } from './read-person.ts'
+import { readPerson } from './read-person.ts'
 import { refusalError } from './refusal.ts'
 import { settle } from './settings.ts'
 import { checking, checkSignature, exchange, refresh, settleAnswer, tokensOf } from './tokens.ts'
@@ -103,24 +103,22 @@ export async function finish(
   const parameters = await checking('the callback', () => readCallback(connection, callback, state))
   const { codeVerifier, nonce } = underWay
   if (settings.kind.openid && nonce === undefined) throw untrusted('belongs to a login of another kind')
-  const options = { ...through(connection), headers: { Accept: 'application/json' } }
+  const options = through(connection)
   const asked = Date.now()
   const sent = await checking('the code', () =>
     oauth.authorizationCodeGrantRequest(server, client, authenticate, parameters, redirectUri, codeVerifier, options),
   )
   const secrets = [parameters.get('code') ?? undefined, codeVerifier, state]
   const response = await settleAnswer(connection, sent, { grant: 'authorization_code', secrets })
-  const said = await checking('the tokens of the provider', async (): Promise<Said & { answer: Answer }> => {
+  const { tokens, idToken } = await checking('the tokens of the provider', async () => {
     const expected = settings.kind.openid && nonce !== undefined ? { expectedNonce: nonce, requireIdToken: true } : {}
     const answer = await oauth.processAuthorizationCodeResponse(server, client, response, expected)
     if (settings.kind.openid) await checkSignature(connection, response)
-    return { answer, idToken: oauth.getValidatedIdTokenClaims(answer) }
+    const wanted = scopesOf(connection)
+    return { tokens: tokensOf(connection, answer, { asked, wanted }), idToken: oauth.getValidatedIdTokenClaims(answer) }
   })
-  const tokens = tokensOf(connection, said.answer, { asked, wanted: scopesOf(connection) })
-  return readPerson(connection, tokens, { idToken: said.idToken })
+  return readPerson(connection, tokens, { idToken })
 }
-
-type Answer = Parameters<typeof tokensOf>[1]
 
 const another = () => new UpstreamError('refused', 'the provider returned another user than the one who signed in')
 
@@ -137,7 +135,7 @@ async function read(connection: Connection, last: SignedIn): Promise<SignedIn> {
     if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
     // The login continues with the new token, because the old one no longer works.
     connection.log.warn(
-      { err: error },
+      { code: 'MH2144', err: error },
       'The provider renewed a login but did not return the user: the previous user data is kept',
     )
     return { person: last.person, tokens }
@@ -166,7 +164,8 @@ const NO_REFRESH =
 export function createUpstream(provider: FilledProvider, { at, log, timeout }: UpstreamSettings): Upstream {
   const settings = settle(provider, at)
   const { scopes, kind, label } = settings
-  if (kind.offline === true && scopes && !scopes.includes('offline_access')) log.warn({ scopes }, NO_REFRESH)
+  if (kind.offline === true && scopes && !scopes.includes('offline_access'))
+    log.warn({ code: 'MH2145', scopes }, NO_REFRESH)
   const connect = createConnector(settings, log, timeout)
   const connected =
     <Given extends unknown[], Value>(act: (connection: Connection, ...given: Given) => Promise<Value>) =>

@@ -54,7 +54,7 @@ function checkOptions(
   { at, ownKeys, config: { processes }, report }: InternalHost,
   { maxAge, clockTolerance, nonce }: Settings,
 ) {
-  const tell = (why: string, key: string) => report(new StartError(why, { at: [...at, 'dpop', key] }))
+  const tell = (why: string, key: string) => report(new StartError('MH2030', why, { at: [...at, 'dpop', key] }))
   if (maxAge < MIN_AGE || maxAge > MAX_AGE) {
     tell('it is the time in which a proof counts: write 1s to 10m; 60s is usual', 'maxAge')
   }
@@ -84,7 +84,8 @@ export function enforceDPoP(host: InternalHost, options: DPoPSettings): () => Po
 
   function create(): Possession {
     const gap = gapOf(host)
-    if (gap !== undefined && mode !== undefined) host.report(new StartError(gap, { at: [...host.at, 'dpop'] }))
+    if (gap !== undefined && mode !== undefined)
+      host.report(new StartError('MH2031', gap, { at: [...host.at, 'dpop'] }))
     accepts = gap === undefined
     if (gap === undefined) {
       const check = createCheck(host, settings)
@@ -92,7 +93,7 @@ export function enforceDPoP(host: InternalHost, options: DPoPSettings): () => Po
     }
     let isLogged = false
     const missed = () => {
-      if (!isLogged) host.log.warn({ why: gap }, 'tokens that are bound to a key (DPoP) are refused')
+      if (!isLogged) host.log.warn({ code: 'MH2031', why: gap }, 'tokens that are bound to a key (DPoP) are refused')
       isLogged = true
     }
     return { ...NO_POSSESSION, missed }
@@ -137,7 +138,8 @@ function createCheck(host: InternalHost, settings: Settings): Possession['check'
       method: ctx.method,
       targets: targetsOf(ctx),
     })
-    if (cause !== undefined) host.log.error({ err: cause }, 'the store of used proofs (DPoP) does not answer')
+    if (cause !== undefined)
+      host.log.error({ code: 'MH2032', err: cause }, 'the store of used proofs (DPoP) does not answer')
     count(1, { plugin: host.name, outcome })
     if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
     return flaw

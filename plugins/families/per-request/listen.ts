@@ -107,7 +107,7 @@ export function addListen(host: ListenHost): void {
       try {
         endPart()
       } catch (err) {
-        host.log.error({ err }, "an extension's part of a subscription failed to end")
+        host.log.error({ code: 'MH2810', err }, "an extension's part of a subscription failed to end")
       }
     }
   }

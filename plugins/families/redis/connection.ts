@@ -30,32 +30,12 @@ export interface RedisReader {
   close(): void
 }
 
-export interface RedisConnection {
-  /** Commands fail at once while offline. Use `run` for requests. */
-  readonly client: RedisCommands
-  readonly commandTimeout: number
-  key(...parts: string[]): string
-  /** A key of a session, in one cluster slot. Contains a digest of the id, because ids are credentials. */
-  sessionKey(session: string, ...parts: string[]): string
-  /** Blocks for at most `commandTimeout`. */
-  duplicate(): Promise<RedisReader>
-  /** Whether Redis responds and executes commands. */
-  readonly healthy: boolean
-  /** Why it is not healthy; public. */
-  readonly trouble: string
-  /** Call in `setup`. Startup fails if a running host has none of these secrets; later, commands get 503. */
-  claim(claim: KeySpaceClaim): void
-  onChange(listener: (healthy: boolean) => void): () => void
-  /** Batches of commands written so far; for tests. */
-  readonly roundTrips: number
-  /** A lower bound of the Redis clock in milliseconds, for deadlines of scripts; undefined before the first reply. */
-  now(): number | undefined
-  askTime(): Promise<void>
-  /** `timeout`: milliseconds, default `commandTimeout`. Rejects with `unavailable`. */
-  run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout?: number): Promise<Value>
-  /** `run` for a script: by digest, or by source if Redis does not know it. */
-  evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number): Promise<unknown>
-}
+/** What plugins use of the connection. */
+export type RedisConnection = Pick<
+  SharedConnection,
+  | ('client' | 'commandTimeout' | 'key' | 'sessionKey' | 'duplicate' | 'healthy' | 'trouble' | 'claim' | 'onChange')
+  | ('roundTrips' | 'now' | 'askTime' | 'run' | 'evaluate')
+>
 
 /** Does nothing after its deadline (first argument). Sent again after `late`: the clock was unknown. */
 export async function evaluateInTime(
@@ -148,7 +128,8 @@ const ASK_SENTINELS = 500
 /** Milliseconds before a refusing cluster is examined again. */
 const HOLD = 5_000
 
-class SharedConnection implements RedisConnection {
+class SharedConnection {
+  /** Commands fail at once while offline. Use `run` for requests. */
   readonly client: RedisCommands
   readonly examination: Examination
   isVital = false
@@ -220,14 +201,17 @@ class SharedConnection implements RedisConnection {
     return this.settings.commandTimeout
   }
 
+  /** Whether Redis responds and executes commands. */
   get healthy() {
     return this.#health.healthy
   }
 
+  /** Why it is not healthy; public. */
   get trouble() {
     return this.#health.trouble
   }
 
+  /** Batches of commands written so far; for tests. */
   get roundTrips() {
     return this.#batches.count
   }
@@ -236,10 +220,12 @@ class SharedConnection implements RedisConnection {
     return `${this.settings.keyPrefix}${parts.join(':')}`
   }
 
+  /** A key of a session, in one cluster slot. Contains a digest of the id, because ids are credentials. */
   sessionKey(session: string, ...parts: string[]) {
     return this.key(`{${hash('sha256', session, 'base64url').slice(0, 22)}}`, ...parts)
   }
 
+  /** Call in `setup`. Startup fails if a running host has none of these secrets; later, commands get 503. */
   claim(claim: KeySpaceClaim) {
     this.examination.claim(claim)
   }
@@ -248,6 +234,7 @@ class SharedConnection implements RedisConnection {
     return this.#health.onChange(listener)
   }
 
+  /** A lower bound of the Redis clock in milliseconds, for deadlines of scripts; undefined before the first reply. */
   now() {
     return this.#offset === undefined ? undefined : performance.now() + this.#offset
   }
@@ -271,7 +258,7 @@ class SharedConnection implements RedisConnection {
     const refusal = explainRefusal(cause) ?? this.#health.refusal
     if (!refusal?.isLasting) return
     await this.close()
-    throw new StartError(`${this.settings.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
+    throw new StartError('MH2301', `${this.settings.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
   }
 
   async close() {
@@ -282,6 +269,7 @@ class SharedConnection implements RedisConnection {
     for (const link of [this.#link, ...this.#readers]) link.close()
   }
 
+  /** Blocks for at most `commandTimeout`. */
   async duplicate(): Promise<RedisReader> {
     const link = this.#createLink(this.commandTimeout, () => undefined)
     this.#readers.add(link)
@@ -331,6 +319,7 @@ class SharedConnection implements RedisConnection {
     }
   }
 
+  /** `timeout`: milliseconds. Rejects with `unavailable`. */
   async run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout = this.commandTimeout): Promise<Value> {
     const asked = performance.now()
     const deadline = asked + timeout
@@ -351,6 +340,7 @@ class SharedConnection implements RedisConnection {
     }
   }
 
+  /** `run` for a script: by digest, or by source if Redis does not know it. */
   evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number) {
     return this.run(client => evaluateOn(client, script, keys, args), timeout)
   }

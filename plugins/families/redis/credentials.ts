@@ -89,7 +89,7 @@ export class Credentials {
     } catch (error) {
       if (this.#closed) return
       const reason = errorText(this.hide(error))
-      log.warn({ redis: redis.name, reason }, 'Redis could not be given a new password; trying again')
+      log.warn({ code: 'MH2320', redis: redis.name, reason }, 'Redis could not be given a new password; trying again')
       this.#renewAt(Date.now() + AGAIN)
     }
   }

@@ -227,7 +227,7 @@ export class Examination {
       if (policy === undefined || policy === 'noeviction') return undefined
       const fix = 'set its maxmemory-policy to noeviction'
       log.warn(
-        { redis: redis.name, policy, fix },
+        { code: 'MH2321', redis: redis.name, policy, fix },
         'Redis evicts keys when it is full: sessions and events would be lost',
       )
     } catch (err) {
@@ -251,7 +251,7 @@ export class Examination {
     this.#compared = true
     if (uneven !== undefined) {
       const fix = 'deploy [OLD, NEW] to every node before [NEW, OLD], and that before [NEW]: see docs/config.md'
-      log.warn({ redis: redis.name, fix }, uneven)
+      log.warn({ code: 'MH2322', redis: redis.name, fix }, uneven)
     }
     return undefined
   }

@@ -79,7 +79,10 @@ export class Sentinels {
     this.#primary = primary
     if (this.#closed) return
     const { redis, log, moved } = this.#settings
-    log.info({ redis: redis.name, primary: `${primary.host}:${primary.port}` }, 'Sentinels name the primary of Redis')
+    log.info(
+      { code: 'MH2305', redis: redis.name, primary: `${primary.host}:${primary.port}` },
+      'Sentinels name the primary of Redis',
+    )
     if (known) moved(primary)
   }
 

@@ -145,7 +145,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   // Most settings are in the section.
   const isOwn = KEYS.some(key => options[key] !== undefined)
   const stop = (why: string) =>
-    new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
+    new StartError('MH2302', `plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
       isOwn || !host.section('redis') ? host.at : ['redis'],
     )
   const given = merge(host, options)
