@@ -1,6 +1,7 @@
 // Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { completeRefusal } from './access/authorize.ts'
 import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
@@ -27,7 +28,11 @@ import { HostError, StartError } from './http/errors.ts'
 import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
 import type { HostTls, prepareTls } from './http-tls.ts'
+<<<<<<< HEAD
 import type { InternalHost, Services } from './internal-host.ts'
+=======
+import { authenticatorsOn } from './kernel/authenticators.ts'
+>>>>>>> integrate
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
@@ -310,7 +315,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   if (!isSetUp || !isWhole) stopHere()
 
-  const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
+  const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true, order: -1 }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
   const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
   const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, readerOf: input.readerOf }
@@ -320,9 +325,15 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const declared = problems.count()
   await runTasks(notes.serving, builtServices, report)
   if (problems.count() > declared) stopHere()
+<<<<<<< HEAD
   await builtServices.complete(toolsets.values())
   const { inspected, leastScopes, limits, sessions, runtime } = builtServices
   const { served, nowhere } = collectEndpoints(notes, routes, report)
+=======
+  await services.complete(toolsets.values())
+  const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = services
+  const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(services), report)
+>>>>>>> integrate
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
@@ -355,19 +366,22 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const { server: httpServer, waiting } = createHttpServer(handle, http, news, tls?.make, clock)
   offerHttpFigures(figures, inFlight, waiting)
 
+  const namesOn = (route: Route) => authenticatorsOn(notes, route).map(({ plugin }) => plugin)
   const host: BuiltHost['host'] = {
     get url() {
       return listening
     },
     get routes() {
-      return routes.map(route => summarizeRoute(route, factsOf(inspected, route)))
+      return routes.map(route =>
+        summarizeRoute(route, { ...factsOf(inspected, route), authenticators: namesOn(route) }),
+      )
     },
     runtime,
     served: { routes, services: builtServices, provides },
     start: startup.start,
     inspect(path) {
       listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
-      return inspectAddress(path, { ...inspected, leastScopes, limits, notes, author })
+      return inspectAddress(path, { ...inspected, leastScopes, challengesOn, limits, notes, author })
     },
     async listen() {
       if (purpose === 'inspect') throw new StartError('MH1307', ONLY_ASKED)
@@ -434,7 +448,7 @@ const PROGRAM: Plugin<object> = {
 }
 
 /** Prefers items for anonymous callers. A protected route shows no other items. */
-function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
+function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts, 'authenticators'> {
   const params = sampleParams(route)
   const items = itemsOn(parts, route, route.toolsetsFor(params))
   const anybody = parts.slot('access', route).audienceOf(undefined, route)

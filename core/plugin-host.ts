@@ -1,5 +1,6 @@
 // The plugin API: the argument of `setup`, and `definePlugin`.
 import type { UnderTest } from './access/claims.ts'
+import type { Config, RouteSettings } from './config/define-config.ts'
 import type { Examination, PluginFinding } from './config/examination.ts'
 import type { Services } from './internal-host.ts'
 import {
@@ -10,7 +11,18 @@ import {
 } from './kernel/define-plugin.ts'
 import type { InternalKernelHost, KernelHost } from './kernel/kernel-host.ts'
 import type { WithOldNames } from './kernel/old-names.ts'
+<<<<<<< HEAD
 import type { AuthorHost, InternalAuthorHost } from './mcp/author-host.ts'
+=======
+import type { Route } from './kernel/route.ts'
+import type { AccessServices } from './mcp/access-decider.ts'
+import type { AuthorHost } from './mcp/author-host.ts'
+import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
+import type { RefusedRequest } from './mcp/call-record.ts'
+import type { CatalogItem } from './mcp/catalog.ts'
+import { type CallContext, type DefineTool, defineTool, type RuntimeHost } from './mcp/define.ts'
+import type { RouteExtensions } from './mcp/extension.ts'
+>>>>>>> integrate
 import type { FromJsonSchema } from './mcp/infer.ts'
 import type { JsonSchema } from './mcp/protocol.ts'
 import type { McpRoute } from './mcp/routes.ts'
@@ -55,6 +67,7 @@ interface ObjectSchema {
 /** The options type of a schema written `as const`; with `Filled`, including defaults. */
 export type OptionsOf<Schema, Filled = false> = FromJsonSchema<Schema, Filled> & object
 
+<<<<<<< HEAD
 export interface DefinePlugin<Host> {
   <const Schema extends ObjectSchema, Sections extends object = object>(
     plugin: { readonly options: Schema } & Omit<
@@ -62,10 +75,66 @@ export interface DefinePlugin<Host> {
       'options'
     >,
   ): PluginFactory<OptionsOf<Schema>, Host, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>
+=======
+/** What a plugin declares besides its options. */
+interface Declared<ToolKeys, Context, RouteKey> {
+  readonly toolKeys?: ToolKeys
+  readonly context?: Context
+  readonly routeKey?: RouteKey
+}
+
+interface DefinePlugin {
+  <
+    const Schema extends ObjectSchema,
+    Sections extends object = object,
+    const ToolKeys extends Readonly<Record<string, JsonSchema>> = Record<never, never>,
+    Context extends object = Record<never, never>,
+    const RouteKey extends string = never,
+  >(
+    plugin: { readonly options: Schema } & Declared<ToolKeys, Context, RouteKey> &
+      Omit<
+        Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>,
+        'options' | keyof Declared<unknown, unknown, unknown>
+      >,
+  ): PluginFactory<OptionsOf<Schema>, SetupHost, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections> &
+    Extending<ToolKeys, Context, RouteKey, OptionsOf<Schema>>
+>>>>>>> integrate
   <Options extends object, Filled extends Options = Options, Sections extends object = object>(
     plugin: PluginDeclaration<Options, Host, Filled, Sections> & Testable<Options> & Examinable<Filled>,
   ): PluginFactory<Options, Host, Filled, Sections>
 }
+
+declare const ADDED: unique symbol
+
+/** Carries the types that a plugin adds. */
+interface Extending<ToolKeys, Context, RouteKey extends PropertyKey, Options> {
+  readonly [ADDED]?: {
+    readonly tool: (of: { [Name in keyof ToolKeys]?: FromJsonSchema<ToolKeys[Name]> }) => void
+    readonly context: (of: Context) => void
+    readonly route: (of: { [Name in RouteKey]?: Options }) => void
+  }
+}
+
+/** The intersection of what the plugins add to `Part`. */
+type AddedTo<Plugins, Part extends 'tool' | 'context' | 'route'> = Plugins extends { readonly [ADDED]?: infer Added }
+  ? NonNullable<Added> extends Record<Part, infer Take>
+    ? Take
+    : never
+  : never
+type Intersection<Take> = [Take] extends [never] ? unknown : [Take] extends [(of: infer All) => void] ? All : unknown
+
+type ExtendedConfig<RouteKeys> = Omit<Config, 'routes'> & { routes: Record<string, RouteSettings & RouteKeys> }
+
+/** `defineTool` and `defineConfig` with the types of these plugins: tool keys, members of `ctx`, route keys. */
+export const withPlugins = <Factories extends ReadonlyArray<Extending<never, never, never, never>>>(
+  ..._plugins: Factories
+): {
+  defineTool: DefineTool<
+    Intersection<AddedTo<Factories[number], 'tool'>>,
+    CallContext & Intersection<AddedTo<Factories[number], 'context'>>
+  >
+  defineConfig: (config: ExtendedConfig<Intersection<AddedTo<Factories[number], 'route'>>>) => Config
+} => ({ defineTool: defineTool as never, defineConfig: config => config })
 
 /**
  * Creates a plugin from its options schema and `setup`. Option types are inferred; use `definePlugin<Options>` for types that
