@@ -7,11 +7,8 @@ import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
 import { type Report, StartError } from './http/errors.ts'
-<<<<<<< HEAD
 import type { Services } from './internal-host.ts'
-=======
 import { authenticatorsOn } from './kernel/authenticators.ts'
->>>>>>> integrate
 import type { InFlight } from './kernel/ending.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { Logger } from './kernel/log.ts'
@@ -102,17 +99,12 @@ export function buildServices(parts: ServiceParts) {
   // `configureSession` can add any toolset to any route.
   const reachableOn = (route: CompiledRoute) =>
     itemsOn(inspected, route, [...route.toolsets, ...(offered.now.configureSession ? catalog.names() : [])])
-<<<<<<< HEAD
-  const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
-  const admit = createRouteAdmission(log, access)
-=======
   const access: AccessServices = {
     slot: slots.on,
     leastScopes: createLeastScopes(inspected),
     challengesOn: route => authenticatorsOn(parts.notes, route).map(({ challenge }) => challenge),
   }
-  const admit = createRouteAdmission({ log }, access)
->>>>>>> integrate
+  const admit = createRouteAdmission(log, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const logFailure = createFailureLog(log, tracerOn)

@@ -28,11 +28,8 @@ import { HostError, StartError } from './http/errors.ts'
 import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
 import type { HostTls, prepareTls } from './http-tls.ts'
-<<<<<<< HEAD
 import type { InternalHost, Services } from './internal-host.ts'
-=======
 import { authenticatorsOn } from './kernel/authenticators.ts'
->>>>>>> integrate
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
@@ -325,15 +322,9 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const declared = problems.count()
   await runTasks(notes.serving, builtServices, report)
   if (problems.count() > declared) stopHere()
-<<<<<<< HEAD
   await builtServices.complete(toolsets.values())
-  const { inspected, leastScopes, limits, sessions, runtime } = builtServices
-  const { served, nowhere } = collectEndpoints(notes, routes, report)
-=======
-  await services.complete(toolsets.values())
-  const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = services
-  const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(services), report)
->>>>>>> integrate
+  const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = builtServices
+  const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(builtServices), report)
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)

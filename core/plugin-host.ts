@@ -11,18 +11,8 @@ import {
 } from './kernel/define-plugin.ts'
 import type { InternalKernelHost, KernelHost } from './kernel/kernel-host.ts'
 import type { WithOldNames } from './kernel/old-names.ts'
-<<<<<<< HEAD
 import type { AuthorHost, InternalAuthorHost } from './mcp/author-host.ts'
-=======
-import type { Route } from './kernel/route.ts'
-import type { AccessServices } from './mcp/access-decider.ts'
-import type { AuthorHost } from './mcp/author-host.ts'
-import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
-import type { RefusedRequest } from './mcp/call-record.ts'
-import type { CatalogItem } from './mcp/catalog.ts'
-import { type CallContext, type DefineTool, defineTool, type RuntimeHost } from './mcp/define.ts'
-import type { RouteExtensions } from './mcp/extension.ts'
->>>>>>> integrate
+import { type CallContext, type DefineTool, defineTool } from './mcp/define.ts'
 import type { FromJsonSchema } from './mcp/infer.ts'
 import type { JsonSchema } from './mcp/protocol.ts'
 import type { McpRoute } from './mcp/routes.ts'
@@ -67,15 +57,6 @@ interface ObjectSchema {
 /** The options type of a schema written `as const`; with `Filled`, including defaults. */
 export type OptionsOf<Schema, Filled = false> = FromJsonSchema<Schema, Filled> & object
 
-<<<<<<< HEAD
-export interface DefinePlugin<Host> {
-  <const Schema extends ObjectSchema, Sections extends object = object>(
-    plugin: { readonly options: Schema } & Omit<
-      Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections, Host>,
-      'options'
-    >,
-  ): PluginFactory<OptionsOf<Schema>, Host, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>
-=======
 /** What a plugin declares besides its options. */
 interface Declared<ToolKeys, Context, RouteKey> {
   readonly toolKeys?: ToolKeys
@@ -83,7 +64,7 @@ interface Declared<ToolKeys, Context, RouteKey> {
   readonly routeKey?: RouteKey
 }
 
-interface DefinePlugin {
+export interface DefinePlugin<Host> {
   <
     const Schema extends ObjectSchema,
     Sections extends object = object,
@@ -93,12 +74,11 @@ interface DefinePlugin {
   >(
     plugin: { readonly options: Schema } & Declared<ToolKeys, Context, RouteKey> &
       Omit<
-        Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>,
+        Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections, Host>,
         'options' | keyof Declared<unknown, unknown, unknown>
       >,
-  ): PluginFactory<OptionsOf<Schema>, SetupHost, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections> &
+  ): PluginFactory<OptionsOf<Schema>, Host, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections> &
     Extending<ToolKeys, Context, RouteKey, OptionsOf<Schema>>
->>>>>>> integrate
   <Options extends object, Filled extends Options = Options, Sections extends object = object>(
     plugin: PluginDeclaration<Options, Host, Filled, Sections> & Testable<Options> & Examinable<Filled>,
   ): PluginFactory<Options, Host, Filled, Sections>

@@ -9,11 +9,7 @@ import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Route } from '../kernel/route.ts'
 import { type User, userKey } from '../kernel/user.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
-<<<<<<< HEAD
-import { challenge, proofAlgorithmsFor, servicesOf } from './authorize.ts'
-=======
-import { challenge, proofAlgorithmsFor, withOtherChallenges } from './authorize.ts'
->>>>>>> integrate
+import { challenge, proofAlgorithmsFor, servicesOf, withOtherChallenges } from './authorize.ts'
 import { boundKey } from './claims.ts'
 
 const MAX_TOKEN_LENGTH = 12 * 1_024
@@ -243,16 +239,12 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
   }
 }
 
-<<<<<<< HEAD
 /**
- * Middleware for `host.authenticate`: sets the user of a verified access token. Requests without a token are anonymous. Default
+ * Middleware for `host.authenticate`: sets the user of a verified access token. Requests without a token are anonymous; other
+ * authenticators can accept foreign tokens. Default
  * `possessionNow`: bound tokens (DPoP) are refused.
  */
 export function authenticateBearer(
-=======
-/** Middleware for `authenticate`. Requests without a token are anonymous; other authenticators can accept foreign tokens. Default `possession`: bound tokens are refused. */
-export function identifyBearer(
->>>>>>> integrate
   host: Pick<KernelHost, 'log' | 'name' | 'metrics'>,
   verify: VerifyToken,
   possessionNow: () => Possession = () => NO_POSSESSION,
