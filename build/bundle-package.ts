@@ -21,8 +21,8 @@ function entryPoints(root: string): string[] {
 const threadEntries = (dist: string): string[] =>
   scriptsIn(dist).flatMap(file => (/(?:^|\/)(?:thread|process)\/main\.js$/.test(file) ? join(dist, file) : []))
 
-/** Validators, which build/write-validators.ts wrote: they stay files of their own, without a line that anybody reads. */
-const isGenerated = (file: string): boolean => /(?:^|\/)built-[\w-]+\.js$/.test(file)
+/** Files that are not bundled: validators of build/write-validators.ts, and modules that link others without running them. */
+const isKept = (file: string): boolean => /(?:^|\/)(?:built-[\w-]+|link-only|throw-linked)\.js$/.test(file)
 
 /** Where chunks are: two folders down, as the files of core were that look for others from where they are. */
 const CHUNKS = 'core/chunks'
@@ -109,7 +109,7 @@ async function bundle(entries: readonly string[], dist: string, made: string): P
     logLevel: 'warning',
   })
   for (const [output, { imports }] of Object.entries(metafile.outputs)) {
-    const isLost = imports.some(({ path }) => isGenerated(path)) && !output.includes(`/${CHUNKS}/`)
+    const isLost = imports.some(({ path }) => isKept(path)) && !output.includes(`/${CHUNKS}/`)
     if (isLost) throw new Error(`${output} imports what only chunks find`)
   }
 }
@@ -120,7 +120,7 @@ export async function bundlePackage(root: string): Promise<void> {
   const made = join(root, 'dist.bundled')
   for (const entries of [entryPoints(root), threadEntries(dist)]) await bundle(entries, dist, made)
   for (const file of scriptsIn(dist)) {
-    if (isGenerated(file)) minify(join(dist, file))
+    if (isKept(file)) minify(join(dist, file))
     else rmSync(join(dist, file))
   }
   for (const file of scriptsIn(made)) {

@@ -5,8 +5,10 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import standalone from 'ajv/dist/standalone/index.js'
-import { buildConfigSchema, collectSections, withoutRequired } from '../core/config/config-schema.ts'
-import { DEFINITION_SCHEMAS, PLUGIN_SCHEMA } from '../core/config/definition-schema.ts'
+import { schemasWith } from '../core/config/check-definition.ts'
+import { buildConfigSchema, withoutRequired } from '../core/config/config-schema.ts'
+import { collectKeys } from '../core/config/declared-keys.ts'
+import { PLUGIN_SCHEMA } from '../core/config/definition-schema.ts'
 import { DESCRIBED } from '../core/config/explain-problems.ts'
 import { createWritingAjv, OWN_FORMATS, schemaKey } from '../core/config/validate-value.ts'
 import { pluginsOf } from '../core/create-host.ts'
@@ -16,12 +18,13 @@ import { builtInPlugins } from '../plugins/index.ts'
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 
 const plugins = pluginsOf(builtInPlugins)
+const keys = collectKeys(Object.entries(plugins))
 
 /** Every schema of ours that a start may validate with. */
 export const ownSchemas = (): object[] => [
-  buildConfigSchema({}, collectSections(Object.entries(plugins))),
+  buildConfigSchema({}, keys),
   PLUGIN_SCHEMA,
-  ...Object.values(DEFINITION_SCHEMAS),
+  ...Object.values(schemasWith(keys.toolKeys)),
   ...Object.values(plugins).flatMap(({ options }) => [options, withoutRequired(options)]),
 ]
 

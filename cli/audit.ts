@@ -2,12 +2,12 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
-import { loadConfig } from '../core/create-host.ts'
+import { loadConfig } from '../core/config/load-config.ts'
 import { inEnvironment } from '../core/given-secrets.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
-import { isObject } from '../core/index.ts'
 import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
 import { createDisguise } from '../core/mcp/disguise.ts'
+import { isObject } from '../core/plugin.ts'
 import { keySigner } from '../plugins/audit/chain.ts'
 import { type Broken, type ChainReport, verifyTrail } from '../plugins/audit/verify-trail.ts'
 import { loadEnvFiles } from './config.ts'
@@ -140,9 +140,11 @@ async function verify(places: readonly string[], values: AuditValues, context: C
   if (problems.length === 0) return
   if (missing.length === 0 && broken.every(({ isKeyMissing }) => isKeyMissing)) {
     const why = secrets.generated ? NO_SECRETS : OTHER_SECRETS
-    throw new StartError(`the audit cannot be verified:\n${problems.join('\n')}\n${why}`, { exitCode: NO_KEY })
+    throw new StartError('MH3301', `the audit cannot be verified:\n${problems.join('\n')}\n${why}`, {
+      exitCode: NO_KEY,
+    })
   }
-  throw new StartError(`the audit is broken:\n${problems.join('\n')}`, { exitCode: 1 })
+  throw new StartError('MH3302', `the audit is broken:\n${problems.join('\n')}`, { exitCode: 1 })
 }
 
 const NO_KEY = 3

@@ -2,9 +2,10 @@
 
 import { dirname, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
-import { ConfigError, formatPlace, type Place, textOf } from '../core/config/problems.ts'
-import { hostOf, type Logger } from '../core/create-host.ts'
+import { ConfigError, codeOf, formatPlace, type Place, textOf } from '../core/config/problems.ts'
+import { hostOf } from '../core/create-host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
+import type { Logger } from '../core/kernel/log.ts'
 import { readConfig } from './config.ts'
 import type { CommandContext } from './context.ts'
 import { openLog } from './log.ts'
@@ -14,6 +15,7 @@ import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type VerbValue
 
 export interface Reported extends Place {
   readonly severity: 'error' | 'warning'
+  readonly code?: string
   readonly path?: string
   readonly message: string
   readonly found?: string
@@ -31,11 +33,19 @@ interface CheckReport {
 }
 
 function describeProblems(error: unknown): Reported[] {
-  if (!(error instanceof ConfigError)) return [{ severity: 'error', message: errorText(error) }]
+  if (!(error instanceof ConfigError)) {
+    return [{ severity: 'error', ...(error instanceof StartError && { code: error.code }), message: errorText(error) }]
+  }
   return error.problems.map(told => {
     const { file, line, path } = told
     const place = { ...(file !== undefined && { file }), ...(line !== undefined && { line }) }
-    const known = { severity: 'error', ...place, ...(path !== undefined && { path }), message: textOf(told) } as const
+    const known = {
+      severity: 'error',
+      code: codeOf(told),
+      ...place,
+      ...(path !== undefined && { path }),
+      message: textOf(told),
+    } as const
     if ('text' in told) return { ...known, ...(told.also && { also: told.also }) }
     const { found, expected, suggestion } = told
     return { ...known, found, expected, ...(suggestion !== undefined && { suggestion }) }
@@ -50,9 +60,10 @@ export function collectWarnings(cwd: string, inner = SILENT): { log: Logger; war
   const warnings: Reported[] = []
   const create = (inner: Logger, bindings: Readonly<Record<string, unknown>>): Logger => {
     const keep = (fields: object, message = '') => {
-      const { file, line, path, ...rest } = { ...bindings, ...fields } as Record<string, unknown>
+      const { code, file, line, path, ...rest } = { ...bindings, ...fields } as Record<string, unknown>
       warnings.push({
         severity: 'warning',
+        ...(typeof code === 'string' && { code }),
         ...(typeof file === 'string' && { file: resolve(cwd, file) }),
         ...(typeof line === 'number' && { line }),
         ...(typeof path === 'string' && { path }),
@@ -76,12 +87,12 @@ function valueText(value: unknown): string {
   return value instanceof Error ? errorText(value) : (JSON.stringify(value) ?? String(value))
 }
 
-function warningText({ message, details: { plugin, fix, ...about } = {}, ...place }: Reported): string {
+function warningText({ code, message, details: { plugin, fix, ...about } = {}, ...place }: Reported): string {
   const facts = Object.entries(about).map(([name, value]) => `${name} ${valueText(value)}`)
   const whose = plugin === undefined ? '' : `plugins.${plugin}: `
   const where = formatPlace(place)
   const lines = [
-    `  ${where === '' ? '' : `${where}: `}${whose}${message}`,
+    `  ${code === undefined ? '' : `${code} `}${where === '' ? '' : `${where}: `}${whose}${message}`,
     ...(facts.length > 0 ? [`    ${facts.join(', ')}`] : []),
     ...(fix === undefined ? [] : [`    fix: ${valueText(fix)}`]),
   ]

@@ -1,6 +1,6 @@
 // `mcp-host connect`: prints a client's configuration for a server, or writes it to the client's file.
 import { printable } from '../client/text.ts'
-import { errorText, StartError } from '../core/index.ts'
+import { errorText, StartError } from '../core/plugin.ts'
 import { homeOf } from './client/logins.ts'
 import { ask, hasPerson } from './client/terminal.ts'
 import { CLIENTS, type ClientName, type ClientRow, type Machine, type Reached } from './connect/clients.ts'
@@ -53,6 +53,7 @@ function planEdit(file: string, before: string, { key }: Setting, name: string, 
     return setEntry(before, [key, name], entry)
   } catch (cause) {
     throw new StartError(
+      'MH3310',
       `${file} stays as it is: ${printable(errorText(cause))}; add it by hand, as without --write it is shown`,
       { cause },
     )

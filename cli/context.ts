@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { AuthError } from '../client/errors.ts'
 import { createSecrets, type Secrets } from '../client/secrets.ts'
 import { printable, printableLines } from '../client/text.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
@@ -81,7 +82,12 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
   }
 }
 
-export const usage = (what: string, cause?: unknown): StartError => new StartError(what, { exitCode: 2, cause })
+export const usage = (what: string, cause?: unknown): StartError =>
+  new StartError('MH3001', what, { exitCode: 2, cause })
+
+/** Such as `mcp-host: error MH1301: port 3000 is in use`. */
+export const failureText = (error: unknown, text = errorText(error)): string =>
+  `mcp-host: error${error instanceof StartError || AuthError.is(error) ? ` ${error.code}` : ''}: ${text}`
 
 export async function readStdin({ stdin }: Pick<CommandContext, 'stdin'>): Promise<string> {
   const chunks: Buffer[] = []

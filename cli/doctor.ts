@@ -34,14 +34,6 @@ const scrubFinding = (finding: Finding, secrets: CommandContext['secrets']): Fin
   ...(finding.fix !== undefined && { fix: secrets.scrub(finding.fix) }),
 })
 
-async function examineAll(url: string, options: { token?: string; origin?: string }): Promise<Finding[]> {
-  const [{ examine }, { examineAsClient }] = await Promise.all([
-    import('./doctor/examine.ts'),
-    import('./doctor/client-view.ts'),
-  ])
-  return [...(await examine(url, options)), ...(await examineAsClient(url))]
-}
-
 async function examineFile(
   file: string,
   envFiles: readonly string[] | undefined,
@@ -83,7 +75,7 @@ async function doctor(
   const given = { ...(token !== undefined && { token }), ...(origin !== undefined && { origin }) }
   const found = [
     ...(config === undefined ? [] : await examineFile(config, values['env-file'], context)),
-    ...(url === undefined ? [] : await examineAll(url, given)),
+    ...(url === undefined ? [] : await (await import('./doctor/examine.ts')).examine(url, given)),
   ]
   const findings = found.map(finding => scrubFinding(finding, context.secrets))
   const healthy = findings.every(({ level }) => level !== 'wrong')

@@ -1,13 +1,15 @@
 // `mcp-host explain`: explains the access decisions for one caller and path. Only the claims of a token are printed.
 
 import { printable } from '../client/text.ts'
-import { type CatalogItem, type Denial, type ItemKind, readUser } from '../core/auth.ts'
-import type { Host, InspectedAddress } from '../core/create-host.ts'
+import type { InspectedAddress } from '../core/access/inspect-access.ts'
+import type { ItemKind } from '../core/auth.ts'
+import type { Host } from '../core/host.ts'
 import { errorText } from '../core/http/errors.ts'
-import { HostError, isObject, type User } from '../core/index.ts'
+import { HostError, type User } from '../core/index.ts'
+import { type CatalogItem, type Denial, isObject, readUser } from '../core/plugin.ts'
 import { inspectConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
-import { isoTime, nearestHint } from './text.ts'
+import { isoTime, nearestHint, parseObject } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -30,15 +32,6 @@ const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> 
 
 const plain = (text: string) => printable(text)
 const line = (label: string, text: string) => label.padEnd(10) + text.split('\n').map(plain).join('\n')
-
-function decodeClaims(token: string): Record<string, unknown> | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
-    return isObject(claims) ? claims : undefined
-  } catch {
-    return undefined
-  }
-}
 
 function describeClaims(claims: Readonly<Record<string, unknown>>): string {
   const { exp } = claims
@@ -76,7 +69,7 @@ async function identify(
   if (!address.identifies) {
     return { lines: [line('token', 'ignored: no plugin of this route finds out who calls')], user: undefined }
   }
-  const claims = decodeClaims(token)
+  const claims = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
   const read = claims ? [line('claims', describeClaims(claims))] : []
   try {
     await host.start()

@@ -125,7 +125,8 @@ async function install(folder: string, command: string, { print }: CommandContex
   // On Windows, npm is a shell script.
   const child = spawn(program, args, { cwd: folder, stdio: 'inherit', shell: process.platform === 'win32' })
   const [code] = await once(child, 'close')
-  if (code !== 0) throw new StartError(`the files are there, but ${command} failed; run it in ${printable(folder)}`)
+  if (code !== 0)
+    throw new StartError('MH3311', `the files are there, but ${command} failed; run it in ${printable(folder)}`)
 }
 
 async function init(options: InitOptions, [folder]: readonly string[], context: CommandContext): Promise<void> {

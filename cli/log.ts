@@ -1,7 +1,7 @@
 // The log of commands that load a config: JSON lines for programs, readable lines at a terminal.
 import { createRequire } from 'node:module'
-import { createLogger, type ProcessLog } from '../core/create-host.ts'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
+import { createLogger, type ProcessLog } from '../core/kernel/log.ts'
 import type { CommandContext } from './context.ts'
 import type { LogValues } from './verb.ts'
 
@@ -45,8 +45,8 @@ const fieldText = ([name, value]: [string, unknown]): string => `${wordOf(name)}
 
 /** Renames fields that pino-pretty would interpret, such as `name`. */
 function arrange(line: string) {
-  const { level, time, pid, msg = '', err, ...fields } = JSON.parse(harmless(line)) as Record<string, unknown>
-  const text = String(msg).replaceAll('\n', '\n    ')
+  const { level, time, pid, code, msg = '', err, ...fields } = JSON.parse(harmless(line)) as Record<string, unknown>
+  const text = `${code === undefined ? '' : `${code} `}${msg}`.replaceAll('\n', '\n    ')
   const told = Object.entries(fields).map(fieldText).join(' ')
   return { level, time, ...(pid !== undefined && { pid }), msg: text, ...(err !== undefined && { err }), told }
 }
@@ -85,6 +85,6 @@ export function openLog(values: LogValues, context: LogContext, pid?: number): C
     { directory: context.cwd },
   )
   if (isForPerson && !isPretty)
-    log.info({ run: installLine([PRETTY]) }, 'the log is JSON: what makes it readable is not installed')
+    log.info({ code: 'MH3011', run: installLine([PRETTY]) }, 'the log is JSON: what makes it readable is not installed')
   return log
 }

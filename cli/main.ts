@@ -7,7 +7,7 @@ import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { inFlags } from './client/flag-words.ts'
-import { type CommandContext, type CommandEnvironment, createContext } from './context.ts'
+import { type CommandContext, type CommandEnvironment, createContext, failureText } from './context.ts'
 import { nearestHint } from './text.ts'
 import { defineVerb, describeVerb, listVerbs, readArguments, START_OPTIONS, usageError, type Verb } from './verb.ts'
 import { version } from './version.ts'
@@ -142,9 +142,9 @@ const MAX_CAUSES = 8
 function report(error: unknown, verbose: boolean, { stderr, secrets, runnable }: CommandContext): number {
   const exitCode = exitCodeOf(error)
   const said = errorText(error)
-  const text = runnable(AuthError.is(error) ? inFlags(said) : said)
+  const text = runnable(AuthError.is(error) ? inFlags(error) : said)
   const write = (line: string) => stderr.write(`${printableLines(secrets.scrub(line))}\n`)
-  write(`mcp-host: ${text}`)
+  write(failureText(error, text))
   if (verbose) write(stacksOf(error))
   else if (exitCode === undefined) write('This is unexpected; run it again with --verbose for the stack.')
   return exitCode ?? 1
@@ -161,7 +161,7 @@ export function main(argv: readonly string[], environment: CommandEnvironment): 
     const fail = (error: unknown) => end(report(error, argv.includes('--verbose'), context))
     const onIdle = () => {
       // Node would end with exit code 0.
-      if (!isLoading()) fail(new StartError(NEVER_SETTLES, { exitCode: 1 }))
+      if (!isLoading()) fail(new StartError('MH3010', NEVER_SETTLES, { exitCode: 1 }))
     }
     const { stdout, stderr } = environment
     // The reader closed the pipe, such as `head`.

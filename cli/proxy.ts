@@ -14,7 +14,7 @@ import { LOGIN_OPTIONS, readLogin, SECRET_INSTEAD } from './client/login.ts'
 import { checkServerUrl, type Login } from './client/logins.ts'
 import { headersOf, type Reach, readReach } from './client/reach.ts'
 import { type CommandContext, usage } from './context.ts'
-import { networkCode, TIMING, type Timing, unreachable } from './proxy/link.ts'
+import { networkCode, SCOPE_NEEDED, TIMING, type Timing, unreachable } from './proxy/link.ts'
 import { Failure } from './proxy/messages.ts'
 import { createPatientFetch } from './proxy/patient-fetch.ts'
 import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
@@ -120,12 +120,20 @@ const TOO_NEW = 'supports no protocol version that this client supports; update 
 const explainTo =
   (login: Login, { secrets, runnable }: CommandContext) =>
   (thrown: unknown): Failure => {
+    if (thrown instanceof Failure) {
+      const isOwn = thrown.data['reason'] === SCOPE_NEEDED
+      return isOwn ? Object.assign(thrown, { message: runnable(thrown.message) }) : thrown
+    }
     if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
-    const { message } = explainFailure(thrown, login)
+    const explained = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
-    return new Failure(reason, secrets.scrub(runnable(inFlags(message))), {
-      retryable: AuthError.is(thrown) && thrown.retryable,
-    })
+    return new Failure(
+      reason,
+      secrets.scrub(runnable(AuthError.is(explained) ? inFlags(explained) : explained.message)),
+      {
+        retryable: AuthError.is(thrown) && thrown.retryable,
+      },
+    )
   }
 
 /** Uses a client secret from the environment or a file, because the relay cannot prompt. */

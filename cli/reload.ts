@@ -1,7 +1,9 @@
 // Reloads the config of a running host. Reloads run one at a time; requests during a reload are merged.
 import { giveUpStalled } from '../core/config/while-loading.ts'
-import { type Host, type Logger, type ReloadReport, reloadHost } from '../core/create-host.ts'
-import { errorText } from '../core/index.ts'
+import { reloadHost } from '../core/create-host.ts'
+import type { Host, ReloadReport } from '../core/host.ts'
+import type { Logger } from '../core/kernel/log.ts'
+import { errorText } from '../core/plugin.ts'
 import type { EnvFiles } from './config.ts'
 
 export interface ReloadSettings {
@@ -57,11 +59,14 @@ export function oneAtATime(task: () => Promise<void>): () => void {
 export function logReload(reloaded: Reloaded, log: Logger): void {
   if ('error' in reloaded) {
     const problem = errorText(reloaded.error)
-    log.error({ problem }, 'the reload failed: nothing has changed, and what was served goes on')
+    log.error({ code: 'MH3101', problem }, 'the reload failed: nothing has changed, and what was served goes on')
     return
   }
   const { restart, taken, told } = reloaded.report
   if (restart.length > 0) {
-    log.warn({ restart }, 'not reloaded: these take effect at a restart, and nothing has changed before')
-  } else log.info({ taken, told }, taken.length > 0 ? 'reloaded' : 'reloaded: the same as before')
+    log.warn(
+      { code: 'MH3102', restart },
+      'not reloaded: these take effect at a restart, and nothing has changed before',
+    )
+  } else log.info({ code: 'MH3103', taken, told }, taken.length > 0 ? 'reloaded' : 'reloaded: the same as before')
 }

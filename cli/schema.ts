@@ -20,7 +20,7 @@ async function schema(
     try {
       writeFileSync(resolve(cwd, write), schemaText())
     } catch (cause) {
-      throw new StartError(`${write} cannot be written: ${errorText(cause)}`, { cause })
+      throw new StartError('MH3003', `${write} cannot be written: ${errorText(cause)}`, { cause })
     }
   }
 }

@@ -1,6 +1,9 @@
 // Serves a config in a process: the host, its signals, and uncaught errors.
 import { dirname } from 'node:path'
-import { describeThrown, type Host, hostOf, type Logger, type ProcessLog } from '../core/create-host.ts'
+import { hostOf } from '../core/create-host.ts'
+import type { Host } from '../core/host.ts'
+import { describeThrown } from '../core/http/describe-thrown.ts'
+import type { Logger, ProcessLog } from '../core/kernel/log.ts'
 import { readConfig } from './config.ts'
 import type { CommandContext, ProcessEvents } from './context.ts'
 import type { CliLog } from './log.ts'
@@ -30,7 +33,10 @@ export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<Comman
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     if (told || code === 'EPIPE') return
     told = true
-    log.warn({ problem: message }, 'stdout cannot be written: what is printed is lost, and serving goes on')
+    log.warn(
+      { code: 'MH3104', problem: message },
+      'stdout cannot be written: what is printed is lost, and serving goes on',
+    )
   })
 }
 
@@ -61,7 +67,7 @@ export function surviveRejections(log: Logger, events: ProcessEvents): void {
   events.on('unhandledRejection', err => {
     // Elicitation interrupts the handler with this error; it runs again with the response.
     if (describeThrown(err).type === 'AwaitingInput') return
-    log.error({ err }, 'a promise was rejected and nobody handled it')
+    log.error({ code: 'MH3105', err }, 'a promise was rejected and nobody handled it')
   })
 }
 
@@ -69,9 +75,12 @@ export function surviveRejections(log: Logger, events: ProcessEvents): void {
 export function onCrash(log: ProcessLog, events: ProcessEvents, crashed: (error: unknown) => void): void {
   let first = true
   events.on('uncaughtException', err => {
-    if (!first) return log.error({ err }, 'another error that nobody caught')
+    if (!first) return log.error({ code: 'MH3106', err }, 'another error that nobody caught')
     first = false
-    log.fatal({ err }, 'an error that nobody caught, in a timer or event of a tool or plugin: draining, then exit 1')
+    log.fatal(
+      { code: 'MH3106', err },
+      'an error that nobody caught, in a timer or event of a tool or plugin: draining, then exit 1',
+    )
     crashed(err)
   })
 }

@@ -1,7 +1,8 @@
 // The output of `start`: routes, access, URLs, and commands that can be copied.
 
 import { shortName } from '../core/config/problems.ts'
-import type { Host, RouteSummary } from '../core/create-host.ts'
+import type { Host } from '../core/host.ts'
+import type { RouteSummary } from '../core/mcp/route-summary.ts'
 import { META, MODERN_REVISION } from '../core/transport.ts'
 import { type Starter, selfCommand } from './context.ts'
 import { shellWord, tableLines } from './text.ts'

@@ -1,10 +1,12 @@
 // `mcp-host start`: serves until a stop signal, then drains and exits 0. `--workers` starts several processes.
 
 import { isatty } from 'node:tty'
+import type { LoadedConfig } from '../core/config/load-config.ts'
 import { trackModules } from '../core/config/module-graph.ts'
-import type { Host, LoadedConfig, Logger } from '../core/create-host.ts'
-import { isObject } from '../core/index.ts'
+import type { Host } from '../core/host.ts'
 import { isConfiguredPlugin } from '../core/kernel/define-plugin.ts'
+import type { Logger } from '../core/kernel/log.ts'
+import { isObject } from '../core/plugin.ts'
 import { loadEnvFiles } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { openLog } from './log.ts'
@@ -85,7 +87,10 @@ function onHangUp(
     return ask
   }
   const failed = (err: unknown) =>
-    log.error({ err, fix: FILES_GONE }, 'the reload failed: a file of this package cannot be read; nothing has changed')
+    log.error(
+      { code: 'MH3101', err, fix: FILES_GONE },
+      'the reload failed: a file of this package cannot be read; nothing has changed',
+    )
   const reload = (settings: ReloadSettings) => void load(settings).then(reloadNow => reloadNow(), failed)
   return {
     gone,

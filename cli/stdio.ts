@@ -1,7 +1,10 @@
 // `mcp-host stdio`: serves one route to the parent process until the end of input.
 
-import { type Host, hostOf, type LoadedConfig, type Logger, loadConfig } from '../core/create-host.ts'
+import { type LoadedConfig, loadConfig } from '../core/config/load-config.ts'
+import { hostOf } from '../core/create-host.ts'
+import type { Host } from '../core/host.ts'
 import { HostError } from '../core/http/errors.ts'
+import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import { createStdioTransport, type ServedLine, type StdioEnds } from '../plugins/transport-stdio/index.ts'
 import { usage } from './context.ts'

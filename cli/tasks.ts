@@ -2,7 +2,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { printable } from '../client/text.ts'
-import { isObject, type JsonObject, StartError } from '../core/index.ts'
+import type { JsonObject } from '../core/index.ts'
+import { isObject, StartError } from '../core/plugin.ts'
 import { ANY_RESULT } from './client/call.ts'
 import { NO_TIMEOUT } from './client/connect.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './client/with-server.ts'
@@ -35,9 +36,9 @@ async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
   for (let cursor: JsonObject[string] | undefined; ; ) {
     const page = await ask('io.mcp-host/tasks/list', cursor === undefined ? {} : { cursor })
     const { tasks, nextCursor } = page
-    if (!Array.isArray(tasks)) throw new StartError('the server answered without `tasks`')
+    if (!Array.isArray(tasks)) throw new StartError('MH3211', 'the server answered without `tasks`')
     for (const task of tasks.slice(0, MOST_LISTED - found.length)) {
-      if (!isObject(task)) throw new StartError('the server answered with a task that is no object')
+      if (!isObject(task)) throw new StartError('MH3211', 'the server answered with a task that is no object')
       found.push(task as JsonObject)
     }
     if (nextCursor === undefined || tasks.length === 0 || found.length >= MOST_LISTED) return found
@@ -87,8 +88,9 @@ const askOf =
     const headers = typeof taskId === 'string' ? { headers: { 'Mcp-Name': taskId } } : {}
     const result = await client.request({ method, params }, ANY_RESULT, { signal, timeout: NO_TIMEOUT, ...headers })
     postpone()
-    if (isDeeper(result, MAX_LEVELS)) throw new StartError('the server answered with JSON that is too deep to be shown')
-    if (!isObject(result)) throw new StartError('the server answered without a result')
+    if (isDeeper(result, MAX_LEVELS))
+      throw new StartError('MH3210', 'the server answered with JSON that is too deep to be shown')
+    if (!isObject(result)) throw new StartError('MH3211', 'the server answered without a result')
     return result as JsonObject
   }
 
@@ -96,7 +98,9 @@ function withHint(error: unknown): unknown {
   // The official client reports HTTP status 404 only in the error text.
   if (!(error instanceof Error) || !/-32601|method not found/i.test(`${Reflect.get(error, 'code')} ${error.message}`))
     return error
-  return new StartError(`the server answered error -32601: it has no tasks, or cannot list them`, { cause: error })
+  return new StartError('MH3222', `the server answered error -32601: it has no tasks, or cannot list them`, {
+    cause: error,
+  })
 }
 
 async function tasks(values: Values, [url = '']: readonly string[], context: CommandContext): Promise<void> {

@@ -2,12 +2,11 @@
 
 import { askForAuthorization, beginAuthorization, deferAuthorization } from './authorize.ts'
 import type { ClientContext } from './context.ts'
-import { requestByDevice } from './device.ts'
 import type { Authority } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
-import { isUnattended, requestByGrant } from './grants.ts'
+import { isUnattended, requestByDevice, requestByGrant } from './grants.ts'
 import { type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
 import type { ClientIdentity } from './parties.ts'
 import { chooseScope, type ScopeChoice } from './scopes.ts'
@@ -210,7 +209,11 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       const { authority, dpop } = need
       const choice = await choose(before, need)
       const client = await identifyClient(ctx, authority.server, wish(before, choice.scope), signal)
-      const answer = await requestByGrant(ctx, authority, { client, scope: choice.scope, dpop }, signal)
+      const answer = await requestByGrant(
+        ctx,
+        { server: authority.server, resource: authority.resource, client, scope: choice.scope, dpop },
+        signal,
+      )
       const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
       await store.write(container)
       emit('token-obtained', { grant: options.grant.type, scope: container.scope, expiresIn: container.expiresIn })

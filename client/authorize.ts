@@ -3,11 +3,13 @@
 
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
-import { AuthError, InteractionRequiredError } from './errors.ts'
+import { AuthError, type Fix, InteractionRequiredError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
+import { withAbort } from './http.ts'
 import type { AuthorizationResponse } from './options.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
+import type { ServerInfo } from './parties.ts'
 import { showText } from './text.ts'
+import { OTHER_RESOURCE } from './token-endpoint.ts'
 
 export type GivenResponse = string | URL | URLSearchParams | AuthorizationResponse
 
@@ -69,10 +71,10 @@ function checkIssuer(iss: string | undefined, { issuer, issParameterSupported }:
   })
 }
 
-const FIXES: Readonly<Record<string, string>> = {
+const FIXES: Readonly<Record<string, Fix>> = {
   access_denied: 'log in again and agree, or ask for less with `scopes`',
   invalid_scope: 'ask for other scopes with `scopes` or `scopeSelector`',
-  invalid_target: 'the server does not know this resource: see `resourceIndicator`',
+  invalid_target: OTHER_RESOURCE,
   unauthorized_client: 'the client may not use this flow: register it for authorization_code',
   server_error: 'try again later',
   temporarily_unavailable: 'try again later',
@@ -117,15 +119,10 @@ export function readAuthorizationResponse(
   return { code, checked: true }
 }
 
-export interface AuthorizationAbout {
-  readonly server: ServerInfo
-  readonly client: ClientIdentity
-  readonly resource: string | undefined
-  readonly scope: string | undefined
-  readonly requestedScope?: string | undefined
-  readonly resourceMetadataUrl?: string | undefined
-  readonly key: string
-}
+export type AuthorizationAbout = Pick<
+  FlowRecord,
+  'server' | 'client' | 'resource' | 'scope' | 'requestedScope' | 'resourceMetadataUrl' | 'key'
+>
 
 export interface Flow {
   readonly url: URL
@@ -149,7 +146,7 @@ function promptFor({ options }: ClientContext, { server, scope }: AuthorizationA
 }
 
 export async function beginAuthorization(ctx: ClientContext, about: AuthorizationAbout): Promise<Flow> {
-  const { server, client, resource, scope, requestedScope, resourceMetadataUrl, key } = about
+  const { server, client, resource, scope } = about
   const { redirectUri, additionalAuthorizationParameters = {} } = ctx.options
   if (redirectUri === undefined) {
     throw new AuthError('a login needs redirectUri', {
@@ -176,24 +173,8 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
   // Keeps the endpoint's own query (RFC 6749 §3.1).
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
   const { issuer, issParameterSupported } = server
-  const createdAt = ctx.now()
-  const record: FlowRecord = {
-    v: 1,
-    state,
-    issuer,
-    issParameterSupported,
-    codeVerifier,
-    redirectUri,
-    resource,
-    scope,
-    requestedScope,
-    client,
-    server,
-    resourceMetadataUrl,
-    key,
-    createdAt,
-  }
-  return { url, record }
+  const own = { state, issuer, issParameterSupported, codeVerifier, redirectUri, createdAt: ctx.now() }
+  return { url, record: { v: 1, ...about, ...own } }
 }
 
 export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {
@@ -220,25 +201,6 @@ function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSign
     authorizationCallbackHandler({ authorizationUri: url, redirectUri, signal })
 }
 
-async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const reason = () =>
-    AuthError.is(signal.reason) ? signal.reason : new AuthError('the login was cancelled', { code: 'aborted' })
-  if (signal.aborted) {
-    work.catch(() => {})
-    throw reason()
-  }
-  let stop = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(reason())
-    signal.addEventListener('abort', stop, { once: true })
-  })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
-}
-
 /** Wraps other errors: clients treat a TypeError of a fetch as a network failure. */
 function asAuthError(thrown: unknown): AuthError {
   if (AuthError.is(thrown)) return thrown
@@ -249,8 +211,8 @@ function asAuthError(thrown: unknown): AuthError {
   })
 }
 
-const FORGET =
-  '; if the authorization server showed an error about the client, drop its registration: session.forgetClient()'
+const LONGER = 'try again, or set a longer loginTimeoutMs'
+const FORGET = 'if the authorization server showed an error about the client, drop its registration with'
 
 async function listen(
   ctx: ClientContext,
@@ -258,13 +220,16 @@ async function listen(
   work: (signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<GivenResponse | null | undefined> {
-  const { loginTimeoutMs } = ctx.options
+  const { loginTimeoutMs, serverUrl } = ctx.options
   const timeout = new AbortController()
   const late = () =>
     timeout.abort(
       new AuthError(`nobody logged in within ${loginTimeoutMs / 1000} s`, {
         code: 'login_timeout',
-        fix: `try again, or set a longer loginTimeoutMs${client.source === 'registered' ? FORGET : ''}`,
+        fix:
+          client.source === 'registered'
+            ? { text: `${LONGER}; ${FORGET}`, method: 'forgetClient', url: serverUrl }
+            : LONGER,
       }),
     )
   const timer = setTimeout(late, loginTimeoutMs)
@@ -272,7 +237,10 @@ async function listen(
     const both = AbortSignal.any([signal, timeout.signal])
     const answer = Promise.resolve().then(() => work(both))
     const shown = answer.catch(thrown => Promise.reject(asAuthError(thrown)))
-    return (await orAbort(shown, both)) as GivenResponse | null | undefined
+    const late = () => new AuthError('the login was cancelled', { code: 'aborted' })
+    return (await withAbort(shown, both).catch(thrown => {
+      throw both.aborted && !AuthError.is(thrown) ? late() : thrown
+    })) as GivenResponse | null | undefined
   } finally {
     clearTimeout(timer)
   }

@@ -1,5 +1,6 @@
 // Client authentication at the token endpoint (RFC 6749 §2.3, RFC 7523 §2.2), and its private keys.
 
+import { importJWK, importPKCS8, type JWK } from 'jose'
 import { modifyAssertion, PrivateKeyJwt } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
@@ -15,91 +16,58 @@ export interface SigningKey {
   readonly kid: string | undefined
 }
 
-type ImportAlgorithm = { name: string; namedCurve: string } | { name: string; hash: string } | { name: 'Ed25519' }
+/** Default algorithms, one for each key type. */
+const DEFAULTS = ['ES256', 'ES384', 'ES512', 'RS256', 'EdDSA']
+const CURVES: Readonly<Record<string, string>> = { 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' }
+const SIGNS = /^(?:ES(?:256|384|512)|[RP]S(?:256|384|512)|EdDSA|Ed25519)$/
 
-const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
+const fail = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })
 
-function algorithmOf(alg: string): ImportAlgorithm | undefined {
-  const curve = CURVES[alg]
-  if (curve !== undefined) return { name: 'ECDSA', namedCurve: curve }
-  if (alg === 'EdDSA' || alg === 'Ed25519') return { name: 'Ed25519' }
-  const rsa = /^(RS|PS)(256|384|512)$/.exec(alg)
-  if (!rsa) return undefined
-  return { name: rsa[1] === 'RS' ? 'RSASSA-PKCS1-v1_5' : 'RSA-PSS', hash: `SHA-${rsa[2]}` }
-}
-
-/** Key types by the DER object identifier in PKCS#8 (RFC 5208, RFC 5480, RFC 8410), in hex. */
-const KINDS: ReadonlyArray<readonly [oid: string, alg: string]> = [
-  ['06082a8648ce3d030107', 'ES256'],
-  ['06052b81040022', 'ES384'],
-  ['06052b81040023', 'ES512'],
-  ['06092a864886f70d010101', 'RS256'],
-  ['06032b6570', 'EdDSA'],
-]
-
-const fail = (what: string, fix: string, cause?: unknown) =>
-  new AuthError(what, { code: 'invalid_options', fix, cause })
-
-const HOW_TO_CONVERT = 'convert it with: openssl pkcs8 -topk8 -nocrypt -in key.pem'
-
-function readPem(pem: string): Uint8Array<ArrayBuffer> {
-  const found = /-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]*)-----END \1-----/.exec(pem)
-  if (!found) throw fail('privateKey is no PEM', 'give a PKCS#8 PEM (BEGIN PRIVATE KEY), a JWK or a CryptoKey')
-  const [, label = '', base64 = ''] = found
-  if (label !== 'PRIVATE KEY') throw fail(`privateKey is a PEM of a ${label}, not of a PRIVATE KEY`, HOW_TO_CONVERT)
-  return Uint8Array.from(atob(base64.replace(/\s/g, '')), character => character.charCodeAt(0))
-}
-
-function algOfDer(der: Uint8Array): string | undefined {
-  const head = Array.from(der.subarray(0, 48), byte => byte.toString(16).padStart(2, '0')).join('')
-  return KINDS.find(([oid]) => head.includes(oid))?.[1]
-}
-
-function algOfJwk({ kty, crv, alg }: JsonWebKey): string | undefined {
-  if (alg !== undefined) return alg
-  if (kty === 'EC') return Object.keys(CURVES).find(name => CURVES[name] === crv)
-  if (kty === 'OKP') return crv === 'Ed25519' ? 'EdDSA' : undefined
-  return kty === 'RSA' ? 'RS256' : undefined
+function algOfJwk({ kty, crv = '' }: JsonWebKey): string | undefined {
+  if (kty === 'RSA') return 'RS256'
+  return kty === 'OKP' && crv === 'Ed25519' ? 'EdDSA' : CURVES[crv]
 }
 
 function algOfKey({ algorithm }: CryptoKey): string | undefined {
-  const { name, namedCurve, hash } = algorithm as { name: string; namedCurve?: string; hash?: { name: string } }
-  if (name === 'ECDSA') return Object.keys(CURVES).find(alg => CURVES[alg] === namedCurve)
+  const { name, namedCurve = '', hash } = algorithm as { name: string; namedCurve?: string; hash?: { name: string } }
+  if (name === 'ECDSA') return CURVES[namedCurve]
   if (name === 'Ed25519') return 'EdDSA'
   const family = { 'RSASSA-PKCS1-v1_5': 'RS', 'RSA-PSS': 'PS' }[name]
   return family && hash ? `${family}${hash.name.slice(-3)}` : undefined
 }
 
-function known(alg: string | undefined): { alg: string; algorithm: ImportAlgorithm } {
-  const algorithm = alg === undefined ? undefined : algorithmOf(alg)
-  if (alg !== undefined && algorithm) return { alg, algorithm }
-  throw fail(
-    alg === undefined
-      ? 'privateKey is of no known kind'
-      : `privateKey has the algorithm ${alg}, which cannot sign here`,
-    'use ES256, ES384, ES512, RS256 to RS512, PS256 to PS512 or EdDSA',
-  )
+function known(alg: string | undefined): string {
+  if (alg !== undefined && SIGNS.test(alg)) return alg
+  const what = alg === undefined ? 'is of no known kind' : `has the algorithm ${alg}, which cannot sign here`
+  throw fail(`privateKey ${what}`, 'use ES256, ES384, ES512, RS256 to RS512, PS256 to PS512 or EdDSA')
 }
 
-const isCryptoKey = (key: JsonWebKey | CryptoKey): key is CryptoKey => 'algorithm' in key && 'usages' in key
-
-async function importWith(work: (() => Promise<CryptoKey>) | CryptoKey, alg: string): Promise<CryptoKey> {
-  try {
-    return typeof work === 'function' ? await work() : work
-  } catch {
-    // No cause, because it may contain the key.
-    throw fail(`privateKey could not be read as a ${alg} key`, `check that it is whole, private, and fits alg`)
+/** The key by the first of `algs` that fits. Errors have no cause, because it may contain the key. */
+async function importBy(algs: readonly string[], load: (alg: string) => Promise<unknown>): Promise<SigningKey> {
+  for (const alg of algs) {
+    const key = await load(alg).catch(() => undefined)
+    if (key !== undefined) return { key: key as CryptoKey, alg, kid: undefined }
   }
+  const kind = algs.length === 1 ? ` as a ${algs[0]} key` : ': it is damaged, or of no known kind'
+  throw fail(`privateKey could not be read${kind}`, 'check that it is whole, private, and fits alg')
+}
+
+function checkPem(pem: string): void {
+  const [, label] = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(pem) ?? []
+  if (label === undefined)
+    throw fail('privateKey is no PEM', 'give a PKCS#8 PEM (BEGIN PRIVATE KEY), a JWK or a CryptoKey')
+  if (label === 'PRIVATE KEY') return
+  const convert = 'convert it with: openssl pkcs8 -topk8 -nocrypt -in key.pem'
+  throw fail(`privateKey is a PEM of a ${label}, not of a PRIVATE KEY`, convert)
 }
 
 export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptions): Promise<SigningKey> {
   if (typeof privateKey === 'string') {
-    const der = readPem(privateKey)
-    const use = known(alg ?? algOfDer(der))
-    const load = () => crypto.subtle.importKey('pkcs8', der, use.algorithm, false, ['sign'])
-    return { key: await importWith(load, use.alg), alg: use.alg, kid }
+    checkPem(privateKey)
+    const algs = alg === undefined ? DEFAULTS : [known(alg)]
+    return { ...(await importBy(algs, one => importPKCS8(privateKey.trim(), one))), kid }
   }
-  if (isCryptoKey(privateKey)) {
+  if ('algorithm' in privateKey) {
     const own = algOfKey(privateKey)
     if (alg !== undefined && alg !== own && !(own === 'EdDSA' && alg === 'Ed25519')) {
       throw fail(`privateKey signs ${own ?? 'nothing known'}, not ${alg}`, 'leave alg out, or give the key that fits')
@@ -107,13 +75,12 @@ export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptio
     if (privateKey.type !== 'private' || !privateKey.usages.includes('sign')) {
       throw fail('privateKey is a CryptoKey that cannot sign', 'import the private key with the usage "sign"')
     }
-    return { key: privateKey, alg: known(alg ?? own).alg, kid }
+    return { key: privateKey, alg: known(alg ?? own), kid }
   }
   if (privateKey.d === undefined) throw fail('privateKey is a public JWK', 'give the private one, with its member "d"')
-  const use = known(alg ?? algOfJwk(privateKey))
+  const use = known(alg ?? privateKey.alg ?? algOfJwk(privateKey))
   const { alg: _alg, use: _use, key_ops: _ops, ext: _ext, ...jwk } = privateKey
-  const load = () => crypto.subtle.importKey('jwk', jwk, use.algorithm, false, ['sign'])
-  return { key: await importWith(load, use.alg), alg: use.alg, kid: kid ?? privateKey.kid }
+  return { ...(await importBy([use], one => importJWK(jwk as JWK, one))), kid: kid ?? privateKey.kid }
 }
 
 export interface ChosenClientAuth {

@@ -1,36 +1,25 @@
 // Creates DPoP proofs (RFC 9449). oauth4webapi's DPoP handle is not used, because it signs only its own requests.
+import { base64url, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
+import { LRUCache } from 'lru-cache'
 import { AuthError } from './errors.ts'
-import type { CryptoKey, JsonWebKey } from './token-cache.ts'
+import type { JsonWebKey } from './token-cache.ts'
 
 export type DPoPSigner = Awaited<ReturnType<typeof createDPoPSigner>>
 
-const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const
-const SIGNATURE = { name: 'ECDSA', hash: 'SHA-256' } as const
-
+const ALGORITHM = 'ES256'
 const MAX_NONCES = 100
 
-const toBase64Url = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
-
-const encodeText = (text: string) => new TextEncoder().encode(text)
-
-const encodePart = (part: object): string => toBase64Url(encodeText(JSON.stringify(part)))
-
-async function digest(text: string): Promise<string> {
-  return toBase64Url(new Uint8Array(await crypto.subtle.digest('SHA-256', encodeText(text))))
+export async function digest(text: string): Promise<string> {
+  return base64url.encode(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))))
 }
 
 async function generateJwk(): Promise<JsonWebKey> {
-  const { privateKey } = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
-  return crypto.subtle.exportKey('jwk', privateKey)
+  return exportJWK((await generateKeyPair(ALGORITHM, { extractable: true })).privateKey)
 }
 
-async function importKey(jwk: JsonWebKey): Promise<CryptoKey> {
+async function importKey({ kty, crv, x, y, d }: JsonWebKey) {
   try {
-    return await crypto.subtle.importKey('jwk', { ...jwk, key_ops: ['sign'] }, ALGORITHM, false, ['sign'])
+    return await importJWK({ kty, crv, x, y, d } as JWK, ALGORITHM)
   } catch {
     // No cause, because it may contain the key.
     throw new AuthError('the DPoP key that was kept with the tokens cannot be read', {
@@ -45,8 +34,8 @@ export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Dat
   const privateJwk = jwk ?? (await generateJwk())
   const key = await importKey(privateJwk)
   const { kty, crv, x, y } = privateJwk
-  const header = encodePart({ typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } })
-  const nonces = new Map<string, string>()
+  const header = { typ: 'dpop+jwt', alg: ALGORITHM, jwk: { kty, crv, x, y } as JWK }
+  const nonces = new LRUCache<string, string>({ max: MAX_NONCES })
 
   return {
     jwk: privateJwk,
@@ -54,22 +43,15 @@ export async function createDPoPSigner(jwk?: JsonWebKey, now: () => number = Dat
     async proof(method: string, url: string, accessToken?: string): Promise<string> {
       const { origin, pathname } = new URL(url)
       const payload = {
-        jti: toBase64Url(crypto.getRandomValues(new Uint8Array(16))),
+        jti: base64url.encode(crypto.getRandomValues(new Uint8Array(16))),
         htm: method.toUpperCase(),
         htu: `${origin}${pathname}`,
         iat: Math.floor(now() / 1000),
         ...(accessToken !== undefined && { ath: await digest(accessToken) }),
         ...(nonces.has(origin) && { nonce: nonces.get(origin) }),
       }
-      const signed = `${header}.${encodePart(payload)}`
-      const signature = await crypto.subtle.sign(SIGNATURE, key, encodeText(signed))
-      return `${signed}.${toBase64Url(new Uint8Array(signature))}`
+      return new SignJWT(payload).setProtectedHeader(header).sign(key)
     },
-    rememberNonce(origin: string, nonce: string): void {
-      nonces.delete(origin)
-      nonces.set(origin, nonce)
-      const [oldest] = nonces.keys()
-      if (nonces.size > MAX_NONCES && oldest !== undefined) nonces.delete(oldest)
-    },
+    rememberNonce: (origin: string, nonce: string): void => void nonces.set(origin, nonce),
   }
 }

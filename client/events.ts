@@ -29,6 +29,7 @@ interface EventTable {
 
 export type AuthEventType = keyof EventTable
 
+/** An event of a login or request, for logs. It contains no secrets. */
 export type AuthEvent = {
   [Type in AuthEventType]: { readonly type: Type; readonly key: string } & Readonly<EventTable[Type]>
 }[AuthEventType]

@@ -1,4 +1,5 @@
 // Stores pending authorization requests as JSON until their response arrives, possibly in another process.
+import { LRUCache } from 'lru-cache'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 
 /** An authorization request (RFC 9700 §4.4). Contains secrets. */
@@ -35,25 +36,14 @@ const MAX_FLOWS = 1000
 
 /** In-memory store: at most 1,000 records (oldest evicted first), ten minutes each. */
 export function createMemoryFlowStore(now: () => number = Date.now): FlowStore {
-  const records = new Map<string, { readonly record: FlowRecord; readonly until: number }>()
-
-  function makeRoom(): void {
-    for (const [state, { until }] of records) {
-      if (until > now() && records.size < MAX_FLOWS) return
-      records.delete(state)
-    }
-  }
-
+  const lifetime = { ttl: FLOW_LIFETIME_MS, ttlResolution: 0, perf: { now } }
+  const records = new LRUCache<string, FlowRecord>({ max: MAX_FLOWS, ...lifetime })
   return {
-    save(state, record) {
-      records.delete(state)
-      makeRoom()
-      records.set(state, { record, until: now() + FLOW_LIFETIME_MS })
-    },
+    save: (state, record) => void records.set(state, record),
     take(state) {
-      const kept = records.get(state)
+      const record = records.get(state)
       records.delete(state)
-      return kept && kept.until > now() ? kept.record : undefined
+      return record
     },
   }
 }

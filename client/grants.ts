@@ -1,14 +1,15 @@
-// Grants without a user: client credentials, JWT assertion (RFC 7523) and enterprise-managed authorization (ID-JAG).
-
-import { authenticateBy, chooseMethod } from './client-auth.ts'
+// Grants other than the authorization code: client credentials, JWT assertion (RFC 7523), ID-JAG and device code (RFC 8628).
+import { authenticateBy, chooseClientAuth, chooseMethod } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
-import { type Authority, discoverServer } from './discovery.ts'
+import { discoverServer } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
-import type { Grant, IdentityProvider } from './options.ts'
+import { sleep } from './http.ts'
+import type { Grant, IdentityProvider, UserCodeInfo } from './options.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
-import { readText } from './text.ts'
-import { requestGrant, requestToken, type TokenAnswer } from './token-endpoint.ts'
+import { tokenEndpointAlone } from './server-metadata.ts'
+import { readSeconds, readText } from './text.ts'
+import { mayHaveGranted, readSuccess, requestGrant, requestToken, type TokenAnswer } from './token-endpoint.ts'
 
 export interface GrantAbout {
   readonly server: ServerInfo
@@ -18,9 +19,9 @@ export interface GrantAbout {
   readonly dpop?: DPoPSigner | undefined
 }
 
-export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
-export async function askFor(name: string, ask: () => Promise<string>): Promise<string> {
+async function askFor(name: string, ask: () => Promise<string>): Promise<string> {
   const fail = (what: string, cause?: unknown) =>
     new AuthError(`${name} ${what}`, { code: 'assertion_failed', fix: `check the function ${name}`, cause })
   let given: string
@@ -31,20 +32,6 @@ export async function askFor(name: string, ask: () => Promise<string>): Promise<
   }
   if (typeof given !== 'string' || given === '') throw fail('gave nothing')
   return given
-}
-
-/** No retries, except once with a new assertion if the server requires a DPoP nonce. */
-export async function requestByJwtBearer(
-  ctx: ClientContext,
-  { server, client, resource, scope, dpop }: GrantAbout,
-  signal: AbortSignal,
-): Promise<TokenAnswer> {
-  const { grant } = ctx.options
-  if (grant.type !== 'jwt_bearer') throw new TypeError(`the grant is ${grant.type}`)
-  const { issuer, tokenEndpoint = issuer } = server
-  const ask = () => grant.assertion({ issuer, tokenEndpoint, resource, signal })
-  const parameters = async () => ({ assertion: await askFor('grant.assertion', ask), scope, resource })
-  return requestToken(ctx, { server, client, grantType: JWT_BEARER, parameters, dpop, sendOnce: true }, signal)
 }
 
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -60,18 +47,7 @@ async function findProvider(ctx: ClientContext, idp: IdentityProvider, signal: A
       fix: 'give the issuer of the identity provider, or its token endpoint',
     })
   }
-  const listed = issuer ?? tokenEndpoint
-  return {
-    listed,
-    issuer: listed,
-    tokenEndpoint,
-    issParameterSupported: false,
-    clientIdMetadataDocumentSupported: false,
-    pkceS256: false,
-    oidc: false,
-    legacy: false,
-    metadataUrl: undefined,
-  }
+  return tokenEndpointAlone(issuer ?? tokenEndpoint, tokenEndpoint)
 }
 
 function contextAt(ctx: ClientContext, idp: IdentityProvider, provider: ServerInfo): ClientContext {
@@ -85,10 +61,9 @@ function contextAt(ctx: ClientContext, idp: IdentityProvider, provider: ServerIn
   return { ...ctx, options: { ...ctx.options, clientAuthentication } }
 }
 
-async function exchange(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<string> {
-  const { grant } = ctx.options
-  if (grant.type !== 'enterprise') throw new TypeError(`the grant is ${grant.type}`)
-  const { idp } = grant
+type Enterprise = Extract<Grant, { readonly type: 'enterprise' }>
+
+async function exchange(ctx: ClientContext, { idp, idToken }: Enterprise, about: GrantAbout, signal: AbortSignal) {
   const provider = await findProvider(ctx, idp, signal)
   const client: ClientIdentity = { source: 'configured', issuer: provider.issuer, clientId: idp.clientId }
   const parameters = {
@@ -96,7 +71,7 @@ async function exchange(ctx: ClientContext, about: GrantAbout, signal: AbortSign
     audience: about.server.issuer,
     resource: about.resource,
     scope: about.scope,
-    subject_token: await askFor('grant.idToken', grant.idToken),
+    subject_token: await askFor('grant.idToken', idToken),
     subject_token_type: ID_TOKEN,
   }
   const request = { server: provider, client, grantType: TOKEN_EXCHANGE, parameters }
@@ -113,38 +88,147 @@ async function exchange(ctx: ClientContext, about: GrantAbout, signal: AbortSign
   return assertion
 }
 
-export async function requestByEnterprise(
+export const isUnattended = ({ type }: Grant): boolean => type !== 'authorization_code' && type !== 'device'
+
+/** Requests a token without a user. An assertion is sent once, or again with a new one for a DPoP nonce. */
+export async function requestByGrant(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<TokenAnswer> {
+  const { grant } = ctx.options
+  const { server, client, resource, scope, dpop } = about
+  const request = { server, client, dpop }
+  if (grant.type === 'client_credentials') {
+    const parameters = { scope, resource }
+    return requestToken(ctx, { ...request, grantType: 'client_credentials', parameters }, signal)
+  }
+  if (grant.type === 'jwt_bearer') {
+    const { issuer, tokenEndpoint = issuer } = server
+    const ask = () => grant.assertion({ issuer, tokenEndpoint, resource, signal })
+    const parameters = async () => ({ assertion: await askFor('grant.assertion', ask), scope, resource })
+    return requestToken(ctx, { ...request, grantType: JWT_BEARER, parameters, sendOnce: true }, signal)
+  }
+  if (grant.type !== 'enterprise') throw new TypeError(`the grant ${grant.type} asks a person`)
+  const parameters = { assertion: await exchange(ctx, grant, about, signal), scope, resource }
+  return requestToken(ctx, { ...request, grantType: JWT_BEARER, parameters }, signal)
+}
+
+const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** Default polling interval and `slow_down` increment, seconds (RFC 8628 §3.2, §3.5). */
+const INTERVAL = 5
+const SLOW_DOWN = 5
+
+const MIN_INTERVAL = 0.1
+
+const MAX_FAILURES = 8
+
+/** Code lifetime if the server omits it, seconds. */
+const LIFETIME = 600
+
+interface DeviceCode {
+  readonly deviceCode: string
+  readonly info: UserCodeInfo
+  readonly interval: number
+}
+
+export type Wait = (ms: number, signal: AbortSignal) => Promise<void>
+
+async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortSignal): Promise<DeviceCode> {
+  const { server, client, resource, scope } = about
+  const { issuer, deviceAuthorizationEndpoint } = server
+  if (deviceAuthorizationEndpoint === undefined) {
+    throw new AuthError(`${issuer} offers no login by device code`, {
+      code: 'invalid_server_metadata',
+      fix: 'use another grant, such as authorization_code with a redirectUri',
+    })
+  }
+  const body = new URLSearchParams()
+  if (scope !== undefined) body.set('scope', scope)
+  if (resource !== undefined) body.set('resource', resource)
+  const headers = new Headers()
+  await chooseClientAuth(ctx, server, client).authenticate({ server, client, body, headers })
+  const what = 'The device authorization endpoint'
+  const answer = await ctx.http.post(deviceAuthorizationEndpoint, {
+    what,
+    body,
+    headers: Object.fromEntries(headers),
+    signal,
+  })
+  return readCode(ctx, about, readSuccess(ctx, { server, client, grantType: DEVICE_CODE }, answer))
+}
+
+function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<string, unknown>): DeviceCode {
+  const deviceCode = readText(json['device_code'])
+  const userCode = readText(json['user_code'])
+  const verificationUri = readText(json['verification_uri']) ?? readText(json['verification_url'])
+  ctx.secrets.add(deviceCode)
+  if (deviceCode === undefined || userCode === undefined || verificationUri === undefined) {
+    throw new AuthError(`the device answer of ${server.issuer} has no device_code, user_code or verification_uri`, {
+      code: 'malformed_response',
+      fix: 'its operator must send them (RFC 8628 §3.2)',
+    })
+  }
+  const verificationUriComplete = readText(json['verification_uri_complete'])
+  const expiresIn = readSeconds(json['expires_in']) ?? LIFETIME
+  const interval = Math.max(readSeconds(json['interval']) ?? INTERVAL, MIN_INTERVAL)
+  return { deviceCode, info: { userCode, verificationUri, verificationUriComplete, expiresIn }, interval }
+}
+
+async function tell(ctx: ClientContext, info: UserCodeInfo): Promise<void> {
+  const { grant } = ctx.options
+  if (grant.type !== 'device') throw new TypeError(`the grant is ${grant.type}`)
+  const { userCode, verificationUri, expiresIn } = info
+  ctx.emit('user-code', { userCode, verificationUri, expiresIn })
+  try {
+    await grant.onUserCode(info)
+  } catch (cause) {
+    if (AuthError.is(cause)) throw cause
+    throw new AuthError('showing the user code to a person failed', {
+      code: 'login_failed',
+      fix: 'see the cause: it is what grant.onUserCode threw',
+      cause,
+    })
+  }
+}
+
+function nextInterval(thrown: unknown, interval: number): number | undefined {
+  if (!AuthError.is(thrown)) return undefined
+  if (thrown.code === 'authorization_pending') return interval
+  if (thrown.code === 'slow_down') return interval + SLOW_DOWN
+  // Backs off (RFC 8628 §3.5). A success response has used up the code, even if its tokens were lost.
+  return thrown.retryable && !mayHaveGranted(thrown) ? interval * 2 : undefined
+}
+
+const isProgress = (thrown: unknown): boolean =>
+  AuthError.is(thrown) && (thrown.code === 'authorization_pending' || thrown.code === 'slow_down')
+
+export async function requestByDevice(
   ctx: ClientContext,
   about: GrantAbout,
   signal: AbortSignal,
+  wait: Wait = sleep,
 ): Promise<TokenAnswer> {
-  const { server, client, resource, scope, dpop } = about
-  const assertion = await exchange(ctx, about, signal)
-  const parameters = { assertion, scope, resource }
-  return requestToken(ctx, { server, client, grantType: JWT_BEARER, parameters, dpop }, signal)
-}
-
-export function requestByClientCredentials(
-  ctx: ClientContext,
-  { server, client, resource, scope, dpop }: GrantAbout,
-  signal: AbortSignal,
-): Promise<TokenAnswer> {
-  const grantType = 'client_credentials'
-  return requestToken(ctx, { server, client, grantType, parameters: { scope, resource }, dpop }, signal)
-}
-
-export const isUnattended = ({ type }: Grant): boolean => type !== 'authorization_code' && type !== 'device'
-
-export function requestByGrant(
-  ctx: ClientContext,
-  { server, resource }: Authority,
-  about: { client: ClientIdentity; scope: string | undefined; dpop: DPoPSigner | undefined },
-  signal: AbortSignal,
-): Promise<TokenAnswer> {
-  const { grant } = ctx.options
-  const request = { server, resource, ...about }
-  if (grant.type === 'client_credentials') return requestByClientCredentials(ctx, request, signal)
-  if (grant.type === 'jwt_bearer') return requestByJwtBearer(ctx, request, signal)
-  if (grant.type === 'enterprise') return requestByEnterprise(ctx, request, signal)
-  throw new TypeError(`the grant ${grant.type} asks a person`)
+  const { server, client, resource, dpop } = about
+  const code = await requestCode(ctx, about, signal)
+  const end = ctx.now() + code.info.expiresIn * 1000
+  await tell(ctx, code.info)
+  const parameters = { device_code: code.deviceCode, resource }
+  const request = { server, client, grantType: DEVICE_CODE, parameters, dpop, sendOnce: true }
+  let interval = code.interval
+  let failures = 0
+  for (;;) {
+    await wait(Math.min(interval * 1000, Math.max(0, end - ctx.now())), signal)
+    if (ctx.now() >= end) {
+      throw new AuthError(`nobody entered the code within ${code.info.expiresIn} s`, {
+        code: 'expired_token',
+        fix: 'start the login again',
+      })
+    }
+    try {
+      return await requestToken(ctx, request, signal)
+    } catch (thrown) {
+      const next = nextInterval(thrown, interval)
+      failures = isProgress(thrown) ? 0 : failures + 1
+      if (next === undefined || failures >= MAX_FAILURES) throw thrown
+      interval = next
+    }
+  }
 }

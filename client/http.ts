@@ -47,19 +47,16 @@ export class ProxyFailure extends Error {
   }
 }
 
-function proxyFailureIn(thrown: unknown): ProxyFailure | undefined {
-  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
-    if (error instanceof ProxyFailure) return error
-  }
-  return undefined
+function* causesOf(thrown: unknown): Generator<Error & { code?: unknown; errors?: unknown }> {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) yield error
 }
 
 const UNTRUSTED =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT(?:_LOCALLY)?|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_UNTRUSTED)$/
 
 export function certificateFix(thrown: unknown): string | undefined {
-  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
-    const code = String((error as { code?: unknown }).code)
+  for (const error of causesOf(thrown)) {
+    const code = String(error.code)
     if (UNTRUSTED.test(code))
       return 'its certificate is not trusted here: name the file of its authority in the environment, NODE_EXTRA_CA_CERTS=ca.pem'
     if (code === 'CERT_HAS_EXPIRED') return 'its certificate has ended: who runs the server has to renew it'
@@ -70,7 +67,7 @@ export function certificateFix(thrown: unknown): string | undefined {
 }
 
 export function tellUnreached(thrown: unknown, code?: string): { readonly what: string; readonly fix: string } {
-  const proxy = proxyFailureIn(thrown)
+  const proxy = [...causesOf(thrown)].find(error => error instanceof ProxyFailure)
   if (proxy) return { what: `was not asked: ${proxy.message}`, fix: 'check that proxy' }
   const why = code === undefined ? '' : ` (${code})`
   return {
@@ -99,13 +96,7 @@ export async function readBody(response: Response, limit: number): Promise<Bound
     size += kept.byteLength
   }
   if (cut) await reader?.cancel().catch(() => {})
-  const bytes = new Uint8Array(size)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return { bytes, cut }
+  return { bytes: new Uint8Array(await new Blob(chunks).arrayBuffer()), cut }
 }
 
 const KNOWN_TYPE =
@@ -177,8 +168,7 @@ const NOT_SENT =
   /^(?:ENOTFOUND|EAI_\w+|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|ERR_TLS_\w+|DEPTH_ZERO_\w+|SELF_SIGNED_\w+|UNABLE_TO_\w+)$/
 
 function codeOf(thrown: unknown): string | undefined {
-  for (let error = thrown, depth = 0; error instanceof Error && depth < 5; error = error.cause, depth++) {
-    const { code, errors } = error as { code?: unknown; errors?: unknown }
+  for (const { code, errors } of causesOf(thrown)) {
     if (typeof code === 'string') return code
     if (Array.isArray(errors)) return codeOf(errors[0])
   }

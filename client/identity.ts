@@ -3,11 +3,10 @@
 import type { ClientContext } from './context.ts'
 import { AuthError, RegistrationRejectedError } from './errors.ts'
 import { describeAnswer, type HttpAnswer } from './http.ts'
-import type { RegistrationResponse } from './options.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 import { isLoopback } from './resolve-options.ts'
 import { withoutSecrets } from './secrets.ts'
-import { isObject, isVisible, readSeconds, readText, saidIn, showText } from './text.ts'
+import { given, isObject, isVisible, readSeconds, readText, saidIn, showText } from './text.ts'
 import type { Registration } from './token-cache.ts'
 
 const CLIENT_NAME = 'MCP client (mcp-host)'
@@ -103,33 +102,21 @@ function readRegistration(ctx: ClientContext, server: ServerInfo, json: unknown)
     })
   }
   const clientSecretExpiresAt = readSeconds(json['client_secret_expires_at'])
-  const method = readText(json['token_endpoint_auth_method'])
+  const tokenEndpointAuthMethod = readText(json['token_endpoint_auth_method'])
   const { redirectUri } = ctx.options
-  return {
-    issuer: server.issuer,
-    clientId,
-    ...(clientSecret !== undefined && { clientSecret }),
-    ...(clientSecret !== undefined && clientSecretExpiresAt !== undefined && { clientSecretExpiresAt }),
-    ...(method !== undefined && { tokenEndpointAuthMethod: method }),
-    ...(redirectUri !== undefined && { redirectUri }),
-    dynamic: true,
-  }
+  const secret = clientSecret === undefined ? {} : given({ clientSecret, clientSecretExpiresAt })
+  const { issuer } = server
+  return { issuer, clientId, ...secret, ...given({ tokenEndpointAuthMethod, redirectUri }), dynamic: true }
 }
 
 async function tell(ctx: ClientContext, made: Registration, json: unknown, signal: AbortSignal): Promise<void> {
   const { responseDelegate } = ctx.options.dynamicClientRegistration
   if (!responseDelegate) return
-  const issuedAt = isObject(json) ? readSeconds(json['client_id_issued_at']) : undefined
-  const response: RegistrationResponse = {
-    issuer: made.issuer,
-    clientId: made.clientId,
-    clientSecret: made.clientSecret,
-    tokenEndpointAuthMethod: made.tokenEndpointAuthMethod,
-    clientIdIssuedAt: issuedAt,
-    clientSecretExpiresAt: made.clientSecretExpiresAt,
-  }
+  const clientIdIssuedAt = isObject(json) ? readSeconds(json['client_id_issued_at']) : undefined
+  const { issuer, clientId, clientSecret, tokenEndpointAuthMethod, clientSecretExpiresAt } = made
+  const secret = { clientSecret, clientSecretExpiresAt }
   try {
-    await responseDelegate(response, { signal })
+    await responseDelegate({ issuer, clientId, ...secret, tokenEndpointAuthMethod, clientIdIssuedAt }, { signal })
   } catch (cause) {
     throw new AuthError('dynamicClientRegistration.responseDelegate threw, so the login ended', {
       code: 'registration_callback_failed',
@@ -205,11 +192,11 @@ const identityOf = (registration: Registration): ClientIdentity => ({
   source: 'registered',
   issuer: registration.issuer,
   clientId: registration.clientId,
-  ...(registration.clientSecret !== undefined && { clientSecret: registration.clientSecret }),
-  ...(registration.clientSecretExpiresAt !== undefined && {
+  ...given({
+    clientSecret: registration.clientSecret,
     clientSecretExpiresAt: registration.clientSecretExpiresAt,
+    authMethod: registration.tokenEndpointAuthMethod,
   }),
-  ...(registration.tokenEndpointAuthMethod !== undefined && { authMethod: registration.tokenEndpointAuthMethod }),
   registration,
 })
 

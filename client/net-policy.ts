@@ -1,7 +1,127 @@
-// Restricts server-provided URLs: https, http on loopback, and private networks for private servers only.
-import { type AddressKind, kindOfHost } from './addresses.ts'
+// Restricts server-provided URLs, and classifies addresses: the only address table of the package.
 import { AuthError } from './errors.ts'
 import { printableUrl } from './text.ts'
+
+/** `unroutable`: link-local (including cloud metadata services), unspecified, multicast and reserved addresses. */
+export type AddressKind = 'public' | 'private' | 'loopback' | 'unroutable'
+
+/** Ranges that are not the public internet (IANA special-purpose address registries), IPv4 in IPv6 form. */
+export const SPECIAL_RANGES: readonly (readonly [network: string, prefix: number, kind: AddressKind])[] = [
+  ['0.0.0.0', 8, 'unroutable'],
+  ['10.0.0.0', 8, 'private'],
+  ['100.64.0.0', 10, 'private'],
+  ['127.0.0.0', 8, 'loopback'],
+  ['169.254.0.0', 16, 'unroutable'],
+  // Azure virtual machine agent: a public address that reaches the host machine.
+  ['168.63.129.16', 32, 'unroutable'],
+  ['172.16.0.0', 12, 'private'],
+  ['192.0.0.0', 24, 'unroutable'],
+  ['192.0.2.0', 24, 'unroutable'],
+  ['192.88.99.0', 24, 'unroutable'],
+  ['192.168.0.0', 16, 'private'],
+  ['198.18.0.0', 15, 'private'],
+  ['198.51.100.0', 24, 'unroutable'],
+  ['203.0.113.0', 24, 'unroutable'],
+  ['224.0.0.0', 4, 'unroutable'],
+  ['240.0.0.0', 4, 'unroutable'],
+  ['::', 128, 'unroutable'],
+  ['::1', 128, 'loopback'],
+  ['64:ff9b:1::', 48, 'private'],
+  ['100::', 64, 'unroutable'],
+  // Protocol assignments: Teredo, which carries IPv4 addresses, ORCHID, benchmarks.
+  ['2001::', 23, 'unroutable'],
+  ['2001:db8::', 32, 'unroutable'],
+  ['3fff::', 20, 'unroutable'],
+  ['fc00::', 7, 'private'],
+  ['fe80::', 10, 'unroutable'],
+  ['fec0::', 10, 'private'],
+  ['ff00::', 8, 'unroutable'],
+]
+
+/** IPv6 ranges with an embedded IPv4 address at this bit offset: mapped, compatible, NAT64, 6to4. */
+const CARRIERS: readonly (readonly [network: string, prefix: number, at: number])[] = [
+  ['::ffff:0:0', 96, 96],
+  ['::ffff:0:0:0', 96, 96],
+  ['::', 96, 96],
+  ['64:ff9b::', 96, 96],
+  ['2002::', 16, 16],
+]
+
+function parseV4(text: string): bigint | undefined {
+  const parts = text.split('.')
+  if (parts.length !== 4 || !parts.every(part => /^\d{1,3}$/.test(part) && Number(part) < 256)) return undefined
+  return parts.reduce((bits, part) => (bits << 8n) | BigInt(part), 0n)
+}
+
+const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'))
+
+function parseV6(text: string): bigint | undefined {
+  const v4 = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text.split('%', 1)[0] ?? '')
+  const low = v4 && parseV4(v4[2] ?? '')
+  if (v4 && low === undefined) return undefined
+  const hex = v4 ? `${v4[1]}${((low ?? 0n) >> 16n).toString(16)}:${((low ?? 0n) & 0xffffn).toString(16)}` : text
+  const halves = (hex.split('%', 1)[0] ?? '').split('::')
+  if (halves.length > 2) return undefined
+  const [head = [], tail = []] = halves.map(groupsOf)
+  const missing = 8 - head.length - tail.length
+  if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined
+  const groups = [...head, ...Array<string>(missing).fill('0'), ...tail]
+  if (!groups.every(group => /^[\da-f]{1,4}$/i.test(group))) return undefined
+  return groups.reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n)
+}
+
+interface Range<Value> {
+  readonly v6: boolean
+  readonly shift: bigint
+  readonly bits: bigint
+  readonly value: Value
+}
+
+function toRange<Value>([network, prefix, value]: readonly [string, number, Value]): Range<Value> {
+  const v6 = network.includes(':')
+  const shift = BigInt((v6 ? 128 : 32) - prefix)
+  return { v6, shift, bits: ((v6 ? parseV6(network) : parseV4(network)) ?? 0n) >> shift, value }
+}
+
+const SPECIAL = SPECIAL_RANGES.map(toRange)
+const CARRYING = CARRIERS.map(toRange)
+
+/** ISATAP interface identifiers (RFC 5214, 6.1). The last 32 bits are the IPv4 address. */
+const ISATAP = new Set([0x0000_5efen, 0x0200_5efen])
+const GLOBAL_UNICAST = 1n
+const STRICTEST_FIRST = ['unroutable', 'private', 'loopback'] as const
+
+const lookUp = <Value>(ranges: readonly Range<Value>[], bits: bigint, v6: boolean): Value | undefined =>
+  ranges.find(range => range.v6 === v6 && bits >> range.shift === range.bits)?.value
+
+/** Classifies a literal IPv4 or IPv6 address (brackets allowed). Returns undefined for other text. */
+export function kindOfAddress(text: string): AddressKind | undefined {
+  const bare = text.replace(/^\[|\]$/g, '')
+  const v4 = parseV4(bare)
+  if (v4 !== undefined) return lookUp(SPECIAL, v4, false) ?? 'public'
+  const v6 = bare.includes(':') ? parseV6(bare) : undefined
+  if (v6 === undefined) return undefined
+  const special = lookUp(SPECIAL, v6, true)
+  if (special !== undefined) return special
+  const carried = lookUp(CARRYING, v6, true)
+  if (carried === undefined && v6 >> 125n !== GLOBAL_UNICAST) return 'unroutable'
+  const isatap = ISATAP.has((v6 >> 32n) & 0xffff_ffffn) ? 96 : undefined
+  const kinds = [carried, isatap].map(
+    at => at !== undefined && lookUp(SPECIAL, (v6 >> BigInt(96 - at)) & 0xffff_ffffn, false),
+  )
+  return STRICTEST_FIRST.find(kind => kinds.includes(kind)) ?? 'public'
+}
+
+/** Private names: RFC 6761, RFC 6762, RFC 8375, ICANN's `internal`, and names without a dot. */
+const PRIVATE_NAME = /(?:^[^.]+|\.(?:local|internal|home\.arpa|localdomain|lan))$/
+
+export function kindOfHost(hostname: string): AddressKind {
+  const literal = kindOfAddress(hostname)
+  if (literal !== undefined) return literal
+  const name = hostname.toLowerCase().replace(/\.$/, '')
+  if (/(?:^|\.)localhost$/.test(name) || name === 'localhost.localdomain') return 'loopback'
+  return PRIVATE_NAME.test(name) ? 'private' : 'public'
+}
 
 /** Checks names and literal addresses. `createGuardedFetch` also checks resolved addresses. */
 export interface NetworkPolicy {
@@ -95,7 +215,7 @@ export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, n
     if (kind === 'public' || isReachable(kind, serverKind, blockPrivateNetworks) || isAllowed(url)) return
     throw new AuthError(`${what} (${printableUrl(url)}) is ${PLACES[kind]}, where this client may not be sent`, {
       code: 'blocked_address',
-      fix: `if that is meant, list "${url.host}" in networkPolicy.allowHosts`,
+      fix: { text: 'if that is meant,', option: 'networkPolicy.allowHosts', value: [url.host] },
     })
   }
 

@@ -1,10 +1,240 @@
 // Validates the options of `createAuthFetch` and fills in defaults.
-
-import { checkOptions, checkScopes } from './check-options.ts'
+import { distance } from 'fastest-levenshtein'
 import { AuthError } from './errors.ts'
 import { createMemoryFlowStore } from './flow-store.ts'
-import type { ClientOAuthOptions, DynamicClientRegistration } from './options.ts'
+import { kindOfHost } from './net-policy.ts'
+import type { ClientOAuthOptions, DynamicClientRegistration, Grant, IdentityProvider } from './options.ts'
+import { given, isObject, isScope, printable } from './text.ts'
 import { createMemoryTokenCache } from './token-cache.ts'
+
+const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
+
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  const plain = simplify(name)
+  // Swapped letters count as two edits. Short names would match anything.
+  const allowed = plain.length < 4 ? 1 : Math.max(2, Math.floor(plain.length / 3))
+  const near = known
+    .map(one => ({ one, steps: distance(plain, simplify(one)) }))
+    .filter(({ steps }) => steps <= allowed)
+    .sort((a, b) => a.steps - b.steps)
+  return near[0]?.one
+}
+
+interface Fit {
+  /** Follows "give" in messages. */
+  readonly what: string
+  readonly fits: (value: unknown) => boolean
+  readonly known?: readonly string[]
+  readonly members?: Shape
+  readonly secret?: true
+  readonly needed?: true
+}
+
+type Shape = Readonly<Record<string, Fit>>
+type ShapeOf<T> = { readonly [Name in keyof Required<T>]: Fit }
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
+
+const text: Fit = { what: 'a text', fits: isText }
+const secret: Fit = { ...text, secret: true }
+const url: Fit = { what: 'a text or a URL', fits: value => isText(value) || value instanceof URL }
+const texts: Fit = { what: 'a list of texts', fits: isTexts }
+const truth: Fit = { what: 'true or false', fits: value => typeof value === 'boolean' }
+const call: Fit = { what: 'a function', fits: value => typeof value === 'function' }
+const needed = (fit: Fit): Fit => ({ ...fit, needed: true })
+const object = (members: Shape, what = 'an object'): Fit => ({ what, fits: isObject, members })
+const autoOrTruth: Fit = {
+  ...{ what: "'auto', true or false", known: ['auto'] },
+  fits: value => value === 'auto' || typeof value === 'boolean',
+}
+
+const oneOf = (...known: readonly string[]): Fit => ({
+  what: `one of ${known.map(value => `'${value}'`).join(', ')}`,
+  fits: value => isText(value) && known.includes(value),
+  known,
+})
+
+/** Maximum timer delay in Node.js, milliseconds. */
+const MAX_MS = 2_147_483_647
+
+const number = (what: string, most = Number.MAX_VALUE): Fit => ({
+  what,
+  fits: value => typeof value === 'number' && value >= 0 && value <= most,
+})
+
+const withMethods = (what: string, methods: readonly string[], optional: readonly string[] = []): Fit => ({
+  what: `${what}: an object with ${methods.join(' and ')}`,
+  fits: value => {
+    const typeOf = (name: string) => typeof (value as Record<string, unknown>)[name]
+    return (
+      typeof value === 'object' &&
+      value !== null &&
+      methods.every(name => typeOf(name) === 'function') &&
+      optional.every(name => ['function', 'undefined'].includes(typeOf(name)))
+    )
+  },
+})
+
+const GRANTS: { readonly [Type in Grant['type']]: ShapeOf<Extract<Grant, { type: Type }>> } = {
+  authorization_code: { type: text },
+  client_credentials: { type: text },
+  jwt_bearer: { type: text, assertion: needed(call) },
+  enterprise: {
+    type: text,
+    idToken: needed(call),
+    idp: needed(
+      object(
+        {
+          issuer: text,
+          tokenEndpoint: text,
+          clientId: needed(text),
+          clientSecret: secret,
+        } satisfies ShapeOf<IdentityProvider>,
+        'an object with clientId',
+      ),
+    ),
+  },
+  device: { type: text, onUserCode: needed(call) },
+}
+const grantType = oneOf(...Object.keys(GRANTS))
+
+export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
+  serverUrl: needed(url),
+  redirectUri: url,
+  clientId: text,
+  clientSecret: secret,
+  clientIssuer: text,
+  clientMetadataDocumentUri: url,
+  scopes: texts,
+  scopeMode: oneOf('override', 'fallback'),
+  scopeSelector: call,
+  authServerSelector: call,
+  authorizationRedirectDelegate: call,
+  authorizationCallbackHandler: call,
+  strictResponse: truth,
+  dynamicClientRegistration: object({
+    clientName: text,
+    clientUri: text,
+    initialAccessToken: secret,
+    applicationType: oneOf('native', 'web'),
+    responseDelegate: call,
+    enabled: truth,
+    metadata: { what: 'an object of client metadata (RFC 7591)', fits: isObject },
+    registration: {
+      what: 'a registration of an earlier run: an object with issuer and clientId',
+      fits: value => isObject(value) && isText(value['issuer']) && isText(value['clientId']),
+      secret: true,
+    },
+  } satisfies ShapeOf<DynamicClientRegistration>),
+  additionalAuthorizationParameters: {
+    what: 'an object of texts',
+    fits: value => isObject(value) && Object.values(value).every(isText),
+  },
+  tokenCache: withMethods('a token cache', ['getTokens', 'storeTokens'], ['deleteTokens', 'withLock', 'leaseLogin']),
+  flowStore: withMethods('a flow store', ['save', 'take']),
+  fetch: call,
+  profile: text,
+  grant: { ...grantType, what: `an object whose type is ${grantType.what}`, fits: isObject },
+  privateKey: {
+    what: 'a PKCS#8 PEM, a private JWK or a CryptoKey',
+    fits: value => isText(value) || isObject(value),
+    secret: true,
+  },
+  alg: text,
+  kid: text,
+  tokenEndpointAuthMethod: oneOf('none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'),
+  clientAuthentication: call,
+  dpop: autoOrTruth,
+  offlineAccess: autoOrTruth,
+  resourceIndicator: {
+    what: "'auto', 'omit', or an absolute URI without a fragment (RFC 8707)",
+    fits: value =>
+      value === 'auto' || value === 'omit' || (isText(value) && URL.canParse(value) && !value.includes('#')),
+    known: ['auto', 'omit'],
+  },
+  resourceMatch: oneOf('exact-or-origin', 'path-prefix'),
+  issuerMatch: oneOf('exact', 'ignore-trailing-slash'),
+  trustedIssuers: {
+    what: "an object with a list of issuers for each server's URL",
+    fits: value => isObject(value) && Object.values(value).every(isTexts),
+  },
+  assumePkceS256: texts,
+  tokenEndpoint: text,
+  refreshScope: oneOf('omit', 'granted'),
+  legacyFallback: truth,
+  refreshLeewaySeconds: number('a number of 0 or more'),
+  maxStepUps: {
+    what: 'a whole number of 0 or more',
+    fits: value => Number.isSafeInteger(value) && (value as number) >= 0,
+  },
+  interactive: oneOf('post', 'any', 'never', 'defer'),
+  loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_MS}`, MAX_MS),
+  networkPolicy: object({ blockPrivateNetworks: truth, allowHosts: texts }),
+  onEvent: call,
+  openTelemetry: {
+    what: "the module '@opentelemetry/api', all of it",
+    fits: value =>
+      isObject(value) && ['trace', 'context', 'propagation', 'SpanKind'].every(name => isObject(value[name])),
+  },
+}
+
+const wrong = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'string') return 'a text'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+function describe(value: unknown, isSecret = false): string {
+  if (isSecret) return kindOf(value)
+  if (typeof value === 'string') return printable(JSON.stringify(value.slice(0, 60)))
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : kindOf(value)
+}
+
+function checkValue(path: string, value: unknown, fit: Fit): void {
+  if (value === undefined && !fit.needed) return
+  if (value === undefined) throw wrong(`${path} is missing`, `give ${fit.what}`)
+  if (!fit.fits(value)) {
+    const near = typeof value === 'string' && fit.known ? nearest(value, fit.known) : undefined
+    const meant = near === undefined ? '' : `; did you mean '${near}'?`
+    throw wrong(`${path} is ${describe(value, fit.secret)}`, `give ${fit.what}${meant}`)
+  }
+  if (fit.members) checkShape(`${path}.`, value as object, fit.members)
+}
+
+function checkShape(path: string, given: object, shape: Shape): void {
+  const known = Object.keys(shape)
+  for (const name of Object.keys(given)) {
+    if (Object.hasOwn(shape, name)) continue
+    const near = nearest(name, known)
+    const fix = near === undefined ? `there are: ${known.join(', ')}` : `did you mean ${path}${near}?`
+    throw wrong(`there is no option ${path}${printable(name, 60)}`, fix)
+  }
+  for (const [name, fit] of Object.entries(shape))
+    checkValue(`${path}${name}`, (given as Record<string, unknown>)[name], fit)
+}
+
+/** Throws an AuthError `invalid_options` for the first invalid option. */
+export function checkOptions(options: unknown): void {
+  if (!isObject(options)) throw wrong(`the options are ${kindOf(options)}`, 'give an object with at least serverUrl')
+  checkShape('', options, OPTIONS)
+  const { grant } = options as Partial<ClientOAuthOptions>
+  if (grant === undefined) return
+  checkValue('grant.type', grant.type, needed(grantType))
+  checkShape('grant.', grant, GRANTS[grant.type])
+}
+
+/** Throws an AuthError `invalid_options` for an invalid scope (RFC 6749 §3.3). */
+export function checkScopes(name: string, scopes: readonly string[]): void {
+  if (!Array.isArray(scopes)) throw wrong(`${name} is ${kindOf(scopes)}`, 'give a list of texts')
+  const bad = scopes.find(scope => !isScope(scope))
+  if (bad === undefined) return
+  const found = printable(JSON.stringify(bad) ?? '', 80)
+  throw wrong(`${name} has ${found}`, 'each is one scope, without spaces or quotes (RFC 6749 §3.3)')
+}
 
 export const RESERVED_PARAMETERS: readonly string[] = [
   'client_id',
@@ -17,25 +247,23 @@ export const RESERVED_PARAMETERS: readonly string[] = [
   'scope',
 ]
 
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+const DEFAULTS = {
+  scopeMode: 'override',
+  strictResponse: false,
+  grant: { type: 'authorization_code' },
+  dpop: 'auto',
+  offlineAccess: 'auto',
+  resourceIndicator: 'auto',
+  resourceMatch: 'exact-or-origin',
+  issuerMatch: 'exact',
+  refreshScope: 'omit',
+  legacyFallback: true,
+  maxStepUps: 2,
+  interactive: 'post',
+  loginTimeoutMs: 300_000,
+} satisfies Partial<ClientOAuthOptions>
 
-type Defaulted =
-  | 'scopeMode'
-  | 'strictResponse'
-  | 'tokenCache'
-  | 'flowStore'
-  | 'fetch'
-  | 'grant'
-  | 'dpop'
-  | 'offlineAccess'
-  | 'resourceIndicator'
-  | 'resourceMatch'
-  | 'issuerMatch'
-  | 'refreshScope'
-  | 'legacyFallback'
-  | 'maxStepUps'
-  | 'interactive'
-  | 'loginTimeoutMs'
+type Defaulted = keyof typeof DEFAULTS | 'tokenCache' | 'flowStore' | 'fetch'
 
 export interface ResolvedOptions
   extends Omit<ClientOAuthOptions, Defaulted | 'serverUrl' | 'redirectUri' | 'clientMetadataDocumentUri'>,
@@ -46,8 +274,7 @@ export interface ResolvedOptions
   readonly dynamicClientRegistration: DynamicClientRegistration & { readonly enabled: boolean }
 }
 
-export const isLoopback = (hostname: string): boolean =>
-  LOOPBACK.has(hostname) || /^127(?:\.\d{1,3}){3}$/.test(hostname) || hostname.endsWith('.localhost')
+export const isLoopback = (hostname: string): boolean => kindOfHost(hostname) === 'loopback'
 
 const fail = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })
 
@@ -155,33 +382,16 @@ function checkClient(options: ClientOAuthOptions): void {
   }
 }
 
-const given = (options: ClientOAuthOptions): ClientOAuthOptions =>
-  Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined),
-  ) as unknown as ClientOAuthOptions
-
 /** Throws an AuthError `invalid_options`. `opensRedirects`: port 0 is replaced by a real port. */
 export function resolveOptions(all: ClientOAuthOptions, opensRedirects = false): ResolvedOptions {
   checkOptions(all)
-  const options = given(all)
+  const options = given(all) as ClientOAuthOptions
   checkClient(options)
   checkParameters(options.additionalAuthorizationParameters ?? {})
   checkScopes('scopes', options.scopes ?? [])
   const { redirectUri, clientMetadataDocumentUri, dynamicClientRegistration } = options
   return {
-    scopeMode: 'override',
-    strictResponse: false,
-    grant: { type: 'authorization_code' },
-    dpop: 'auto',
-    offlineAccess: 'auto',
-    resourceIndicator: 'auto',
-    resourceMatch: 'exact-or-origin',
-    issuerMatch: 'exact',
-    refreshScope: 'omit',
-    legacyFallback: true,
-    maxStepUps: 2,
-    interactive: 'post',
-    loginTimeoutMs: 300_000,
+    ...DEFAULTS,
     ...options,
     // Resolved on each call, so that a replaced global `fetch` is used.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),

@@ -1,4 +1,5 @@
 // Selects requested scopes (MCP authorization, "Scope Selection Strategy"; SEP-2350) and tracks failed step-ups.
+import { LRUCache } from 'lru-cache'
 import type { ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 
@@ -74,17 +75,14 @@ export async function chooseScope(
 const MAX_OPERATIONS = 1_000
 
 export function createStepUps() {
-  const operations = new Map<string, readonly string[]>()
+  const operations = new LRUCache<string, readonly string[]>({ max: MAX_OPERATIONS })
   return {
     mayTry(operation: string, scopes: readonly string[]): boolean {
       const before = operations.get(operation)
       return before === undefined || !covers(before, scopes)
     },
     tried(operation: string, scopes: readonly string[]): void {
-      const before = operations.get(operation)
-      operations.delete(operation)
-      operations.set(operation, unite(before, scopes))
-      if (operations.size > MAX_OPERATIONS) operations.delete(operations.keys().next().value as string)
+      operations.set(operation, unite(operations.get(operation), scopes))
     },
     succeeded(operation: string): void {
       if (operations.size > 0) operations.delete(operation)

@@ -1,4 +1,5 @@
 // Tracks known secrets and redacts them in messages and logs.
+import { LRUCache } from 'lru-cache'
 
 const SECRET_MEMBERS = new Set([
   'access_token',
@@ -79,17 +80,10 @@ function spellings(value: string): string[] {
 
 /** Values are in a closure, so inspection and serialization do not reveal them. */
 export function createSecrets() {
-  const known = new Map<string, readonly string[]>()
+  const known = new LRUCache<string, readonly string[]>({ max: MAX_SECRETS })
   /** Call it as soon as a secret is known, and at each use. */
   function add(...values: (string | undefined)[]): void {
-    for (const value of values) {
-      if (!value) continue
-      const written = known.get(value) ?? spellings(value)
-      known.delete(value)
-      known.set(value, written)
-      const [oldest] = known.keys()
-      if (known.size > MAX_SECRETS && oldest !== undefined) known.delete(oldest)
-    }
+    for (const value of values) if (value) known.set(value, known.get(value) ?? spellings(value))
   }
   return {
     add,

@@ -1,9 +1,9 @@
 // Authorization server metadata (RFC 8414, OpenID Connect Discovery). oauth4webapi is not used: it lacks one of the
 // three locations, and normalizes issuers before comparison.
 import type { ClientContext } from './context.ts'
-import { AuthError } from './errors.ts'
+import { AuthError, type Fix } from './errors.ts'
 import type { ServerInfo } from './parties.ts'
-import { printableUrl } from './text.ts'
+import { isObject, printableUrl, readText } from './text.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
@@ -19,9 +19,6 @@ export const unavailable = (what: string, url: string, status: number): AuthErro
     fix: 'try again later; if it stays so, tell the operator of that server',
     retryable: true,
   })
-
-const isObject = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** 4xx and 502 count as absent: some gateways send 502. Another 5xx throws `temporarily_unavailable`. */
 export async function lookUp(ctx: ClientContext, url: string, what: string, signal: AbortSignal): Promise<Lookup> {
@@ -56,10 +53,7 @@ export async function findDocument<Found>(
   return { failure }
 }
 
-export const textOf = (members: Members, name: string): string | undefined => {
-  const value = members[name]
-  return typeof value === 'string' && value !== '' ? value : undefined
-}
+export const textOf = (members: Members, name: string): string | undefined => readText(members[name])
 
 export const listOf = (members: Members, name: string): readonly string[] | undefined => {
   const value = members[name]
@@ -97,7 +91,7 @@ function differBySlash(one: string, other: string): boolean {
 function checkIssuer(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): string {
   const { issuerMatch, trustedIssuers = {} } = ctx.options
   const issuer = textOf(members, 'issuer')
-  const mismatch = (why: string, fix: string) =>
+  const mismatch = (why: string, fix: Fix) =>
     new AuthError(`${WHAT} at ${printableUrl(url)} ${why}`, { code: 'issuer_mismatch', fix })
   if (issuer === undefined) throw mismatch('has no `issuer`', `its publisher must give ${printableUrl(listed)} there`)
   if (issuer === listed) return issuer
@@ -116,9 +110,17 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
     return issuer
   }
   const shown = printableUrl(issuer)
-  const fix = bySlash
-    ? "only the final slash differs: if you know this server, set issuerMatch: 'ignore-trailing-slash'"
-    : `it may pose as another; only where the documentation of that server says so, set trustedIssuers: { ${JSON.stringify(printableUrl(listed))}: [${JSON.stringify(shown)}] }`
+  const fix: Fix = bySlash
+    ? {
+        text: 'only the final slash differs: if you know this server,',
+        option: 'issuerMatch',
+        value: 'ignore-trailing-slash',
+      }
+    : {
+        text: 'it may pose as another; only where the documentation of that server says so,',
+        option: 'trustedIssuers',
+        value: { [printableUrl(listed)]: [shown] },
+      }
   throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)
 }
 
@@ -182,7 +184,7 @@ const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): Se
   metadataUrl: undefined,
 })
 
-const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
+export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
   ...withoutDocument,
   listed,
   issuer: listed,
@@ -198,7 +200,11 @@ function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
     `${printableUrl(issuer)} does not say in ${printableUrl(metadataUrl ?? issuer)} that it does PKCE`,
     {
       code: 'pkce_unsupported',
-      fix: `its operator must list S256 in \`code_challenge_methods_supported\`; where it is known to do it all the same, set assumePkceS256: [${JSON.stringify(printableUrl(issuer))}]`,
+      fix: {
+        text: 'its operator must list S256 in `code_challenge_methods_supported`; where it is known to do it all the same,',
+        option: 'assumePkceS256',
+        value: [printableUrl(issuer)],
+      },
     },
   )
 }

@@ -1,4 +1,5 @@
 // Circuit breaker for repeated refused tokens and unfinished logins: three within a minute open it for a minute.
+import { LRUCache } from 'lru-cache'
 import { AuthError } from './errors.ts'
 import { printableUrl } from './text.ts'
 
@@ -19,14 +20,12 @@ interface Count {
 }
 
 /** Shared across clients with the same key, because a program can create a client per request. */
-const counts = new Map<string, Count>()
+const counts = new LRUCache<string, Count>({ max: MAX_KEYS })
 
 function countOf(key: string): Count {
   const openUntil = { token: 0, prompt: 0, login: 0 }
   const count = counts.get(key) ?? { token: [], prompt: [], login: [], openUntil, fresh: false }
-  counts.delete(key)
   counts.set(key, count)
-  if (counts.size > MAX_KEYS) counts.delete(counts.keys().next().value as string)
   return count
 }
 
@@ -46,7 +45,11 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
     if (!tokensWereRefused) {
       return new AuthError(`${LIMIT} logins were asked for within a minute, and nobody finished one`, {
         ...about,
-        fix: `nobody is asked for ${seconds} s; log in when somebody is there to do it (session.login())`,
+        fix: {
+          text: `nobody is asked for ${seconds} s; when somebody is there, log in with`,
+          method: 'login',
+          url: printableUrl(serverUrl),
+        },
       })
     }
     const doctor = `mcp-host doctor ${printableUrl(serverUrl)}`

@@ -1,28 +1,12 @@
 // Token cache: interface, stored container and in-memory default.
 
+import type { JWK } from 'jose'
+
 /** A WebCrypto key, identical to the platform type. */
 export type CryptoKey = Parameters<typeof crypto.subtle.sign>[1]
 
 /** A key as JSON (RFC 7517). */
-export interface JsonWebKey {
-  kty?: string
-  crv?: string
-  x?: string
-  y?: string
-  d?: string
-  n?: string
-  e?: string
-  p?: string
-  q?: string
-  dp?: string
-  dq?: string
-  qi?: string
-  alg?: string
-  kid?: string
-  use?: string
-  key_ops?: string[]
-  ext?: boolean
-}
+export type JsonWebKey = Partial<JWK>
 
 /** A dynamic registration (RFC 7591), valid at its issuer only. */
 export interface Registration {
@@ -94,6 +78,7 @@ export type LoginLease =
   | { readonly held: true; release(): Promise<void> }
   | { readonly held: false; wait(signal: AbortSignal): Promise<void> }
 
+/** A token cache in memory: logins end with the process. */
 export function createMemoryTokenCache(): TokenCache {
   const containers = new Map<string, TokenContainer>()
   return {

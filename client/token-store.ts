@@ -1,11 +1,12 @@
 // Stored tokens of one server and identity, with atomic updates.
 
 import type { Authority, ResourceInfo } from './discovery.ts'
-import type { DPoPSigner } from './dpop.ts'
+import { type DPoPSigner, digest } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import { type ScopeChoice, splitScope, unite } from './scopes.ts'
+import { given } from './text.ts'
 import type { CacheContext, LoginLease, TokenCache, TokenContainer } from './token-cache.ts'
 import type { TokenAnswer } from './token-endpoint.ts'
 
@@ -62,12 +63,7 @@ export async function createCacheKey({
   // Device and browser logins share a user's tokens; machine tokens are separate.
   const acting = grant.type === 'device' ? 'authorization_code' : grant.type
   const identity = [serverUrl, clientId ?? clientMetadataDocumentUri ?? '', acting, profile ?? '']
-  const bytes = new TextEncoder().encode(JSON.stringify(identity))
-  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
-  return btoa(String.fromCharCode(...hash))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')
+  return digest(JSON.stringify(identity))
 }
 
 export interface AnswerFacts {
@@ -78,11 +74,6 @@ export interface AnswerFacts {
   readonly before: TokenContainer | undefined
   readonly now: number
 }
-
-const given = <T extends object>(fields: T) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
 
 export const earlierScopes = (before: TokenContainer | undefined, issuer: string): string[] =>
   before?.authorizationServer === issuer ? unite(splitScope(before.requestedScope), splitScope(before.scope)) : []

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { createAdmission, createRouteAdmission } from './access/authorize.ts'
 import { createCallerWatch } from './access/caller-watch.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
-import { faultsOf } from './config/check-definition.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
@@ -18,7 +17,8 @@ import { notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
 import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
-import { type Combination, createCatalog } from './mcp/catalog.ts'
+import { type Combination, createCatalog, type ToolItem } from './mcp/catalog.ts'
+import type { FaultsOf } from './mcp/catalog-item.ts'
 import {
   addressCombinations,
   checkCombination,
@@ -31,11 +31,11 @@ import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
 import { createDispatch, createFailureLog } from './mcp/dispatch.ts'
+import { watchOverdue } from './mcp/handler-outcome.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
-import { watchOverdue } from './mcp/run-handler.ts'
 import { createToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
 import type { Services } from './plugin-host.ts'
@@ -60,6 +60,9 @@ export interface ServiceParts {
   readonly figures: Figures
   readonly report: Report
   readonly guardedFetch: typeof fetch
+  readonly faultsOf: FaultsOf
+  /** The plugin that reads a tool key. */
+  readonly readerOf: (toolKey: string) => string
 }
 
 export function createNode() {
@@ -79,10 +82,11 @@ export function buildServices(parts: ServiceParts) {
   const catalog = createCatalog(parts.toolsets, {
     buses: slots.all('changeBus', routes),
     log,
-    faultsOf,
+    faultsOf: parts.faultsOf,
     limitFaultOf: limits.faultOf,
     decidesAccess: provides('access'),
-    readsKey: author.extensions.reads,
+    readsKey: author.toolKeys.reads,
+    readerOf: parts.readerOf,
     suggest: parts.suggest,
     combinations: () => [...addresses(), ...chosen.list()],
     check,
@@ -104,7 +108,7 @@ export function buildServices(parts: ServiceParts) {
       const tool = reachableOn(route).find(item => limits.of(item).isolate)
       if (!tool) continue
       const what = `"${tool.key}" has \`isolate\`, which requires a plugin: switch on ${parts.suggest('isolation')}`
-      report(new StartError(what, { at: ['routes', route.path] }))
+      report(new StartError('MH1112', what, { at: ['routes', route.path] }))
     }
   }
   const settings: HandlerSettings = {
@@ -117,9 +121,9 @@ export function buildServices(parts: ServiceParts) {
     isolationOn: route => slots.on('isolation', route),
     openRuntime: catalog.openRuntime,
     headersFor: call => tracerOn(call.offer.route).headersFor(call),
-    upstreamTokensOn: route => slots.on('upstreamTokens', route),
+    contextOn: author.context.on,
     stateKeys: secrets.keys('request-state'),
-    keysOn: route => author.extensions.on(route).toolKeys,
+    toolKeys: author.toolKeys,
     admit: createAdmission(access),
   }
   const methods = createMethodTable(settings)
@@ -131,7 +135,7 @@ export function buildServices(parts: ServiceParts) {
     log,
     config: offered,
     catalog,
-    viewFor: createViews(catalog),
+    views: createViews(catalog),
     admit,
     varies: (route: CompiledRoute) =>
       offered.now.configureSession !== undefined ||
@@ -139,7 +143,8 @@ export function buildServices(parts: ServiceParts) {
       notesFor(author.varies, route).length > 0,
     contributed,
     extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
-    keys: (route: CompiledRoute) => author.extensions.on(route).toolKeys,
+    keys: author.toolKeys.on,
+    keyChecks: { readerOf: parts.readerOf, isIsolated: (tool: ToolItem) => limits.of(tool).isolate !== undefined },
     unlists: createUnlisting(author),
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
@@ -199,9 +204,12 @@ export function buildServices(parts: ServiceParts) {
     watchRequest: createRequestWatch(author.observers, observing),
     viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
     unrouted: () => findUnrouted(routes, offers),
-    async complete() {
+    /** `defined`: the toolsets of the config, with definitions that were refused. */
+    async complete(defined: Iterable<readonly Definition[]>) {
       await addContributions(author, catalog, methods, report)
-      limits.check(routes.flatMap(reachableOn), report)
+      const items = routes.flatMap(reachableOn).filter(({ kind }) => kind === 'tools')
+      const names = [...items.map(({ key }) => key), ...[...defined].flat().map(({ name }) => name)]
+      limits.check(names, !offered.now.configureSession, report)
       checkIsolation()
       prepareViews(routes, offers, report)
       checkUnrouted(routes, offers, report)

@@ -3,9 +3,11 @@
 import { basename, dirname, join, resolve } from 'node:path'
 import { builtInPlugins, defaultPlugins, memoryStores } from '../plugins/index.ts'
 import { checkConfig, checkValue, withoutFaults } from './config/check-config.ts'
-import { faultsOf } from './config/check-definition.ts'
-import { buildConfigSchema, checkSectionNames, collectSections, withoutRequired } from './config/config-schema.ts'
+import { createDefinitionCheck, describeFault, type FindFaults } from './config/check-definition.ts'
+import { buildConfigSchema, route, withoutRequired } from './config/config-schema.ts'
+import { collectKeys } from './config/declared-keys.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
+import { DEFINITION_SCHEMAS } from './config/definition-schema.ts'
 import type { Examination, PluginFinding } from './config/examination.ts'
 import type { Finding } from './config/explain-problems.ts'
 import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
@@ -28,9 +30,11 @@ import {
 import type { Clock } from './http/clock.ts'
 import { errorText, StartError } from './http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
-import type { KernelHost } from './kernel/kernel-host.ts'
+import type { PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
+import { contextNames } from './mcp/context-members.ts'
+import type { Definition } from './mcp/define.ts'
 import { notePlace } from './mcp/definition-place.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
@@ -38,24 +42,14 @@ import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { reloadable, warnOnce } from './reload.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 
-export type { InspectedAddress } from './access/inspect-access.ts'
-export type { PluginFinding } from './config/examination.ts'
-export { type LoadedConfig, loadConfig } from './config/load-config.ts'
-export type { Host, InEveryProcess, ReloadReport } from './host.ts'
-export type { Clock, Timer } from './http/clock.ts'
-export { describeThrown } from './http/describe-thrown.ts'
-export type { CloseReport } from './kernel/ending.ts'
-export { createLogger, type Logger, type ProcessLog } from './kernel/log.ts'
-export type { RouteSummary } from './mcp/route-summary.ts'
-export type { Neighbours } from './sessions/neighbours.ts'
-
+/** Options of `createHost`. */
 export interface CreateHostOptions {
   /** Config paths are relative to it. Default: the working directory. */
   directory?: string
   /** Default: JSON lines on stderr. */
   log?: Logger
   /** See `PluginHost.purpose`. Default `serve`; an `inspect` host cannot listen. */
-  purpose?: KernelHost['purpose']
+  purpose?: PluginConfig['purpose']
   /** Number of processes that serve this config. Default 1. With more, per-process state is a StartError. */
   processes?: number
   inEveryProcess?: InEveryProcess
@@ -88,8 +82,6 @@ function suggestPlugin(...capabilities: string[]): string {
 
 const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 
-const SHORT_FORMS = { search: suggestPlugin('search') }
-
 function lazyGuardedFetch(): typeof fetch {
   let made: Promise<typeof fetch> | undefined
   return async (input, init) => {
@@ -98,11 +90,20 @@ function lazyGuardedFetch(): typeof fetch {
   }
 }
 
-/** The sections of built-in plugins, shared by all configs. */
-const builtInSections = collectSections(builtIns)
-const hostSchema = buildConfigSchema({}, builtInSections)
-const knownKeys = Object.keys(hostSchema['properties'] as object)
-const ownKeys = knownKeys.filter(key => !builtInSections.has(key))
+/** Keys that built-in plugins declare, and what all configs without other plugins share. */
+const builtInKeys = collectKeys(builtIns)
+/** Members of `ctx` that built-in plugins declare. */
+export const builtInContext = builtInKeys.context
+const hostSchema = buildConfigSchema({}, builtInKeys)
+const builtInCheck = createDefinitionCheck(builtInKeys.toolKeys)
+const ownKeys = {
+  sections: Object.keys(buildConfigSchema({})['properties'] as object),
+  routeKeys: [...Object.keys(route.properties), 'plugins'],
+  toolKeys: Object.keys(DEFINITION_SCHEMAS.tool.properties),
+  context: contextNames(),
+}
+
+const isUnknownKey = ({ kind, path }: Finding) => kind === 'unknown option' && path.length === 1
 
 function checkOptions(
   loaded: LoadedConfig,
@@ -116,15 +117,6 @@ function checkOptions(
     return checkValue(loaded, at, value, schema, note)
   })
 }
-
-function openKeys({ config }: LoadedConfig): string[] {
-  const isOther = ({ name, value }: { name: string; value: unknown }) => isObject(value) && !builtIns.has(name)
-  if (!isObject(config) || !pluginValues(config).some(isOther)) return []
-  return Object.keys(config).filter(key => !knownKeys.includes(key))
-}
-
-const withoutKeys = (config: unknown, keys: readonly string[]) =>
-  Object.fromEntries(Object.entries(config as object).filter(([key]) => !keys.includes(key)))
 
 interface BuildOptions
   extends Pick<
@@ -150,37 +142,34 @@ async function build(
   const places = createPlaces(loaded)
   const problems = createProblems(places.placeOf, log)
   warnOfOthers(loaded, problems)
-  const open = openKeys(loaded)
-  const settled = open.length === 0 ? loaded : { ...loaded, config: withoutKeys(loaded.config, open) }
+  const plugins = await findPlugins(loaded.config, builtInPlugins, directory, problems)
+  const isWhole = problems.count() === 0
+  const isBuiltInOnly = plugins.size === builtIns.size
+  const declared = isBuiltInOnly ? builtInKeys : await problems.attempt(() => collectKeys(plugins, ownKeys))
+  const keys = declared ?? builtInKeys
+  const schema = isBuiltInOnly ? hostSchema : buildConfigSchema({}, keys)
+  // A missing plugin could declare the unknown keys, unless its name is a typo of a built-in plugin.
+  const isOpen = !isWhole && !isMisspelt(loaded.config, plugins, builtIns)
+  const check = isBuiltInOnly ? builtInCheck : createDefinitionCheck(keys.toolKeys)
+  const findFaults: FindFaults = isOpen ? definition => check(definition).filter(one => !isUnknownKey(one)) : check
   const faults: Finding[] = []
   const note = (finding: Finding) => void faults.push(finding)
-  problems.add([...checkConfig(settled, hostSchema, note), ...checkOptions(loaded, builtIns, note)])
-  const shapeless = problems.count()
-  const plugins = await findPlugins(loaded.config, builtInPlugins, directory, problems)
   const named = problems.count()
-  const isWhole = named === shapeless
-  const imported = new Map([...plugins].filter(([name]) => !builtIns.has(name)))
-  const schema = await problems.attempt(() => {
-    problems.add(checkOptions(loaded, imported, note))
-    const sections = collectSections(plugins)
-    checkSectionNames(sections, ownKeys)
-    return sections.size === builtInSections.size ? hostSchema : buildConfigSchema({}, sections)
+  problems.add(checkConfig(loaded, schema, { findFaults, note, isOpen }))
+  const hasChecked = await problems.attempt(() => {
+    problems.add(checkOptions(loaded, plugins, note))
+    return true
   })
-  // A missing plugin could declare the unknown keys, unless its name is a typo of a built-in plugin.
-  if (schema && open.length > 0 && (isWhole || isMisspelt(loaded.config, plugins, builtIns))) {
-    problems.add(checkConfig(loaded, schema, note))
-  }
-  const isShaped = shapeless === 0 && problems.count() === named
+  const isShaped = declared !== undefined && hasChecked === true && problems.count() === named
   const sources = isObject(loaded.config) ? loaded.config['toolsets'] : undefined
-  const toolsets = await loadToolsets(sources, { directory, problems, places })
+  const toolsets = await loadToolsets(sources, { directory, problems, places, findFaults })
   for (const definition of [...toolsets.values()].flat()) {
     notePlace(definition, () => places.placeOf({ of: definition, at: ['output'] }))
   }
-  const filled = schema ?? hostSchema
-  const part = isShaped && schema ? undefined : withoutFaults(loaded.config, faults)
+  const part = isShaped ? undefined : withoutFaults(loaded.config, faults)
   if (!isShaped && !part) problems.assertNone()
-  const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, filled), filled) as FilledConfig
-  const configured = withLongForms(written, SHORT_FORMS, problems.report)
+  const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, schema), schema) as FilledConfig
+  const configured = withLongForms(written, keys.routeKeys, problems.report)
   const byDefault = Object.fromEntries(defaultPlugins.map(name => [name, {}]))
   const config = { ...configured, plugins: { ...byDefault, ...configured.plugins } }
   const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
@@ -190,7 +179,10 @@ async function build(
       ? await (await import('./given-secrets.ts')).secretsOfFile(ownSecrets.file, reading)
       : { list: ownSecrets, isOfFile: false }
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
-  const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems }
+  const faultsOf = (definition: Definition) => findFaults(definition).map(describeFault)
+  const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
+  const { context } = keys
+  const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems, faultsOf, readerOf, context }
   const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock }
   const given = {
     ...found,
@@ -243,7 +235,7 @@ function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems)
   if (others.length === 0) return
   const named = others.map(other => basename(other)).join(', ')
   const what = `${basename(file)} is used, and ${named} beside it is not; delete it, or name one with --config`
-  report(new StartError(what, { at: [] }), 'warning')
+  report(new StartError('MH1008', what, { at: [] }), 'warning')
 }
 
 /** Builds the host of a config object. It starts serving with `listen()`. */
@@ -310,7 +302,9 @@ export async function examinePlugins(parts: Parts): Promise<PluginFinding[]> {
 
 /** Builds a host from the valid part of an invalid config, to report further problems. Throws a ConfigError with all of them. */
 export async function findOtherProblems({ toolsets, problems, ...input }: HostInput): Promise<never> {
-  const sound = [...toolsets].map(([name, list]) => [name, list.filter(one => faultsOf(one).length === 0)] as const)
+  const sound = [...toolsets].map(
+    ([name, list]) => [name, list.filter(one => input.faultsOf(one).length === 0)] as const,
+  )
   try {
     const { host } = await buildHost({ ...input, toolsets: new Map(sound), problems, purpose: 'inspect' })
     await host.close({ grace: 0 })

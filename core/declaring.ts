@@ -61,8 +61,8 @@ const anything: Check = given => given
 
 const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
   ...Object.fromEntries(
-    ['use', 'edge', 'identify', 'admit', 'crossOrigin', 'serving', 'checking', 'starting', 'reconfigure', 'around']
-      .concat(['observe', 'revisions', 'redirect', 'unlist', 'explain'])
+    ['use', 'onRequest', 'authenticate', 'authorize', 'cors', 'serving', 'onReady', 'onStart', 'onReload', 'onCall']
+      .concat(['onFinish', 'revisions', 'redirect', 'unlist', 'explain'])
       .map(name => [name, functionAt(name)]),
   ),
   endpoint,
@@ -70,12 +70,14 @@ const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
   mount,
   method: functionAt('method', 1),
   extension: anything,
-  contribute: anything,
+  toolKey: anything,
+  context: functionAt('context', 1),
+  tools: anything,
   variesByCaller: anything,
 }
 
 /** Hooks whose errors are logged with the plugin's name. */
-const NAMED = ['use', 'edge', 'identify', 'admit', 'around', 'observe']
+const NAMED = ['use', 'onRequest', 'authenticate', 'authorize', 'onCall', 'onFinish']
 
 /** Wraps a hook to name its plugin in the log, except for errors passed on from `next()`. */
 const withName =
@@ -99,7 +101,7 @@ export function declaring<Host extends Pick<PluginHost, 'name'>>(
   isSettled: () => boolean,
   isBuiltIn: boolean,
 ): Host {
-  const fail: Fail = why => new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 })
+  const fail: Fail = why => new StartError('MH1504', `plugins.${host.name}: ${why}`, { exitCode: 2 })
   const wrapped = Object.entries(DECLARING).map(([name, check]) => {
     const register = Reflect.get(host, name) as Run
     const isNamed = !isBuiltIn && NAMED.includes(name)

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Problems } from './config/problems.ts'
 import { StartError } from './http/errors.ts'
-import type { KernelHost } from './kernel/kernel-host.ts'
+import type { PluginConfig } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 
 export interface GivenSecrets {
@@ -13,7 +13,7 @@ export interface GivenSecrets {
 
 interface SecretsContext {
   readonly directory: string
-  readonly purpose: KernelHost['purpose']
+  readonly purpose: PluginConfig['purpose']
   /** A reload creates no file. */
   readonly isReload: boolean
   readonly log: Logger
@@ -35,19 +35,20 @@ export async function secretsOfFile(file: string, { directory, ...context }: Sec
 /** Undefined for a missing file, and for an invalid file, which is reported. */
 async function secretsIn(path: string, { purpose, isReload, log, problems }: Omit<SecretsContext, 'directory'>) {
   const { checkMakeable, makeSecrets, readSecrets, SecretsFault } = await import('./config/secrets-file.ts')
-  const mistake = (text: string, cause?: unknown) => new StartError(text, { at: ['secrets', 'file'], cause })
-  const warn = (text: string) => problems.report(mistake(text), 'warning')
+  const mistake = (code: string, text: string, cause?: unknown) =>
+    new StartError(code, text, { at: ['secrets', 'file'], cause })
+  const warn = (text: string) => problems.report(mistake('MH1034', text), 'warning')
   try {
     const found = await readSecrets(path, warn)
     if (found) return found
     if (purpose === 'inspect') await checkMakeable(path)
     // A failing startup creates no file.
     if (purpose !== 'serve' || isReload || problems.count() > 0) return undefined
-    if (await makeSecrets(path)) log.info({ file: path }, MADE)
+    if (await makeSecrets(path)) log.info({ code: 'MH1035', file: path }, MADE)
     return await readSecrets(path, warn)
   } catch (error) {
     if (!(error instanceof SecretsFault)) throw error
-    problems.report(mistake(error.message, error))
+    problems.report(mistake('MH1033', error.message, error))
     return undefined
   }
 }

@@ -5,7 +5,7 @@ import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUn
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
 import { type BuiltServices, buildServices, createNode, type ServiceParts } from './assembly.ts'
-import { faultsOf } from './config/check-definition.ts'
+import type { DeclaredKeys } from './config/declared-keys.ts'
 import type { FilledConfig } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
 import { noteRead as reads } from './config/module-graph.ts'
@@ -16,7 +16,13 @@ import { warnOfNearMiss, warnOfPlaceholders, warnOfValues } from './config/warn-
 import { declaring } from './declaring.ts'
 import type { GivenSecrets } from './given-secrets.ts'
 import { type Clock, systemClock } from './http/clock.ts'
-import { createHttpServer, leaveUnread, refusePipelined, type SlowReaders, watchReaders } from './http/create-server.ts'
+import {
+  createHttpServer,
+  createPipelineRefusal,
+  leaveUnread,
+  type SlowReaders,
+  watchReaders,
+} from './http/create-server.ts'
 import { HostError, StartError } from './http/errors.ts'
 import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
@@ -26,8 +32,9 @@ import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding, createInFlight, type Ending, type InFlight } from './kernel/ending.ts'
 import { createFigures, type Figures } from './kernel/figures.ts'
-import type { KernelHost } from './kernel/kernel-host.ts'
+import type { KernelHost, PluginConfig } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
+import { addOldNames } from './kernel/old-names.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
@@ -60,7 +67,7 @@ function createConnectionNews(log: Logger, figures: Figures) {
       closed(1, { reason: 'pipelined' })
     },
     slowReaders(readers: SlowReaders) {
-      log.warn(readers, 'closed connections whose readers do not read')
+      log.warn({ code: 'MH1309', ...readers }, 'closed connections whose readers do not read')
       closed(readers.connections, { reason: 'slow_reader' })
     },
   }
@@ -79,7 +86,7 @@ function createStartup(run: () => Promise<void>, { draining }: Pick<InFlight, 'd
   return {
     hasStarted: () => started,
     async start() {
-      if (draining()) throw new StartError('the host is closed; make another with createHost')
+      if (draining()) throw new StartError('MH1306', 'the host is closed; make another with createHost')
       starting ??= run()
       await starting
       started = true
@@ -89,7 +96,7 @@ function createStartup(run: () => Promise<void>, { draining }: Pick<InFlight, 'd
 
 /** Refuses requests that arrive before startup has finished. */
 async function refuseEarly(res: ServerResponse, log: Logger) {
-  log.warn({}, 'Request received before startup. Await start() before the first request.')
+  log.warn({ code: 'MH1308' }, 'Request received before startup. Await start() before the first request.')
   const error = new HostError('unavailable', { detail: 'the server is starting' })
   res.writeHead(error.status, { 'Content-Type': 'application/json', 'Retry-After': '1' }).end(encodeError(error))
 }
@@ -103,7 +110,10 @@ function preload(log: Logger) {
       loadNeededCompiler()
       await loadNeededParser()
     } catch (err) {
-      log.error({ err }, 'a package that reads requests cannot be loaded, so requests fail: install mcp-host again')
+      log.error(
+        { code: 'MH1310', err },
+        'a package that reads requests cannot be loaded, so requests fail: install mcp-host again',
+      )
     }
   }
   setTimeout(load, PRELOAD_AFTER).unref()
@@ -142,6 +152,7 @@ export interface ServedParts {
   readonly provides: Pick<Provides, 'by'>
 }
 
+/** A host: it serves after `listen()`, or through `callback()`. */
 export interface Host extends Ending {
   /** `http://address:port` once it listens, `https` with `http.tls`. */
   readonly url: string
@@ -174,7 +185,9 @@ export interface Host extends Ending {
 /** See `KernelHost.inEveryProcess`. Names are unique per plugin. */
 export type InEveryProcess = KernelHost['inEveryProcess']
 
-export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
+export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf' | 'readerOf'> {
+  /** Members of `ctx` that plugins declare. */
+  readonly context: DeclaredKeys['context']
   readonly config: FilledConfig
   readonly secrets: GivenSecrets
   readonly plugins: ReadonlyMap<string, Plugin<object>>
@@ -187,7 +200,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch'> {
   readonly isBuiltIn: (plugin: Plugin<object>) => boolean
   readonly directory: string
   readonly log: Logger
-  readonly purpose?: KernelHost['purpose'] | undefined
+  readonly purpose?: PluginConfig['purpose'] | undefined
   readonly suggest: SuggestPlugin
   readonly processes?: number | undefined
   readonly inEveryProcess?: InEveryProcess | undefined
@@ -218,10 +231,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   let listening = ''
   const { tls: secured } = config.http
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
-  const author = createAuthorNotes(reads)
+  const author = createAuthorNotes(reads, input.context)
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
-  const sound = soundDefinitions(toolsets, faultsOf, report)
+  const sound = soundDefinitions(toolsets, input.faultsOf, report)
   const stopHere = () => {
     reportNameClashes(routes, sound, report)
     problems.assertNone()
@@ -248,15 +261,25 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const tlsParts = { directory, log, figures, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
   const among = { purpose, processes, inEveryProcess, figures, clock }
-  const countTogether = neighbours?.count
-  const facts = { ...among, countTogether, log, http, directory, address, slots, readiness, nodeOf, section, report }
   const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   const server = { name: config.server.name, version: config.server.version }
+  const facts = {
+    config: { directory, http, processes, purpose, server },
+    clock,
+    countTogether: neighbours?.count,
+    inEveryProcess,
+    log,
+    metrics: figures,
+    checkReadiness: readiness,
+    ...{ address, slots, nodeOf, section, report },
+  }
   const planned = problems.count()
+  const oldNamesUsed = new Set<string>()
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
-    const whole = { ...kernelHost, ...createAuthorHost(instance, author, server) }
-    return declaring(whole, () => settled, isBuiltIn(instance.plugin))
+    const whole = { ...kernelHost, ...createAuthorHost(instance, author) }
+    const declared = declaring(whole, () => settled, isBuiltIn(instance.plugin))
+    return isBuiltIn(instance.plugin) ? declared : addOldNames(declared, oldNamesUsed)
   }
   const able = instances.filter(({ name }) => !isUnsound?.(name))
   await setUpPlugins(able, hostFor, report)
@@ -275,13 +298,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
   const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
+  const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, readerOf: input.readerOf }
   const parts = { ...among, ...known, notes, author, inFlight, node }
-  const services = await problems.attempt(() => buildServices({ ...parts, guardedFetch: input.guardedFetch, report }))
+  const services = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
   if (!services) return problems.assertNone() as never
   const declared = problems.count()
   await runTasks(notes.serving, services, report)
   if (problems.count() > declared) stopHere()
-  await services.complete()
+  await services.complete(toolsets.values())
   const { inspected, leastScopes, limits, sessions, runtime } = services
   const { served, nowhere } = collectEndpoints(notes, routes, report)
   settled = true
@@ -305,7 +329,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     warnUnserved(routes, toolsets, name => isInternal(config.toolsets[name]), report)
   }
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
-  if (secrets.generated) log.warn({}, NO_SECRETS)
+  if (secrets.generated) log.warn({ code: 'MH1031' }, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const startup = createStartup(async () => {
     if (purpose !== 'inspect') services.startSessions()
@@ -331,7 +355,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       return inspectAddress(path, { ...inspected, leastScopes, limits, notes, author })
     },
     async listen() {
-      if (purpose === 'inspect') throw new StartError(ONLY_ASKED)
+      if (purpose === 'inspect') throw new StartError('MH1307', ONLY_ASKED)
       await startup.start()
       await listenOn(httpServer, http)
       listening = addressOf(httpServer)
@@ -339,12 +363,14 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     },
     callback() {
       if (http.publicUrl === undefined) {
-        throw new StartError('callback() needs http.publicUrl: only you know where you serve this host', {
+        throw new StartError('MH1305', 'callback() needs http.publicUrl: only you know where you serve this host', {
           exitCode: 2,
         })
       }
       const { watch } = watchReaders({ timeout: http.writeTimeout, clock }, news.slowReaders)
-      const serve = (req: IncomingMessage, res: ServerResponse) => {
+      const refusePipelined = createPipelineRefusal(({ remoteAddress }) => news.pipelined(remoteAddress))
+      return async (req: IncomingMessage, res: ServerResponse) => {
+        if (!res.socket) return refusePipelined(req, res)
         if (!startup.hasStarted()) return refuseEarly(res, log)
         // An HTTP/2 connection carries many requests, so a slow reader must not end it.
         if (req.httpVersionMajor < 2) {
@@ -353,8 +379,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         }
         return handle(req, res)
       }
-      const refusing = refusePipelined(serve, ({ remoteAddress }) => news.pipelined(remoteAddress))
-      return async (req, res) => refusing(req, res)
     },
     unref: () => void httpServer.unref().on('connection', socket => socket.unref()),
     ...createEnding({

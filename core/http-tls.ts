@@ -34,7 +34,8 @@ interface TlsParts {
   readonly report: Report
 }
 
-const mistake = (key: Key, text: string, cause?: unknown) => new StartError(text, { at: ['http', 'tls', key], cause })
+const mistake = (key: Key, text: string, cause?: unknown) =>
+  new StartError('MH1303', text, { at: ['http', 'tls', key], cause })
 
 function checked<Result>(key: Key, text: string, part: () => Result): Result {
   try {
@@ -86,7 +87,7 @@ export async function prepareTls(
   if (!certificate) return undefined
   if (publicUrl?.startsWith('http:')) {
     const text = 'it starts with http, but this host serves only HTTPS: use https, or remove http.tls behind a proxy'
-    report(new StartError(text, { at: ['http', 'publicUrl'] }), 'warning')
+    report(new StartError('MH1304', text, { at: ['http', 'publicUrl'] }), 'warning')
   }
   let current = certificate
   let server: ReturnType<typeof createServer> | undefined

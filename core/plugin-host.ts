@@ -9,6 +9,7 @@ import {
   type PluginFactory,
 } from './kernel/define-plugin.ts'
 import type { KernelHost } from './kernel/kernel-host.ts'
+import type { WithOldNames } from './kernel/old-names.ts'
 import type { Route } from './kernel/route.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
 import type { AuthorHost } from './mcp/author-host.ts'
@@ -46,7 +47,7 @@ export interface Services extends AccessServices {
   /** Change notifications for clients of a route; for `subscriptions/listen`. */
   changesOn(route: McpRoute): ChangeFeed
   /**
-   * Throws `unauthorized` or `forbidden` if a caller cannot use a route. For transports that bypass the `admit` step;
+   * Throws `unauthorized` or `forbidden` if a caller cannot use a route. For transports that bypass the `authorize` step;
    * `makeOffer`, `sessions.open` and `sessions.find` call it for callers without `admitted`.
    */
   readonly admit: AdmitCaller
@@ -58,7 +59,7 @@ export interface Services extends AccessServices {
   extensionsOn(route: Route): RouteExtensions
   /** Creates a Call for one JSON-RPC message. */
   createCall(request: CallRequest): Call
-  /** Runs a Call through all `around` hooks and returns its response. */
+  /** Runs a Call through all `onCall` hooks and returns its response. */
   answer(call: Call): Promise<object>
   /**
    * Reports a request that was refused before it became a Call to observers. Not for a refused HTTP request with a single
@@ -69,15 +70,15 @@ export interface Services extends AccessServices {
 }
 
 /** The services and plugin members that transport functions use. */
-export interface Transport extends Services, Pick<PluginHost, 'name' | 'log' | 'clock' | 'http'> {}
+export interface Transport extends Services, Pick<PluginHost, 'clock' | 'config' | 'log' | 'name'> {}
 
 /** Builds a `Transport` from the host and its services. */
-export const transportOf = ({ name, log, clock, http }: PluginHost, services: Services): Transport => ({
+export const transportOf = ({ clock, config, log, name }: PluginHost, services: Services): Transport => ({
   ...services,
-  name,
-  log,
   clock,
-  http,
+  config,
+  log,
+  name,
 })
 
 /** The argument of `setup`. */
@@ -98,12 +99,15 @@ interface Examinable<Filled> {
   examine?(options: Filled, about: Examination): Promise<readonly PluginFinding[]>
 }
 
+/** The argument of `setup`, with deprecated names for one more version. */
+type SetupHost = WithOldNames<PluginHost>
+
 /** A plugin of this host. `Filled`: its options with defaults, as passed to `setup`. */
 export type Plugin<
   Options extends object,
   Filled extends Options = Options,
   Sections extends object = object,
-> = AnyPlugin<Options, PluginHost, Filled, Sections> & Testable<Options> & Examinable<Filled>
+> = AnyPlugin<Options, SetupHost, Filled, Sections> & Testable<Options> & Examinable<Filled>
 
 interface ObjectSchema {
   readonly type: 'object'
@@ -120,10 +124,10 @@ interface DefinePlugin {
       Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>,
       'options'
     >,
-  ): PluginFactory<OptionsOf<Schema>, PluginHost, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>
+  ): PluginFactory<OptionsOf<Schema>, SetupHost, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>
   <Options extends object, Filled extends Options = Options, Sections extends object = object>(
-    plugin: PluginDeclaration<Options, PluginHost, Filled, Sections> & Testable<Options> & Examinable<Filled>,
-  ): PluginFactory<Options, PluginHost, Filled, Sections>
+    plugin: PluginDeclaration<Options, SetupHost, Filled, Sections> & Testable<Options> & Examinable<Filled>,
+  ): PluginFactory<Options, SetupHost, Filled, Sections>
 }
 
 /**

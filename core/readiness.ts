@@ -31,7 +31,8 @@ export function createReadiness(
       failing.delete(name)
       return answer
     } catch (err) {
-      if (!failing.has(name)) log.error({ err, condition: name }, 'a condition of readiness cannot be checked')
+      if (!failing.has(name))
+        log.error({ code: 'MH1511', err, condition: name }, 'a condition of readiness cannot be checked')
       failing.add(name)
       // The error text can contain secrets.
       return 'it cannot be checked; the log says why'

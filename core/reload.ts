@@ -1,5 +1,6 @@
 // Applies a newer config to a running host, completely or not at all. Changes that require a restart are reported.
 import { inspect, isDeepStrictEqual } from 'node:util'
+import { route } from './config/config-schema.ts'
 import { type FilledConfig, isPlain, sourceOf } from './config/define-config.ts'
 import type { LoadedConfig } from './config/load-config.ts'
 import type { BuiltHost, Host, HostParts, ReloadReport } from './host.ts'
@@ -31,7 +32,6 @@ const keysOf = (one: object, other: object) => [...new Set([...Object.keys(one),
 const SEPARATE = new Set(['toolsets', 'routes', 'plugins'])
 const RELOADABLE = new Set(['server', 'configureSession', 'runSession'])
 const RELOADABLE_OF_TLS = new Set(['cert', 'key', 'passphrase', 'minVersion'])
-const OF_PLUGINS = new Set(['plugins', 'search'])
 const RELOADABLE_OF_ROUTES = new Set(['toolsets', 'default'])
 
 interface Comparison {
@@ -59,7 +59,12 @@ function compareRoutes({ routes: before }: FilledConfig, { routes: after }: Fill
       continue
     }
     for (const key of keysOf(one, other)) {
-      if (OF_PLUGINS.has(key) || differences(Reflect.get(one, key), Reflect.get(other, key)).length === 0) continue
+      // `comparePlugins` compares the options of plugins.
+      if (
+        !Object.hasOwn(route.properties, key) ||
+        differences(Reflect.get(one, key), Reflect.get(other, key)).length === 0
+      )
+        continue
       comparison[RELOADABLE_OF_ROUTES.has(key) ? 'taken' : 'restart'].push(formatPath(['routes', path, key]))
     }
   }
@@ -70,7 +75,7 @@ const byKey = (instances: readonly PluginInstance[]) => new Map(instances.map(on
 
 type Switches = Array<{ readonly key: string; readonly change: () => unknown }>
 
-/** Calls every `reconfigure`, even with unchanged options, because the served items can differ. */
+/** Calls every `onReload`, even with unchanged options, because the served items can differ. */
 function comparePlugins(own: Reloaded, next: HostParts, { restart, taken }: Comparison): Switches {
   const switches: Switches = []
   const [before, after] = [byKey(own.parts.instances), byKey(next.instances)]
@@ -188,7 +193,7 @@ function switchAll(switches: Switches, { catalog, log }: Pick<HostParts, 'catalo
     } catch (err) {
       failed.add(key)
       log.error(
-        { err, plugin: key },
+        { code: 'MH1512', err, plugin: key },
         'a plugin failed to take its new options, and keeps its old ones: reload again or restart',
       )
     }

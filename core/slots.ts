@@ -5,7 +5,6 @@ import { type AuthorizationServer, type GrantStore, noAuthorizationServer } from
 import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import { type ChangeBus, createMemoryChangeBus } from './mcp/change-bus.ts'
-import { noUpstreamTokens, type UpstreamTokens } from './mcp/context.ts'
 import { type Isolation, noIsolation } from './mcp/isolation.ts'
 import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
 import type { EventStore } from './sessions/event-store.ts'
@@ -34,7 +33,6 @@ export const defaultSlots = (
   tracer: NO_TRACER,
   authorizationServer: noAuthorizationServer,
   ...stores,
-  upstreamTokens: noUpstreamTokens,
 })
 
 export type MemoryStores = Pick<Slots, 'grantStore' | 'taskStore'>
@@ -65,8 +63,6 @@ export interface Slots {
   grantStore: GrantStore
   /** Tasks and their results. */
   taskStore: TaskStore
-  /** Tokens of callers at an identity provider. Default: none. */
-  upstreamTokens: UpstreamTokens
 }
 
 const OPTIONAL = new Set(['scopesToEnter'])

@@ -1,9 +1,8 @@
-// `mcp-host/transport`: building blocks of transports and stores (docs/plugins.md, "For transports" and "Writing a store").
-
+// For built-in transports and stores: what package.json does not export.
 export { importModule } from './config/import-module.ts'
 export { withTimeout } from './http/clock.ts'
 export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
-export { ERROR_KINDS, isUnavailable, nodeLost, shuttingDown, statusOf } from './http/errors.ts'
+export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/json-body.ts'
 export { EqualWait, type Waiting } from './http/linked-list.ts'
 export { pageHeaders } from './http/page.ts'
@@ -17,6 +16,7 @@ export type {
   CallRequest,
   CallSession,
   ClientFacts,
+  ClientRequest,
   Offer,
   RequestFacts,
   SessionSetting,
@@ -39,7 +39,7 @@ export {
 export { callOf, createCallFetch } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
-export { FairLine, type InLine } from './mcp/fair-line.ts'
+export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { boundsInWords } from './mcp/isolate.ts'
 export {
   demandBatches,
@@ -47,6 +47,7 @@ export {
   type ErrorTarget,
   encodeError,
   type Message,
+  nodeLost,
   readMessages,
   type SerializedAnswer,
   type SerializedResult,
@@ -81,28 +82,24 @@ export {
   watchedCost,
 } from './sessions/change-feed.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
-export type { Caller } from './sessions/enter-session.ts'
 export {
   type EventId,
-  type EventStore,
   parseEventId,
   type SharedStreams,
-  type StoredEvent,
-  type StoredEvents,
   StreamFenced,
   type StreamState,
-  type StreamWriter,
 } from './sessions/event-store.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { RunningCalls, SessionRegistry } from './sessions/registry.ts'
+export type { Caller, RunningCalls, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   type Answering,
+  type CallReply,
   createLineReply,
+  type PerRequest,
   type ReplyLine,
   receiveMessage,
   type Sender,
-  type SessionReply,
   serveRequests,
 } from './sessions/serve.ts'
 export type { Session, SessionChannel } from './sessions/session.ts'

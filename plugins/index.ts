@@ -1,10 +1,10 @@
 // The built-in plugins by config name. To remove a plugin, delete its line.
 
-import type { Clock } from '../core/index.ts'
+import type { Clock } from '../core/plugin.ts'
 import { accessLog } from './access-log/index.ts'
-import { apps } from './apps/index.ts'
+import { type AppDefinition, apps } from './apps/index.ts'
 import { audit } from './audit/index.ts'
-import { authBridge, devAuthServer } from './auth-bridge/index.ts'
+import { authBridge, devAuthServer, type UpstreamContext } from './auth-bridge/index.ts'
 import { authIntrospection } from './auth-introspection/index.ts'
 import { authJwt } from './auth-jwt/index.ts'
 import { changeBusRedis } from './change-bus-redis/index.ts'
@@ -24,9 +24,9 @@ import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { skills } from './skills/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
 import { taskStoreRedis } from './task-store-redis/index.ts'
-import { createMemoryTaskStore, tasks } from './tasks/index.ts'
+import { createMemoryTaskStore, type TaskSetting, tasks } from './tasks/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
-import { toolSearch } from './tool-search/index.ts'
+import { type ToolSearchOptions, toolSearch } from './tool-search/index.ts'
 import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
 import { transportStdio } from './transport-stdio/index.ts'
@@ -71,6 +71,20 @@ type OptionsByName = {
 declare module '../core/config/define-config.ts' {
   interface BuiltInOptions extends OptionsByName {}
   interface BuiltInSections extends Partial<RedisSections> {}
+  interface BuiltInRouteKeys {
+    /** `tools/list` shows `find_tools` and `call_tool` in place of tools. */
+    search?: ToolSearchOptions
+  }
+}
+
+declare module '../core/mcp/define.ts' {
+  interface BuiltInToolKeys {
+    /** Runs calls as tasks. */
+    task?: TaskSetting
+    /** The app that shows the results. */
+    app?: AppDefinition
+  }
+  interface BuiltInContext extends UpstreamContext {}
 }
 
 /** Enabled by default. */

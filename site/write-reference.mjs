@@ -5,9 +5,8 @@ import { Application } from 'typedoc'
 /** What a module is called by those who import it. */
 const ENTRIES = {
   core: 'mcp-host',
-  'core/create-host': 'mcp-host/host',
-  'core/auth': 'mcp-host/auth',
-  'core/transport': 'mcp-host/transport',
+  'core/embed': 'mcp-host/host',
+  'core/plugin': 'mcp-host/plugin',
   'core/testing': 'mcp-host/testing',
   client: 'mcp-host/client',
   'client/node': 'mcp-host/client/node',
@@ -17,9 +16,8 @@ const app = await Application.bootstrapWithPlugins({
   plugin: ['typedoc-plugin-markdown'],
   entryPoints: [
     '../core/index.ts',
-    '../core/create-host.ts',
-    '../core/auth.ts',
-    '../core/transport.ts',
+    '../core/embed.ts',
+    '../core/plugin.ts',
     '../core/testing.ts',
     '../client/index.ts',
     '../client/node/index.ts',

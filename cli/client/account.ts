@@ -1,8 +1,10 @@
 // A stored login: its options, its token file, and a `fetch` that uses both.
 
 import { createAuthFetchOn } from '../../client/auth-fetch.ts'
-import type { AuthFetch, ClientOAuthOptions, Grant } from '../../client/index.ts'
-import { createFileTokenCache, type FileTokenCache } from '../../client/node/index.ts'
+import type { AuthFetch, ClientOAuthOptions } from '../../client/index.ts'
+import type { FileTokenCache } from '../../client/node/file-cache.ts'
+import { createFileTokenCache } from '../../client/node/index.ts'
+import type { Grant } from '../../client/options.ts'
 import type { Platform } from '../../client/session.ts'
 import type { TokenContainer } from '../../client/token-cache.ts'
 import { createCacheKey } from '../../client/token-store.ts'

@@ -104,6 +104,7 @@ async function waitForTask(
       answered.add(key)
       if (!isObject(request) || request['method'] !== 'elicitation/create')
         throw new StartError(
+          'MH3220',
           `the task requests ${serverText(String(isObject(request) && request['method']))}, which this client does not support`,
         )
       responses[key] = await elicit(request['params'] as ElicitRequest['params'])
@@ -118,10 +119,10 @@ async function waitForTask(
       if (status === 'completed' && isObject(result)) return { content: [], ...result }
       if (status === 'failed') {
         const { code, message } = isObject(error) ? error : {}
-        throw new StartError(`the task failed with error ${Number(code)}: ${serverText(String(message))}`)
+        throw new StartError('MH3221', `the task failed with error ${Number(code)}: ${serverText(String(message))}`)
       }
       if (status === 'cancelled' || status === 'completed')
-        throw new StartError(`the task is ${status} and has no result`)
+        throw new StartError('MH3221', `the task is ${status} and has no result`)
       const now = `${status}${typeof statusMessage === 'string' ? `  ${statusMessage}` : ''}`
       if (now !== shown) changed(now)
       shown = now
@@ -197,7 +198,7 @@ function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown
   if (!(error instanceof Error) || known.includes(name) || !UNKNOWN_TOOL.includes((error as { code?: unknown }).code))
     return error
   const hint = serverText(didYouMean(name, known))
-  return new StartError(`the server has no tool "${name}"; ${hint}`, { cause: error })
+  return new StartError('MH3222', `the server has no tool "${name}"; ${hint}`, { cause: error })
 }
 
 interface Called {

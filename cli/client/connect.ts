@@ -3,15 +3,15 @@ import type { Client, ElicitRequest, ElicitResult, JsonSchemaValidator } from '@
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { tellUnreached } from '../../client/http.ts'
-import { printable } from '../../client/text.ts'
+import { isObject, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { CommandContext } from '../context.ts'
-import { serverText, shellWord } from '../text.ts'
+import { parseObject, serverText, shellWord } from '../text.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
 import { limitAnswers, repairAnswers } from './answers.ts'
 import { recallCredentials } from './credentials.ts'
-import { asksForLogin, createReceiver, logIn, type Receiver } from './log-in.ts'
+import { asksForLogin, logIn, receiverFor } from './log-in.ts'
 import type { Login } from './logins.ts'
 import { loginCommand } from './logins.ts'
 import type { RequestIds } from './reach.ts'
@@ -51,13 +51,8 @@ function networkFailureIn(thrown: unknown): string | undefined {
 }
 
 function serverWords(message: string): string {
-  try {
-    const { error } = JSON.parse(message.slice(message.indexOf('{"'))) as { error?: { message?: unknown } }
-    if (typeof error?.message === 'string') return serverText(error.message)
-  } catch {
-    // Not a JSON-RPC error.
-  }
-  return serverText(message)
+  const error = parseObject(message.slice(message.indexOf('{"')))?.['error']
+  return serverText(isObject(error) && typeof error['message'] === 'string' ? error['message'] : message)
 }
 
 export function explainFailure(
@@ -70,6 +65,7 @@ export function explainFailure(
   const auth = authErrorIn(thrown)
   if (auth?.code === 'interaction_required') {
     return new StartError(
+      'MH3201',
       `${login.url} asks for a login; log in with: ${loginCommand(login.url, login.profile)}`,
       about,
     )
@@ -78,26 +74,28 @@ export function explainFailure(
   const network = networkFailureIn(thrown)
   if (network !== undefined) {
     const { what, fix } = tellUnreached(thrown, network)
-    return new StartError(`${login.url} ${what}; ${fix}`, about)
+    return new StartError('MH3202', `${login.url} ${what}; ${fix}`, about)
   }
-  if (!(thrown instanceof Error)) return new StartError(String(thrown), about)
+  if (!(thrown instanceof Error)) return new StartError('MH3203', String(thrown), about)
   const { requiredScope } = thrown as { requiredScope?: unknown }
   if (typeof requiredScope === 'string') {
     const lacking = requiredScope.split(' ').filter(scope => scope !== '' && !granted.includes(scope))
     const scopes = lacking.length > 0 ? lacking : requiredScope.split(' ')
     const command = [loginCommand(login.url, login.profile), ...scopes.map(shellWord)].join(' --add-scope ')
     return new StartError(
+      'MH3204',
       printable(`${login.url} wants the scope ${requiredScope} for this; log in with: ${command}`),
       about,
     )
   }
   const { code, status } = thrown as { code?: unknown; status?: unknown }
-  if (code === 'REQUEST_TIMEOUT') return new StartError('no answer in time', about)
+  if (code === 'REQUEST_TIMEOUT') return new StartError('MH3205', 'no answer in time', about)
   const words = serverWords(thrown.message)
-  if (typeof code === 'number') return new StartError(`the server answered error ${code}: ${words}`, about)
+  if (typeof code === 'number') return new StartError('MH3206', `the server answered error ${code}: ${words}`, about)
   const fix = status === 404 ? '; check the path of the URL' : ''
-  if (typeof status === 'number') return new StartError(`the server answered HTTP ${status}: ${words}${fix}`, about)
-  return new StartError(`${login.url}: ${words}`, about)
+  if (typeof status === 'number')
+    return new StartError('MH3207', `the server answered HTTP ${status}: ${words}${fix}`, about)
+  return new StartError('MH3203', `${login.url}: ${words}`, about)
 }
 
 const acceptAll =
@@ -190,14 +188,6 @@ async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): P
   await logIn(accounts, login, { credentials: recallCredentials(accounts.context, login), browser: true, signal })
 }
 
-async function receiverFor(accounts: Accounts, login: Login): Promise<Receiver | undefined> {
-  if (!hasPerson(accounts.context) || login.grant !== 'authorization_code') return undefined
-  const tokens = await readTokens(accounts, login)
-  if (tokens?.accessToken === undefined) return undefined
-  const { redirectHost: host, redirectPort: port } = login
-  return createReceiver(accounts.context, { host, port, before: tokens.registration?.redirectUri, browser: true })
-}
-
 const QUIETLY_TOLD: readonly AuthEvent['type'][] = ['authorization-started', 'step-up', 'refresh-failed', 'registered']
 
 export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Connection> {
@@ -209,7 +199,8 @@ export async function connect(accounts: Accounts, login: Login, options: Connect
   }
   await prepare(accounts, login, options.signal)
   options.begin()
-  const receiver = await receiverFor(accounts, login)
+  const isLoggedIn = hasPerson(context) && (await readTokens(accounts, login))?.accessToken !== undefined
+  const receiver = isLoggedIn ? await receiverFor(accounts, login, true) : undefined
   const authFetch = await openAuthFetch(accounts, login, {
     interactive: receiver || (hasPerson(context) && login.grant === 'device') ? 'any' : 'never',
     onEvent: event => {

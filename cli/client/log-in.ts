@@ -2,10 +2,10 @@
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import { readBody, tellUnreached } from '../../client/http.ts'
-import type { AuthSession, SessionStatus } from '../../client/index.ts'
 import { createLoopbackRedirect } from '../../client/node/index.ts'
 import type { LoopbackHost } from '../../client/node/loopback.ts'
 import type { AuthorizationRedirectDelegate } from '../../client/options.ts'
+import type { AuthSession, SessionStatus } from '../../client/session.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { META } from '../../core/mcp/protocol.ts'
@@ -32,9 +32,11 @@ export interface Receiver {
   close(): Promise<void>
 }
 
-function earlierPort({ before }: ReceiverOptions, host: string): number | undefined {
-  const earlier = before === undefined || !URL.canParse(before) ? undefined : new URL(before)
-  return earlier?.hostname.replace(/^\[|\]$/g, '') === host ? Number(earlier.port) : undefined
+/** The port of an earlier redirect URI on this host. */
+export function earlierPort(redirectUri: string | undefined, host: string): number | undefined {
+  const earlier = redirectUri !== undefined && URL.canParse(redirectUri) ? new URL(redirectUri) : undefined
+  const isSame = earlier?.hostname.replace(/^\[|\]$/g, '') === host && earlier.port !== ''
+  return isSame ? Number(earlier.port) : undefined
 }
 
 const isAnswer = (text: string): boolean => {
@@ -51,7 +53,7 @@ async function askForAddress(context: CommandContext, signal: AbortSignal): Prom
   }
 }
 
-export async function createReceiver(context: CommandContext, options: ReceiverOptions): Promise<Receiver> {
+async function createReceiver(context: CommandContext, options: ReceiverOptions): Promise<Receiver> {
   const { say, stderr, openBrowser } = context
   const host = (options.host ?? '127.0.0.1') as LoopbackHost
   const shown = new Map<string, () => void>()
@@ -79,7 +81,7 @@ export async function createReceiver(context: CommandContext, options: ReceiverO
     host,
     port: options.port,
     path: options.path,
-    preferredPort: earlierPort(options, host),
+    preferredPort: earlierPort(options.before, host),
     openBrowser: show,
   })
 
@@ -258,7 +260,7 @@ async function logOutPredecessor(accounts: Accounts, login: Login): Promise<void
   await session.logout({ forgetClient: true })
 }
 
-async function receiverFor(accounts: Accounts, login: Login, browser: boolean): Promise<Receiver | undefined> {
+export async function receiverFor(accounts: Accounts, login: Login, browser: boolean): Promise<Receiver | undefined> {
   if (login.grant !== 'authorization_code') return undefined
   const before = (await readTokens(accounts, login))?.registration?.redirectUri
   const { redirectHost: host, redirectPort: port, redirectPath: path } = login
@@ -268,7 +270,7 @@ async function receiverFor(accounts: Accounts, login: Login, browser: boolean): 
 function wrongPlace({ url }: Login, status: number, then: string): StartError {
   const found =
     status === 404 ? `nothing is served at ${url} (404)` : `${url} answers HTTP ${status}, and not as an MCP server`
-  return new StartError(`${found}; check the path${then}`)
+  return new StartError('MH3207', `${found}; check the path${then}`)
 }
 
 /** Checks that the server accepts the new token at this path. If no MCP server responds, the login is undone. */
@@ -287,7 +289,10 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
   }
   if (status === 401) {
     const doctor = `mcp-host doctor ${shellWord(login.url)}`
-    throw new StartError(`${login.url} refuses the token that it was given (HTTP 401); see why with: ${doctor}`)
+    throw new StartError(
+      'MH3208',
+      `${login.url} refuses the token that it was given (HTTP 401); see why with: ${doctor}`,
+    )
   }
   step(
     accounts.context,

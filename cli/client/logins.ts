@@ -104,7 +104,7 @@ function parse(text: string, path: string): Login {
   } catch {
     // Reported below.
   }
-  throw new StartError(`${path} is no login of this version; delete it and log in again`)
+  throw new StartError('MH3209', `${path} is no login of this version; delete it and log in again`)
 }
 
 export function createLogins(directory: string): Logins {

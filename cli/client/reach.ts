@@ -2,14 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createProxyFetch } from '../../client/node/index.ts'
-import { usesProxy } from '../../client/node/proxy-dispatcher.ts'
+import { usesProxy } from '../../client/node/proxy-fetch.ts'
 import { withinOrigin } from '../../client/replay.ts'
 import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
-import { assertInstalled } from '../../core/http/optional-packages.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
-import { isObject } from '../../core/mcp/is-object.ts'
 import { type CommandContext, usage } from '../context.ts'
+import { parseObject } from '../text.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 import type { Login } from './logins.ts'
 
@@ -85,11 +84,6 @@ export function headersOf(context: CommandContext, reach: Reach, login: Pick<Log
 /** Form requests go to an authorization server, possibly at the same origin, and must not get these headers. */
 const isForm = (headers: Headers) => headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')
 
-function throughProxy(proxy: string): typeof fetch {
-  assertInstalled(['undici'], { what: 'going through an HTTP proxy' })
-  return createProxyFetch({ proxy })
-}
-
 /** Creates a `fetch` for the login's server and its metadata. Redirects stay within the origin. */
 export function createReachingFetch(
   context: CommandContext,
@@ -97,7 +91,9 @@ export function createReachingFetch(
   login: Pick<Login, 'url' | 'headerFiles' | 'proxy'>,
 ): typeof fetch {
   const proxy = reach.proxy ?? login.proxy
-  const base = withinOrigin(reach.base ?? (proxy === undefined || !usesProxy(proxy) ? fetch : throughProxy(proxy)))
+  const base = withinOrigin(
+    reach.base ?? (proxy === undefined || !usesProxy(proxy) ? fetch : createProxyFetch({ proxy })),
+  )
   const added = headersOf(context, reach, login)
   if ([...added].length === 0) return base
   const { origin } = new URL(login.url)
@@ -118,13 +114,8 @@ export interface RequestIds {
 }
 
 function isRequest(body: unknown): boolean {
-  if (typeof body !== 'string') return false
-  try {
-    const message: unknown = JSON.parse(body)
-    return isObject(message) && 'method' in message && 'id' in message
-  } catch {
-    return false
-  }
+  const message = parseObject(body)
+  return message !== undefined && 'method' in message && 'id' in message
 }
 
 export function createRequestIds({ say }: CommandContext): RequestIds {

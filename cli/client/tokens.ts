@@ -1,9 +1,9 @@
 // `mcp-host status`, `logout` and `token`: the stored logins of this machine.
-import type { CachedLogin } from '../../client/node/index.ts'
+import type { CachedLogin } from '../../client/node/file-cache.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { type CommandContext, usage } from '../context.ts'
-import { isoTime, jsonText, localTime, tableLines } from '../text.ts'
+import { isoTime, jsonText, localTime, parseObject, tableLines } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
 import { checkServerUrl, type GrantName, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
@@ -29,14 +29,9 @@ interface LoginStatus {
 }
 
 function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: string | undefined } {
-  try {
-    const { serverUrl, profile } = JSON.parse(label ?? '') as Record<string, unknown>
-    if (typeof serverUrl === 'string') {
-      return { serverUrl, profile: typeof profile === 'string' ? profile : undefined }
-    }
-  } catch {
-    // A label of another program.
-  }
+  // Other programs can write other labels.
+  const { serverUrl, profile } = parseObject(label) ?? {}
+  if (typeof serverUrl === 'string') return { serverUrl, profile: typeof profile === 'string' ? profile : undefined }
   return { serverUrl: label ?? file, profile: undefined }
 }
 
@@ -203,7 +198,7 @@ async function token(
     return context.print(current)
   }
   const why = expiresAt === undefined && !refreshable ? 'there is no login' : 'the login has ended'
-  throw new StartError(`${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
+  throw new StartError('MH3201', `${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
 }
 
 export const tokenVerb = defineVerb({

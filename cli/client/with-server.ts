@@ -39,7 +39,7 @@ function createDeadline(timeout: number, expire: (reason: StartError) => void) {
     stop()
     const seconds = timeout / 1_000
     timer = setTimeout(
-      () => expire(new StartError(`no answer within ${seconds} s; --timeout <seconds> waits longer`)),
+      () => expire(new StartError('MH3205', `no answer within ${seconds} s; --timeout <seconds> waits longer`)),
       timeout,
     )
   }

@@ -1,7 +1,7 @@
 // The server for `mcp-host connect`: a given URL, or a route of the local config.
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Host } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
 import { checkServerUrl } from '../client/logins.ts'
 import { inspectConfig } from '../config.ts'
 import { type CommandContext, usage } from '../context.ts'

@@ -56,7 +56,7 @@ export async function readConfig(file: string): Promise<string | undefined> {
     return await readFile(file, 'utf8')
   } catch (cause) {
     if (isAbsent(cause)) return undefined
-    throw new StartError(`${file} cannot be read: ${errorText(cause)}`, { cause })
+    throw new StartError('MH3002', `${file} cannot be read: ${errorText(cause)}`, { cause })
   }
 }
 
@@ -65,7 +65,7 @@ export async function resolveFile(file: string): Promise<string> {
     return await realpath(file)
   } catch (cause) {
     if (isAbsent(cause) && dirname(file) !== file) return join(await resolveFile(dirname(file)), basename(file))
-    throw new StartError(`${file} cannot be read: ${errorText(cause)}`, { cause })
+    throw new StartError('MH3002', `${file} cannot be read: ${errorText(cause)}`, { cause })
   }
 }
 
@@ -104,7 +104,8 @@ async function replaceFile(file: string, text: string, mode: number): Promise<vo
 }
 
 export async function writeConfig(file: string, before: string | undefined, text: string): Promise<string | undefined> {
-  if ((await readConfig(file)) !== before) throw new StartError(`${file} was changed meanwhile; run this again`)
+  if ((await readConfig(file)) !== before)
+    throw new StartError('MH3310', `${file} was changed meanwhile; run this again`)
   try {
     if (before === undefined) {
       await mkdir(dirname(file), { recursive: true })
@@ -118,6 +119,6 @@ export async function writeConfig(file: string, before: string | undefined, text
     await replaceFile(real, text, mode & 0o777)
     return old
   } catch (cause) {
-    throw new StartError(`${file} cannot be written: ${errorText(cause)}`, { cause })
+    throw new StartError('MH3003', `${file} cannot be written: ${errorText(cause)}`, { cause })
   }
 }

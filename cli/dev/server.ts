@@ -3,11 +3,12 @@ import { createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { printable } from '../../client/text.ts'
 import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
-import type { CreateHostOptions, Host, ReloadReport, RouteSummary } from '../../core/create-host.ts'
+import type { CreateHostOptions } from '../../core/create-host.ts'
+import type { Host, ReloadReport } from '../../core/host.ts'
 import { isError } from '../../core/http/describe-thrown.ts'
-import { errorText } from '../../core/index.ts'
+import type { RouteSummary } from '../../core/mcp/route-summary.ts'
 import type { EnvFiles } from '../config.ts'
-import type { CommandContext } from '../context.ts'
+import { type CommandContext, failureText } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
 import { onCrash, type Served, serve, surviveRejections, surviveStdout, tellParent } from '../serve.ts'
@@ -127,7 +128,7 @@ function describe({ restart, taken, told }: ReloadReport, how: string): string {
 
 function show(reloaded: Reloaded, hasKeys: boolean): void {
   if ('report' in reloaded) say(describe(reloaded.report, hasKeys ? 'press r' : 'end it and start it again'))
-  else say(`mcp-host: ${errorText(reloaded.error)}\nnothing has changed: what was served goes on`)
+  else say(`${failureText(reloaded.error)}\nnothing has changed: what was served goes on`)
 }
 
 async function stop(host: Host | undefined) {
@@ -150,7 +151,7 @@ async function serveOnceFree(
     } catch (error) {
       const taken = usedAddress(error)
       if (!taken) throw error
-      say(`mcp-host: ${errorText(error)}\nit is tried again every 2 s, and after each change`)
+      say(`${failureText(error)}\nit is tried again every 2 s, and after each change`)
       await heard()
       await waitUntilFree(taken)
     }

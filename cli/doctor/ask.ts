@@ -1,10 +1,9 @@
 // HTTP requests and findings of the doctor: any Host header, no redirects, ten second timeout.
-import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
-import { receiveResponse } from '../../client/node/guarded-fetch.ts'
-import { isObject } from '../../core/index.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
+import { parseObject } from '../text.ts'
 
 export interface Finding {
   readonly check: string
@@ -53,6 +52,16 @@ function serverName(url: string): string {
   return isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : ''
 }
 
+/** After a protocol upgrade without a listener, Node.js emits only `close`. */
+const receiveResponse = (request: ClientRequest, body?: string): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    request
+      .once('response', resolve)
+      .on('error', reject)
+      .once('close', () => reject(new Error('the connection was closed without a response')))
+      .end(body)
+  })
+
 export async function open(
   url: string,
   { method = 'GET', headers = {}, body, signal }: Question = {},
@@ -64,15 +73,6 @@ export async function open(
   const until = signal ? AbortSignal.any([patience, signal]) : patience
   const options = { method, headers: all, signal: until, servername: serverName(url) }
   return receiveResponse(send(url, options), body)
-}
-
-function parseObject(text: string): Answer['json'] {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 export async function firstPiece(response: IncomingMessage): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 // Reads the challenge for clients without a valid token (RFC 6750 section 3, RFC 9728 section 5.1).
 import type { IncomingHttpHeaders } from 'node:http'
+import { parseChallengeList } from '../../client/challenge.ts'
 import type { Patient } from './ask.ts'
 import { ask, bearer, type Finding, message, note, ok, wrong } from './ask.ts'
 
@@ -7,18 +8,9 @@ const CHECK = 'challenge'
 
 /** Parameters of a Bearer or DPoP challenge by lower-case name; undefined without a challenge. */
 export function readChallenge(headers: IncomingHttpHeaders): ReadonlyMap<string, string> | undefined {
-  const text = headers['www-authenticate'] ?? ''
-  const start = /(?:^|,\s*)(?:bearer|dpop)(?:\s+|$)/i.exec(text)
-  if (!start) return undefined
-  const parameters = text
-    .slice(start.index + start[0].length)
-    .matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))/g)
-  return new Map(
-    [...parameters].map(([, name = '', quoted, plain = '']) => [
-      name.toLowerCase(),
-      quoted?.replace(/\\(.)/g, '$1') ?? plain,
-    ]),
-  )
+  const challenges = parseChallengeList(headers['www-authenticate'] ?? '')
+  const challenge = challenges.find(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
+  return challenge && new Map([...challenge.params].map(([name, [value = '']]) => [name, value]))
 }
 
 const MADE_UP = 'a-token-that-the-doctor-made-up'

@@ -93,7 +93,7 @@ function examineServer(server: ServerInfo, tried: string): Finding[] {
 
 const CHECK = 'client: resource'
 
-interface Try {
+export interface Try {
   readonly url: string
   readonly answer: string
 }
@@ -103,7 +103,7 @@ interface Watched {
   tried(): Try[]
 }
 
-function createWatched(serverUrl: string): Watched {
+export function createWatched(serverUrl: string): Watched {
   const options = resolveOptions({ serverUrl, interactive: 'never' })
   const secrets = createSecrets()
   const plain = createOAuthHttp({ fetch: options.fetch, policy: createNetPolicy(serverUrl, undefined), secrets })
@@ -130,7 +130,7 @@ function createWatched(serverUrl: string): Watched {
 
 const describeTries = (tries: readonly Try[]): string => tries.map(({ url, answer }) => `${url} (${answer})`).join(', ')
 
-function findingOf(check: string, thrown: unknown, tries: readonly Try[]): Finding {
+export function findingOf(check: string, thrown: unknown, tries: readonly Try[]): Finding {
   const error = thrown as Error
   const fix = AuthError.is(thrown) ? thrown.fix : undefined
   const what =

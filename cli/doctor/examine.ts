@@ -17,6 +17,7 @@ import {
   wrong,
 } from './ask.ts'
 import { checkChallenge, readChallenge } from './challenge.ts'
+import { examineAsClient } from './client-view.ts'
 import { checkMetadata } from './metadata.ts'
 
 const UNBUFFER =
@@ -223,6 +224,7 @@ const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | 
   ['host guard', checkGuard],
   ['cors', checkCors],
   ['stream', checkStream],
+  ['client', ({ url }) => examineAsClient(url)],
 ]
 
 async function olderServer({ url, first: { status } }: Patient): Promise<OlderServer | undefined> {

@@ -1,8 +1,10 @@
 // Checks metadata documents of the resource (RFC 9728) and its authorization servers (RFC 8414, OpenID Connect), and their keys.
-import { isLoopback } from '../../core/auth.ts'
+import { discoverServer } from '../../client/discovery.ts'
+import type { ServerInfo } from '../../client/parties.ts'
 import type { Patient } from './ask.ts'
 import { type Answer, ask, type Finding, failure, note, ok, wrong } from './ask.ts'
 import { readChallenge } from './challenge.ts'
+import { createWatched, findingOf, type Try } from './client-view.ts'
 
 const CHECK = 'metadata'
 const ISSUER = 'identity provider'
@@ -97,103 +99,35 @@ function checkClocks(server: Answer, issuer: Answer, name: string): Finding[] {
   return [ok('clock', `the clocks of the server and ${name} agree`)]
 }
 
-function findRefusals(metadata: FoundDocument['json'], issuer: string, url: string): Finding[] {
+/** Other locations of the metadata that clients can stop at. */
+function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[], { url: server }: Patient): Finding[] {
   const findings: Finding[] = []
-  if (metadata['issuer'] !== issuer)
-    findings.push(
-      wrong(
-        ISSUER,
-        `${url} is of the issuer ${String(metadata['issuer'])}, not ${issuer}`,
-        'set resource-metadata.authorizationServers and auth-jwt.authority to the exact issuer in the document',
-      ),
-    )
-  const methods = metadata['code_challenge_methods_supported']
-  if (!Array.isArray(methods) || !methods.includes('S256'))
-    findings.push(
-      wrong(
-        ISSUER,
-        `the metadata of ${issuer} does not list PKCE with S256: MCP clients must refuse the issuer`,
-        'enable PKCE at the issuer',
-      ),
-    )
+  for (const { url, answer } of tries) {
+    if (url === metadataUrl) continue
+    if (answer.startsWith('200')) {
+      findings.push(note(ISSUER, `${url} is not the metadata of ${issuer}; clients that stop there cannot log in`))
+      // An issuer on another origin can have only the OpenID Connect location.
+    } else if (url === wellKnown('oauth-authorization-server', issuer) && url.startsWith(new URL(server).origin)) {
+      const text = `${url} answered ${answer}: clients that know only RFC 8414 find no metadata`
+      findings.push(note(ISSUER, text, ROOT_WELL_KNOWN))
+    }
+  }
   return findings
 }
 
-interface IssuerDocument {
-  readonly url: string
-  readonly json: FoundDocument['json']
-  readonly refusals: readonly Finding[]
-}
-
-async function findIssuerDocument(issuer: string) {
-  const { origin, pathname } = new URL(issuer)
-  const urls = [
-    wellKnown('oauth-authorization-server', issuer),
-    wellKnown('openid-configuration', issuer),
-    `${origin}${withoutSlash(pathname)}/.well-known/openid-configuration`,
-  ]
-  const missing: { readonly url: string; readonly why: string }[] = []
-  const refused: IssuerDocument[] = []
-  for (const url of new Set(urls)) {
-    const found = await readDocument(url)
-    if (typeof found === 'string') missing.push({ url, why: found })
-    else {
-      const document = { url, json: found.json, refusals: findRefusals(found.json, issuer, url) }
-      if (document.refusals.length === 0) return { usable: document, refused, missing }
-      refused.push(document)
-    }
+/** What a client does not read of an issuer: its keys and clock. client-view.ts reports the rest. */
+async function checkIssuer(listed: string, patient: Patient): Promise<Finding[]> {
+  const { ctx, tried } = createWatched(patient.url)
+  let server: ServerInfo
+  try {
+    server = await discoverServer(ctx, listed, false, AbortSignal.timeout(60_000))
+  } catch (error) {
+    return patient.first.status === 401 ? [] : [findingOf(ISSUER, error, tried())]
   }
-  return { usable: undefined, refused, missing }
-}
-
-function noteEarlier(
-  refused: readonly IssuerDocument[],
-  missing: readonly { readonly url: string; readonly why: string }[],
-  issuer: string,
-  patient: Patient,
-): Finding[] {
-  const stops = refused.flatMap(({ refusals }) =>
-    refusals.slice(0, 1).map(({ text, fix }) => note(ISSUER, `${text}; clients that stop there cannot log in`, fix)),
-  )
-  const rfc8414 = missing.find(({ url }) => url === wellKnown('oauth-authorization-server', issuer))
-  // An issuer on another origin can have only the OpenID Connect location.
-  if (!rfc8414 || new URL(issuer).origin !== new URL(patient.url).origin) return stops
-  const text = `${rfc8414.url} ${rfc8414.why}: clients that know only RFC 8414 find no metadata`
-  return [...stops, note(ISSUER, text, ROOT_WELL_KNOWN)]
-}
-
-async function checkIssuer(issuer: string, patient: Patient): Promise<Finding[]> {
-  const { usable, refused, missing } = await findIssuerDocument(issuer)
-  const document = usable ?? refused[0]
-  if (!document) {
-    const where = missing.map(({ url, why }) => `${url} ${why}`).join(', ')
-    return [
-      wrong(
-        ISSUER,
-        `no metadata of ${issuer}: ${where}`,
-        'use the exact issuer URL, and make sure that this machine can reach it',
-      ),
-    ]
-  }
-  const { url, json } = document
-  const findings = usable ? noteEarlier(refused, missing, issuer, patient) : [...document.refusals]
-  if (typeof json['registration_endpoint'] !== 'string' && json['client_id_metadata_document_supported'] !== true)
-    findings.push(
-      note(ISSUER, `${issuer} does not register clients dynamically: each client needs a client id from its operator`),
-    )
-  const skew = checkClocks(await ask(patient.url), await ask(url), issuer)
-  return [...findings, await checkKeys(json, issuer), ...skew]
-}
-
-function checkServers(list: unknown): { findings: Finding[]; servers: string[] } {
-  const servers = Array.isArray(list) ? list.filter(server => typeof server === 'string' && URL.canParse(server)) : []
-  const insecure = servers.filter(server => server.startsWith('http:') && !isLoopback(new URL(server).hostname))
-  const findings = insecure.map(server => wrong(ISSUER, `${server} is not https`, 'serve the issuer over https'))
-  if (servers.length === 0)
-    findings.push(
-      wrong(CHECK, 'the document names no authorization server', 'set resource-metadata.authorizationServers'),
-    )
-  return { findings, servers }
+  const { issuer, metadataUrl = issuer } = server
+  const document = await ask(metadataUrl)
+  const clocks = checkClocks(await ask(patient.url), document, issuer)
+  return [...noteEarlier(server, tried(), patient), await checkKeys(document.json ?? {}, issuer), ...clocks]
 }
 
 async function checkStandardLocation(standard: string, resource: unknown): Promise<Finding[]> {
@@ -242,7 +176,9 @@ export async function checkMetadata(patient: Patient): Promise<Finding[]> {
   }
   const { resource, authorization_servers: listed } = document.json
   const location = place === standard ? [] : await checkStandardLocation(standard, resource)
-  const { findings, servers } = checkServers(listed)
+  const servers = Array.isArray(listed)
+    ? listed.filter(server => typeof server === 'string' && URL.canParse(server))
+    : []
   const issuers = await Promise.all(servers.map(server => checkIssuer(server, patient)))
-  return [...checkDocument(document, place, url), ...location, ...findings, ...issuers.flat()]
+  return [...checkDocument(document, place, url), ...location, ...issuers.flat()]
 }

@@ -74,7 +74,7 @@ export function writeNew(folder: string, files: NewFiles): void {
   } catch (cause) {
     for (const file of made) rmSync(file, { force: true })
     for (const empty of folders.reverse()) rmdirSync(empty)
-    throw new StartError(`nothing was written to ${printable(folder)}: ${errorText(cause)}`, { cause })
+    throw new StartError('MH3003', `nothing was written to ${printable(folder)}: ${errorText(cause)}`, { cause })
   } finally {
     process.off('SIGINT', hold)
   }

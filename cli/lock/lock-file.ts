@@ -132,6 +132,6 @@ export async function writeLockFile(file: string, surface: Surface, cwd: string)
     await rename(part, file)
   } catch (cause) {
     await rm(part, { force: true }).catch(() => undefined)
-    throw new StartError(`${nameOf(file, cwd)} cannot be written: ${errorText(cause)}`, { cause })
+    throw new StartError('MH3003', `${nameOf(file, cwd)} cannot be written: ${errorText(cause)}`, { cause })
   }
 }

@@ -1,6 +1,6 @@
 // Reads the surface of a host from the views that serve requests.
 import { createHash } from 'node:crypto'
-import type { Host } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
 import type { AuthorizeRule } from '../../core/kernel/route.ts'
 import type { CatalogItem } from '../../core/mcp/catalog.ts'
 import type { ToolDefinition } from '../../core/mcp/define.ts'

@@ -165,13 +165,15 @@ export function refusal(url: string, status: number): Failure {
   })
 }
 
+export const SCOPE_NEEDED = 'scope needed'
+
 export function explainRefusal(url: string, response: Response, text: string | undefined): Failure {
   const { status } = response
   const said = errorIn(text)
   const cue = status === 403 ? readScope(response) : undefined
   if (cue)
     return new Failure(
-      'scope needed',
+      SCOPE_NEEDED,
       `${url} wants the scope ${cue} for this; get it with: ${[`mcp-host login ${shellWord(url)}`, ...cue.split(' ').map(shellWord)].join(' --add-scope ')}`,
       { status },
     )

@@ -1,7 +1,6 @@
 // A `fetch` with proxy support, cookies for load balancers, and no timeout on idle streams.
-import type { Agent as AgentOf, Dispatcher } from 'undici'
-import { createProxyDispatcher, loadUndici, usesProxy } from '../../client/node/proxy-dispatcher.ts'
-import { assertInstalled } from '../../core/http/optional-packages.ts'
+import { fetchThrough } from '../../client/node/fetch-through.ts'
+import { createProxyDispatcher, usesProxy } from '../../client/node/proxy-fetch.ts'
 
 const CONNECT_TIMEOUT = 10_000
 const MAX_COOKIES = 50
@@ -26,43 +25,23 @@ function createCookies(origin: string) {
   }
 }
 
-type AgentClass = new (options: AgentOf.Options) => AgentOf
-
-/** The agent class of Node's own `fetch`, read before another undici copy can replace it. */
-const OwnAgent = (() => {
-  new Headers()
-  const kept: unknown = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'))
-  return kept instanceof Object && kept.constructor.name === 'Agent' ? (kept.constructor as AgentClass) : undefined
-})()
-
-async function connect(proxy: string): Promise<{ fetch: typeof fetch; dispatcher: Dispatcher }> {
-  const options: AgentOf.Options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT } }
-  const isDirect = !usesProxy(proxy)
-  if (isDirect && OwnAgent) return { fetch, dispatcher: new OwnAgent(options) }
-  const undici = await loadUndici()
-  const dispatcher = isDirect ? new undici.Agent(options) : createProxyDispatcher(undici, proxy, options)
-  return { fetch: undici.fetch as unknown as typeof fetch, dispatcher }
-}
+const PATIENCE = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT } }
 
 /**
  * Creates a `fetch` for the server at `url` and servers that it refers to. `proxy`: a URL, `none`, or `env` (HTTPS_PROXY,
- * HTTP_PROXY and NO_PROXY; loopback addresses excluded). Throws a StartError for a missing package.
+ * HTTP_PROXY and NO_PROXY; loopback addresses excluded).
  */
 export function createPatientFetch(url: string, proxy = 'env'): typeof fetch {
-  if (usesProxy(proxy)) assertInstalled(['undici'], { what: 'going through an HTTP proxy' })
   const cookies = createCookies(new URL(url).origin)
-  let connected: ReturnType<typeof connect> | undefined
+  const go = fetchThrough(undici =>
+    usesProxy(proxy) ? createProxyDispatcher(undici, proxy, PATIENCE) : new undici.Agent(PATIENCE),
+  )
   return async (input, init) => {
-    connected ??= connect(proxy)
-    const { fetch: go, dispatcher } = await connected
     const address = input instanceof Request ? input.url : String(input)
     const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
     const cookie = cookies.of(address)
     if (cookie !== '' && !headers.has('cookie')) headers.set('cookie', cookie)
-    const body =
-      input instanceof Request && input.body !== null ? { method: input.method, body: await input.arrayBuffer() } : {}
-    const sent = { ...body, ...init, headers: [...headers], dispatcher } as unknown as RequestInit
-    const response = await go(address, sent)
+    const response = await go(input, { ...init, headers })
     cookies.keep(address, response)
     return response
   }

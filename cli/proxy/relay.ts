@@ -138,7 +138,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
 
   function fail(exchange: Exchange, thrown: unknown) {
     if (over.signal.aborted) return
-    const failure = thrown instanceof Failure ? thrown : settings.explain(thrown)
+    const failure = settings.explain(thrown)
     if (failure.code === UNSUPPORTED_VERSION && exchange.out.requests[0]?.method === 'initialize')
       settings.refusedInitialize()
     if (exchange.out.requests.length === 0) note(`a message without an answer was not taken: ${failure.message}`)
@@ -203,7 +203,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
       check(out)
       take(ignored.screen(out))
     } catch (thrown) {
-      const failure = thrown instanceof Failure ? thrown : settings.explain(thrown)
+      const failure = settings.explain(thrown)
       const ids = new Set(out?.requests.map(({ id }) => id))
       for (const id of ids.size > 0 ? ids : [undefined]) refuse(id, failure)
     }

@@ -1,6 +1,7 @@
-// The hub in the primary that connects workers: broadcasts, direct messages and shared counters. Worker side: neighbours.ts.
+// The hub in the primary that connects workers: broadcasts, direct messages, requests to all workers and shared counters. Worker side: neighbours.ts.
 import cluster from 'node:cluster'
-import type { Logger } from '../../core/create-host.ts'
+import type { Logger } from '../../core/kernel/log.ts'
+import { isObject } from '../../core/mcp/is-object.ts'
 import { createMemoryCount, MOST_CALLERS } from '../../plugins/rate-limit/memory-counts.ts'
 import {
   type Counted,
@@ -23,6 +24,9 @@ export interface HubBounds {
 
 const BOUNDS: HubBounds = { kept: 10_000, keptSize: 16_000_000, underWay: 32_000_000 }
 
+/** Response timeout of each worker to a request to all, milliseconds. */
+const ANSWER_TIME = 2_000
+
 export interface Member {
   take(message: ToHub): void
   gone(): void
@@ -42,7 +46,10 @@ function createCounts(log?: Logger): (...one: ToCount) => Counted {
     for (const [old, { until }] of counters) if (until <= now) counters.delete(old)
     const means = 'new callers share counters and can be refused because of others; no caller exceeds the limit'
     const full = () =>
-      log?.warn({ limit: name, callers: MOST_CALLERS, means }, 'a rate limit counts as many callers as it can')
+      log?.warn(
+        { code: 'MH2705', limit: name, callers: MOST_CALLERS, means },
+        'a rate limit counts as many callers as it can',
+      )
     const counter = { count: createMemoryCount({ window, full }).count, until: 0 }
     counters.set(name, counter)
     return counter
@@ -148,6 +155,79 @@ class Outlet {
   }
 }
 
+type Numbers = Readonly<Record<string, number>>
+
+interface Lasting {
+  readonly lasting: Numbers
+}
+
+interface Kept {
+  readonly last: Map<unknown, Numbers>
+  readonly ended: Map<string, number>
+}
+
+const hasLasting = (given: unknown): given is Lasting => isObject(given) && isObject(given['lasting'])
+
+/** Counts in `lasting` stay in the total after a worker ends or does not respond. */
+export function createLasting() {
+  const names = new Map<string, Kept>()
+  return {
+    keep(name: string, worker: unknown, given: unknown): void {
+      if (!hasLasting(given)) return
+      const kept = names.get(name) ?? { last: new Map(), ended: new Map() }
+      names.set(name, kept)
+      kept.last.set(worker, given.lasting)
+    },
+    ended(worker: unknown): void {
+      for (const { last, ended } of names.values()) {
+        for (const [key, value] of Object.entries(last.get(worker) ?? {})) ended.set(key, (ended.get(key) ?? 0) + value)
+        last.delete(worker)
+      }
+    },
+    without(name: string, answered: ReadonlySet<unknown>): Lasting[] {
+      const { last = [], ended } = names.get(name) ?? {}
+      const silent = [...last].filter(([worker]) => !answered.has(worker)).map(([, lasting]) => ({ lasting }))
+      return ended && ended.size > 0 ? [...silent, { lasting: Object.fromEntries(ended) }] : silent
+    },
+  }
+}
+
+/** Requests to all workers. A worker that does not respond within `ANSWER_TIME` is left out, except for its lasting counts. */
+function createQuestions(workers: ReadonlySet<Outlet>) {
+  const open = new Map<number, (worker: Outlet, ...given: unknown[]) => void>()
+  const lasting = createLasting()
+  let last = 0
+  return {
+    ask(name: string): Promise<readonly unknown[]> {
+      const question = ++last
+      const missing = new Set(workers)
+      const answers = new Map<unknown, unknown>()
+      return new Promise(resolve => {
+        const settle = () => {
+          clearTimeout(timer)
+          open.delete(question)
+          resolve([...answers.values(), ...lasting.without(name, new Set(answers.keys()))])
+        }
+        const timer = setTimeout(settle, ANSWER_TIME)
+        open.set(question, (worker, ...given) => {
+          if (!missing.delete(worker)) return
+          if (given.length > 0) {
+            answers.set(worker, given[0])
+            lasting.keep(name, worker, given[0])
+          }
+          if (missing.size === 0) settle()
+        })
+        for (const worker of missing) worker.send({ from: 'asked', name, question })
+      })
+    },
+    answered: (question: number, worker: Outlet, given: unknown) => open.get(question)?.(worker, given),
+    gone(worker: Outlet) {
+      lasting.ended(worker)
+      for (const answered of open.values()) answered(worker)
+    },
+  }
+}
+
 /** `begin`: the number before the first broadcast, never used by an earlier hub. */
 export function createHub(
   begin = Date.now() * 1_000,
@@ -158,6 +238,7 @@ export function createHub(
   const recent = createRecent(all, begin)
   const hearing = new Set<Outlet>()
   const joined = new Map<string, Outlet>()
+  const questions = createQuestions(hearing)
 
   function tell(texts: readonly string[]): true {
     const first = recent.last + 1
@@ -179,7 +260,10 @@ export function createHub(
     return joined.get(node) === outlet && joined.delete(node)
   }
 
-  function answer(message: Extract<ToHub, { question: number }>, outlet: Outlet): unknown {
+  function answer(
+    message: Exclude<Extract<ToHub, { question: number }>, { to: 'every' | 'gives' }>,
+    outlet: Outlet,
+  ): unknown {
     if (message.to === 'tell') return tell(message.texts)
     if (message.to === 'since') return recent.since(message.number)
     if (message.to === 'send') return pass(message)
@@ -197,6 +281,11 @@ export function createHub(
             outlet.send({ from: 'place', number: recent.last })
           } else if (message.to === 'join') {
             joined.set(message.node, outlet)
+          } else if (message.to === 'gives') {
+            questions.answered(message.question, outlet, message.given)
+          } else if (message.to === 'every') {
+            const { question } = message
+            void questions.ask(message.name).then(value => outlet.send({ from: 'answer', question, value }))
           } else {
             const { question } = message
             outlet.send({ from: 'answer', question, value: answer(message, outlet) })
@@ -204,6 +293,7 @@ export function createHub(
         },
         gone() {
           hearing.delete(outlet)
+          questions.gone(outlet)
           for (const node of [...joined.keys()]) leave(node, outlet)
         },
       }

@@ -1,6 +1,7 @@
 // Messages between primary and workers, marked by `mcpHost`, because tools in workers can send their own messages.
-import type { CloseReport, RouteSummary } from '../../core/create-host.ts'
+import type { CloseReport } from '../../core/kernel/ending.ts'
 import type { CountTogether } from '../../core/kernel/kernel-host.ts'
+import type { RouteSummary } from '../../core/mcp/route-summary.ts'
 
 export type ToCount = Parameters<CountTogether>
 export type Counted = Awaited<ReturnType<CountTogether>>
@@ -15,6 +16,9 @@ export type ToHub =
   | Asking<'since', { number: number }>
   | Asking<'count', { counts: readonly ToCount[] }>
   | Asking<'leave' | 'has', { node: string }>
+  /** A request to all workers, and the response of one; `question` is then the number of `asked`. */
+  | Asking<'every', { name: string }>
+  | { readonly to: 'gives'; readonly question: number; readonly given: unknown }
   /** `share`: see `Neighbours.send`. */
   | Asking<'send', { node: string; text: string; share: string }>
 
@@ -24,6 +28,7 @@ export type FromHub =
   /** Broadcasts up to this number can be missing. */
   | { readonly from: 'missed'; readonly number: number }
   | { readonly from: 'received'; readonly node: string; readonly text: string }
+  | { readonly from: 'asked'; readonly question: number; readonly name: string }
   | { readonly from: 'answer'; readonly question: number; readonly value: unknown }
 
 /** Instead of a boolean: the receiver's queue is full. */
@@ -43,8 +48,6 @@ export type WorkerMessage =
   /** `heard`: order received. `awake`: response to `pulse`. */
   | { readonly mcpHost: 'heard' | 'awake' }
   | ({ readonly mcpHost: 'drained' } & CloseReport)
-  | { readonly mcpHost: 'asks'; readonly name: string; readonly question: number }
-  | { readonly mcpHost: 'gives'; readonly question: number; readonly given: unknown }
   | { readonly mcpHost: 'hub'; readonly message: ToHub }
 
 /** `stop`: drain like a single process. `handOver`: see `Host.close`. */
@@ -62,8 +65,6 @@ export type Order = StopOrder | { readonly mcpHost: 'retire' | 'leave' }
 export type PrimaryMessage =
   | Order
   | { readonly mcpHost: 'pulse' }
-  | { readonly mcpHost: 'asked'; readonly name: string; readonly question: number }
-  | { readonly mcpHost: 'given'; readonly question: number; readonly given: readonly unknown[] }
   | { readonly mcpHost: 'hub'; readonly message: FromHub }
 
 const isOurs = (message: unknown) => typeof message === 'object' && message !== null && 'mcpHost' in message

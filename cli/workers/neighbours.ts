@@ -1,4 +1,5 @@
 // A worker's connection to the other workers of its host, through the hub in the primary.
+import type { InEveryProcess } from '../../core/host.ts'
 import { HostError } from '../../core/index.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
 import {
@@ -30,9 +31,15 @@ interface Question {
   readonly timer: NodeJS.Timeout
 }
 
-type Asked<Message> = Message extends { question: number } ? Omit<Message, 'question'> : never
+type Asked<Message> = Message extends { to: 'gives' }
+  ? never
+  : Message extends { question: number }
+    ? Omit<Message, 'question'>
+    : never
 
 class HubNeighbours implements Neighbours {
+  readonly #answers = new Map<string, () => unknown>()
+  readonly #asking = new Map<string, Promise<readonly unknown[]>>()
   readonly #channel: HubChannel
   readonly #questions = new Map<number, Question>()
   readonly #received = new Map<string, (text: string) => void>()
@@ -62,11 +69,18 @@ class HubNeighbours implements Neighbours {
     } else if (message.from === 'missed') {
       this.#last = message.number
       this.#missed?.(message.number)
+    } else if (message.from === 'asked') {
+      void this.#respond(message.name, message.question).catch(() => undefined)
     } else if (message.from === 'received') {
       this.#received.get(message.node)?.(message.text)
     } else {
       this.#answered(message.question, message.value)
     }
+  }
+
+  async #respond(name: string, question: number) {
+    const answer = this.#answers.get(name)
+    if (answer) this.#channel.send({ to: 'gives', question, given: await answer() })
   }
 
   #answered(number: number, value: unknown) {
@@ -88,6 +102,21 @@ class HubNeighbours implements Neighbours {
       const timer = setTimeout(fail, ANSWER_TIME, `the primary of this host did not answer within ${ANSWER_TIME} ms`)
       this.#questions.set(question, { resolve, reject, timer: timer.unref() })
     })
+  }
+
+  readonly inEveryProcess: InEveryProcess = (name, own) => {
+    // A reload builds a second host to check the config, but the first host keeps serving.
+    if (!this.#answers.has(name)) this.#answers.set(name, own)
+    const ask = () =>
+      this.#ask({ to: 'every', name }).then(
+        given => given as unknown[],
+        async () => [await own()],
+      )
+    return () => {
+      const asked = this.#asking.get(name) ?? ask().finally(() => this.#asking.delete(name))
+      this.#asking.set(name, asked)
+      return asked
+    }
   }
 
   hear(told: (text: string, number: number) => void, missed: (number: number) => void) {
@@ -153,7 +182,8 @@ class HubNeighbours implements Neighbours {
   }
 }
 
-export const createNeighbours = (channel: HubChannel): Neighbours => new HubNeighbours(channel)
+export const createNeighbours = (channel: HubChannel): Neighbours & { readonly inEveryProcess: InEveryProcess } =>
+  new HubNeighbours(channel)
 
 export const hubOfPrimary = (): HubChannel => ({
   send(message) {

@@ -1,6 +1,6 @@
 // One of N worker slots. A dead worker is replaced after a delay; a reload starts the next worker before it retires the current
 // one.
-import type { Logger } from '../../core/create-host.ts'
+import type { Logger } from '../../core/kernel/log.ts'
 import type { Serving } from './message.ts'
 import { endInTime, type WorkerEnd, type WorkerProcess } from './worker-process.ts'
 
@@ -39,14 +39,15 @@ function watchPulse(worker: WorkerProcess, log: Logger): void {
   const timer = setInterval(() => {
     const fields = { worker: worker.pid, seconds: seconds(missed + 1) }
     if (worker.isAwake()) {
-      if (missed >= LOGGED_AFTER) log.warn({ worker: worker.pid, seconds: seconds(missed) }, 'a worker answers again')
+      if (missed >= LOGGED_AFTER)
+        log.warn({ code: 'MH3121', worker: worker.pid, seconds: seconds(missed) }, 'a worker answers again')
       missed = 0
       return
     }
     missed++
-    if (missed === LOGGED_AFTER) log.error({ ...fields, fix: FIX }, SILENT)
+    if (missed === LOGGED_AFTER) log.error({ code: 'MH3122', ...fields, fix: FIX }, SILENT)
     if (missed === KILLED_AFTER) {
-      log.error(fields, 'killed a worker: it does not answer any more')
+      log.error({ code: 'MH3123', ...fields }, 'killed a worker: it does not answer any more')
       worker.kill()
     }
   }, PULSE_INTERVAL).unref()
@@ -108,14 +109,22 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings): Sea
     const left = serving()
     const next = wait < LONGEST_WAIT ? 'another is started' : `they keep ending: one is tried every ${wait / 1000} s`
     log.error(
-      { worker: pid, code, signal, ...(problem !== undefined && { problem }), wait, serving: left },
+      {
+        code: 'MH3124',
+        worker: pid,
+        exitCode: code,
+        signal,
+        ...(problem !== undefined && { problem }),
+        wait,
+        serving: left,
+      },
       `${what}; ${left === 0 ? 'none is left to serve; ' : ''}${next}`,
     )
     timer = setTimeout(async () => {
       const worker = start()
       const now = await fill(worker)
       if (!now) return
-      log.info({ worker: worker.pid, url: now.url, serving: serving() }, 'a worker serves')
+      log.info({ code: 'MH3125', worker: worker.pid, url: now.url, serving: serving() }, 'a worker serves')
       refilled()
     }, wait)
   }

@@ -1,14 +1,13 @@
 // The primary process of `mcp-host start --workers N`: starts, replaces, reloads and stops workers. It loads nothing of the
 // config.
 import cluster from 'node:cluster'
-import type { Logger } from '../../core/create-host.ts'
-import { StartError } from '../../core/index.ts'
+import type { Logger } from '../../core/kernel/log.ts'
+import { StartError } from '../../core/plugin.ts'
 import type { CommandContext } from '../context.ts'
 import { openLog } from '../log.ts'
 import { nextSignal, surviveStdout } from '../serve.ts'
 import { workersPage } from '../start-page.ts'
 import type { StartOptions } from '../verb.ts'
-import { passQuestions } from './every-process.ts'
 import { connectWorkers } from './hub.ts'
 import { type Serving, STOPPING_TIME } from './message.ts'
 import { createSeat, type Seat } from './seat.ts'
@@ -20,8 +19,8 @@ async function startFirst(): Promise<{ worker: WorkerProcess; serving: Serving }
   const serving = await worker.ready
   if (serving) return { worker, serving }
   const { code, signal, problem } = await worker.ended
-  if (problem !== undefined) throw new StartError(`no worker can be started: ${problem}`)
-  if (signal !== null) throw new StartError(`the first worker was ended by ${signal} before it served`)
+  if (problem !== undefined) throw new StartError('MH3120', `no worker can be started: ${problem}`)
+  if (signal !== null) throw new StartError('MH3120', `the first worker was ended by ${signal} before it served`)
   return process.exit(code ?? 1)
 }
 
@@ -38,7 +37,7 @@ async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
     }),
   )
   for (const { pid, code, signal } of ends.filter(({ report, served }) => served && !report)) {
-    log.error({ worker: pid, code, signal }, 'a worker ended before it had drained')
+    log.error({ code: 'MH3124', worker: pid, exitCode: code, signal }, 'a worker ended before it had drained')
   }
   const sum = (count: (end: WorkerEnd) => number | undefined) => ends.reduce((all, end) => all + (count(end) ?? 0), 0)
   return { finished: sum(({ report }) => report?.finished), cancelled: sum(({ report }) => report?.cancelled) }
@@ -49,21 +48,31 @@ function createReload(seats: readonly Seat[], log: Logger) {
   let asked = false
 
   async function replaceAll() {
-    log.info({ workers: seats.length }, 'reloading: new workers read the config')
+    log.info({ code: 'MH3107', workers: seats.length }, 'reloading: new workers read the config')
     for (const [replaced, seat] of seats.entries()) {
       const outcome = await seat.replace()
       if (asked || state === 'over') return
       if ('end' in outcome) {
         const { code, signal, problem } = outcome.end
         log.error(
-          { code, signal, ...(problem !== undefined && { problem }), replaced, workers: seats.length },
+          {
+            code: 'MH3101',
+            exitCode: code,
+            signal,
+            ...(problem !== undefined && { problem }),
+            replaced,
+            workers: seats.length,
+          },
           'the reload failed: a new worker could not start; the old ones go on',
         )
         return
       }
-      log.info({ worker: seat.pid, url: outcome.serving.url, replaced: replaced + 1 }, 'replaced a worker')
+      log.info(
+        { code: 'MH3125', worker: seat.pid, url: outcome.serving.url, replaced: replaced + 1 },
+        'replaced a worker',
+      )
     }
-    log.info({ workers: seats.length }, 'reloaded')
+    log.info({ code: 'MH3103', workers: seats.length }, 'reloaded')
   }
 
   async function run() {
@@ -101,7 +110,7 @@ function warnOfDifferences(seats: readonly Seat[], log: Logger): void {
   if (changed.length === 0) return
   const workers = seats.flatMap(({ pid }) => pid ?? [])
   log.warn(
-    { changed, workers },
+    { code: 'MH3126', changed, workers },
     'the workers serve different configs, because files were changed: send SIGHUP to this process',
   )
 }
@@ -125,7 +134,6 @@ export async function supervise(count: number, options: StartOptions, context: C
   process.on('SIGHUP', reload.ask)
 
   cluster.schedulingPolicy = cluster.SCHED_RR
-  passQuestions()
   connectWorkers(log)
   const first = await startFirst()
   stage = 'serving'

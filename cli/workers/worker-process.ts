@@ -3,33 +3,11 @@
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CloseReport, Logger } from '../../core/create-host.ts'
 import { withTimeout } from '../../core/http/clock.ts'
-import { errorText } from '../../core/index.ts'
+import type { CloseReport } from '../../core/kernel/ending.ts'
+import type { Logger } from '../../core/kernel/log.ts'
+import { errorText } from '../../core/plugin.ts'
 import { FIRST_WORKER, HEARING_TIME, isFromWorker, type Order, type PrimaryMessage, type Serving } from './message.ts'
-
-/** The message with which node:cluster passes a connection to a worker. Undocumented, unchanged since Node 0.12. */
-interface NewConnection {
-  readonly act: 'newconn'
-  readonly seq: number
-}
-
-const isNewConnection = (message: unknown): message is NewConnection =>
-  typeof message === 'object' && message !== null && 'seq' in message && 'act' in message && message.act === 'newconn'
-
-function closeUnaccepted({ process: child }: Worker): void {
-  const unaccepted = new Map<unknown, { close(): void }>()
-  const send = child.send.bind(child) as (...args: unknown[]) => boolean
-  child.send = (...args: unknown[]) => {
-    const [message, handle] = args
-    if (isNewConnection(message) && handle !== undefined) unaccepted.set(message.seq, handle as { close(): void })
-    return send(...args)
-  }
-  child.on('internalMessage', (message: { ack?: unknown } | null) => unaccepted.delete(message?.ack))
-  child.once('exit', () => {
-    for (const connection of unaccepted.values()) connection.close()
-  })
-}
 
 export interface WorkerEnd {
   readonly code: number | null
@@ -102,7 +80,6 @@ function createSignal<Value>() {
 export function startWorker(first = false): WorkerProcess {
   const worker = tryFork(first)
   if (worker instanceof Error) return notMade(worker)
-  closeUnaccepted(worker)
   const reported: { -readonly [Key in keyof Reported]: Reported[Key] } = {}
   let serving: Serving | undefined
   let isOrdered = false
@@ -180,7 +157,7 @@ export async function endInTime(
     const why = heard
       ? 'it took too long to drain'
       : 'it did not hear that it is to end; something holds up its event loop'
-    log.error({ worker: worker.pid }, `killed a worker: ${why}`)
+    log.error({ code: 'MH3123', worker: worker.pid }, `killed a worker: ${why}`)
     worker.kill()
   }
   return worker.ended

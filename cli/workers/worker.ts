@@ -1,8 +1,9 @@
 // A worker process: serves the config on the shared port and executes orders of the primary.
 import cluster from 'node:cluster'
 import { digestProject } from '../../core/config/module-graph.ts'
-import type { CloseReport, ProcessLog } from '../../core/create-host.ts'
-import { errorText, StartError } from '../../core/index.ts'
+import type { CloseReport } from '../../core/kernel/ending.ts'
+import type { ProcessLog } from '../../core/kernel/log.ts'
+import { errorText, StartError } from '../../core/plugin.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
 import type { CommandContext, ProcessEvents } from '../context.ts'
 import { type CliLog, openLog } from '../log.ts'
@@ -16,7 +17,6 @@ import {
   tellParent,
 } from '../serve.ts'
 import type { StartOptions } from '../verb.ts'
-import { createInEveryProcess } from './every-process.ts'
 import { FIRST_WORKER, isFromPrimary, type Order, type StopOrder, type WorkerMessage } from './message.ts'
 import { createNeighbours, hubOfPrimary } from './neighbours.ts'
 
@@ -72,7 +72,7 @@ const whenOrphaned = () =>
 async function logOrphaned(orphaned: Promise<void>, { stop, leave }: Orders, log: ProcessLog): Promise<void> {
   const isOrdered = Promise.race([stop, leave]).then(() => true)
   if (!(await Promise.race([isOrdered, orphaned.then(() => false)]))) {
-    log.warn({}, 'the primary is gone: this worker drains and ends')
+    log.warn({ code: 'MH3127' }, 'the primary is gone: this worker drains and ends')
   }
 }
 
@@ -94,8 +94,9 @@ async function startHost(
   settings: ServeSettings,
 ): Promise<Served> {
   try {
-    const others = { inEveryProcess: createInEveryProcess(tell), neighbours: createNeighbours(hubOfPrimary()) }
-    const served = await serve(config, log, context, { ...settings, ...others })
+    const neighbours = createNeighbours(hubOfPrimary())
+    const { inEveryProcess } = neighbours
+    const served = await serve(config, log, context, { ...settings, inEveryProcess, neighbours })
     surviveRejections(log, context.process)
     return served
   } catch (error) {

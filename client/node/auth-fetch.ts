@@ -1,9 +1,9 @@
 // `createAuthFetch` for Node.js: opens a browser, receives the redirect on loopback, and checks resolved addresses.
 import { type AuthFetch, createAuthFetchOn } from '../auth-fetch.ts'
-import { checkOptions } from '../check-options.ts'
 import type { OpenRedirect } from '../context.ts'
 import { AuthError } from '../errors.ts'
 import type { AuthorizationRedirectDelegate, ClientOAuthOptions } from '../options.ts'
+import { checkOptions } from '../resolve-options.ts'
 import { createGuardedFetch } from './guarded-fetch.ts'
 import { createLoopbackRedirect, type LoopbackHost } from './loopback.ts'
 import { isProxyFetch } from './proxy-fetch.ts'

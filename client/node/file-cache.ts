@@ -2,6 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AuthError } from '../errors.ts'
+import { given } from '../text.ts'
 import type { CacheContext, LoginLease, TokenCache, TokenContainer } from '../token-cache.ts'
 import { fileLockFreed, tryFileLock, withFileLock } from './file-lock.ts'
 import {
@@ -22,19 +23,14 @@ export interface FileTokenCacheOptions {
 }
 
 /** Contents of one file without secrets. */
-export interface CachedLogin {
+export interface CachedLogin
+  extends Pick<
+    TokenContainer,
+    'authorizationServer' | 'resource' | 'clientId' | 'scope' | 'tokenType' | 'obtainedAt' | 'expiresIn'
+  > {
   readonly key: string
   readonly label: string | undefined
   readonly file: string
-  readonly authorizationServer?: string | undefined
-  readonly resource?: string | undefined
-  readonly clientId?: string | undefined
-  readonly scope?: string | undefined
-  readonly tokenType?: string | undefined
-  /** Milliseconds since the epoch. */
-  readonly obtainedAt?: number | undefined
-  /** Seconds from `obtainedAt`. */
-  readonly expiresIn?: number | undefined
   readonly hasAccessToken: boolean
   readonly hasRefreshToken: boolean
   /** Reason if the file cannot be read. */
@@ -151,17 +147,11 @@ function parse(text: string, file: string): Content {
 }
 
 function withoutSecrets(key: string, file: string, { label, tokens }: Content): CachedLogin {
+  const { registration, resource, scope, tokenType, obtainedAt, expiresIn } = tokens
+  const { authorizationServer = registration?.issuer, clientId = registration?.clientId } = tokens
   return {
-    key,
-    label,
-    file,
-    authorizationServer: tokens.authorizationServer ?? tokens.registration?.issuer,
-    resource: tokens.resource,
-    clientId: tokens.clientId ?? tokens.registration?.clientId,
-    scope: tokens.scope,
-    tokenType: tokens.tokenType,
-    obtainedAt: tokens.obtainedAt,
-    expiresIn: tokens.expiresIn,
+    ...{ key, label, file },
+    ...given({ authorizationServer, clientId, resource, scope, tokenType, obtainedAt, expiresIn }),
     hasAccessToken: tokens.accessToken !== undefined,
     hasRefreshToken: tokens.refreshToken !== undefined,
   }

@@ -1,7 +1,46 @@
-// A `fetch` through an HTTP proxy, by undici. This file exports no type of that optional package.
+// A `fetch` through an HTTP proxy.
+import type { Agent, buildConnector, Dispatcher, Pool } from 'undici'
 import { AuthError } from '../errors.ts'
+import { ProxyFailure } from '../http.ts'
+import { isLoopback } from '../resolve-options.ts'
 import { printableUrl } from '../text.ts'
-import { createProxyDispatcher, loadUndici, type Undici } from './proxy-dispatcher.ts'
+import { fetchThrough, type Undici } from './fetch-through.ts'
+
+const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY']
+
+export const usesProxy = (proxy: string): boolean =>
+  proxy !== 'none' && (proxy !== 'env' || VARIABLES.some(name => (process.env[name] ?? '') !== ''))
+
+const namesOf = (origin: string): string =>
+  VARIABLES.filter(name => {
+    const value = process.env[name] ?? ''
+    return URL.canParse(value) && new URL(value).origin === origin
+  }).join(' and ')
+
+const watch =
+  (connect: buildConnector.connector, proxy: string): buildConnector.connector =>
+  (options, callback) =>
+    connect(options, (error, socket) => {
+      if (!error) return callback(null, socket as NonNullable<typeof socket>)
+      const { code = 'no connection' } = error as NodeJS.ErrnoException
+      callback(new ProxyFailure(`the HTTP proxy ${proxy} cannot be reached (${code})`, code, error), null)
+    })
+
+export function createProxyDispatcher(undici: Undici, proxy: string, options: Agent.Options = {}): Dispatcher {
+  const clientFactory = (url: URL, given: object) => {
+    const from = proxy === 'env' ? `of ${namesOf(url.origin)}` : 'that was given'
+    const { connect } = given as { connect: buildConnector.connector }
+    return new undici.Pool(url, { ...(given as Pool.Options), connect: watch(connect, `${url.origin} ${from}`) })
+  }
+  if (proxy !== 'env') return new undici.ProxyAgent({ ...options, clientFactory, uri: proxy })
+  const direct = new undici.Agent(options)
+  return new undici.EnvHttpProxyAgent({ ...options, clientFactory }).compose(
+    dispatch => (request, handler) =>
+      isLoopback(new URL(String(request.origin)).hostname)
+        ? direct.dispatch(request, handler)
+        : dispatch(request, handler),
+  )
+}
 
 export interface ProxyFetchOptions {
   /**
@@ -26,35 +65,13 @@ function checkProxy(proxy: string | URL): string {
   })
 }
 
-async function load(
-  proxy: string,
-): Promise<{ fetch: Undici['fetch']; dispatcher: InstanceType<Undici['Dispatcher']> }> {
-  const undici = await loadUndici()
-  return { fetch: undici.fetch, dispatcher: createProxyDispatcher(undici, proxy) }
-}
-
 /**
  * Creates a `fetch` through a proxy (CONNECT, also for plain http). Not compatible with
  * `networkPolicy.blockPrivateNetworks`. Throws an AuthError `invalid_options`.
  */
 export function createProxyFetch({ proxy: given }: ProxyFetchOptions): typeof fetch {
   const proxy = checkProxy(given)
-  let loaded: ReturnType<typeof load> | undefined
-  const proxyFetch: typeof fetch = async (input, init) => {
-    loaded ??= load(proxy)
-    const { fetch: undiciFetch, dispatcher } = await loaded
-    const request = input instanceof Request ? new Request(input, init) : undefined
-    const url = request ? request.url : String(input)
-    const own = request && {
-      method: request.method,
-      headers: request.headers,
-      redirect: request.redirect,
-      signal: request.signal,
-      ...(request.body !== null && { body: await request.arrayBuffer() }),
-    }
-    const all = { ...(own ?? init), dispatcher } as unknown as Parameters<Undici['fetch']>[1]
-    return (await undiciFetch(url, all)) as unknown as Response
-  }
+  const proxyFetch = fetchThrough(undici => createProxyDispatcher(undici, proxy))
   proxied.add(proxyFetch)
   return proxyFetch
 }

@@ -144,14 +144,17 @@ export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services:
     const { issuer, subject } = user ?? {}
     const { reason, scopes } = denial
     const by = access.by ?? 'mcp-host'
-    log.info({ denied: 'route', by, route: route.path, issuer, subject, reason, scopes }, 'denied a route')
+    log.info(
+      { code: 'MH1223', denied: 'route', by, route: route.path, issuer, subject, reason, scopes },
+      'denied a route',
+    )
     const refusal = refuseAccess(denial, place, services)
     blame(refusal, access.by)
     throw refusal
   }
 }
 
-/** Middleware for `admit`: see `createRouteAdmission`. */
+/** Middleware for `authorize`: see `createRouteAdmission`. */
 export function authorizeRoute(host: Pick<KernelHost, 'log'>, services: AccessServices): HostMiddleware {
   const admit = createRouteAdmission(host, services)
   return (ctx, next) => {

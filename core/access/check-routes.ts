@@ -4,7 +4,7 @@ import { type Path, type Report, StartError } from '../http/errors.ts'
 import { isLoopback } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
-import type { KernelHost } from '../kernel/kernel-host.ts'
+import type { PluginConfig } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
@@ -14,25 +14,26 @@ import type { CompiledRoute } from '../mcp/routes.ts'
 
 /** Reports `authorize` or `cors` without a plugin for it, and routes with two authentication plugins. */
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
-  const tell = (why: string, ...at: Path) => report(new StartError(why, { at: ['routes', ...at] }))
+  const tell = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at: ['routes', ...at] }))
   for (const route of routes) {
     const { path, authorize, cors } = route
     const [first, second] = provides.by('user', route)
     if (second !== undefined) {
       const fix = 'switch one of them off on this route; for several issuers, one plugin may have an option'
-      tell(`both ${first} and ${second} find out who calls; ${fix}`, path)
+      tell('MH1210', `both ${first} and ${second} find out who calls; ${fix}`, path)
     }
     if (authorize !== undefined && !provides('authorize', route)) {
-      tell(`no plugin of this route can decide it; switch on ${suggest('authorize')}`, path, 'authorize')
+      tell('MH1211', `no plugin of this route can decide it; switch on ${suggest('authorize')}`, path, 'authorize')
     } else if (typeof authorize === 'string' && !provides('policy', route)) {
       tell(
+        'MH1212',
         `no plugin of this route knows the policy "${authorize}"; switch on ` +
           `${suggest('policy')}, or for a scope or a role write { scope: '${authorize}' } or { role: '${authorize}' }`,
         ...[path, 'authorize'],
       )
     }
     if (cors !== undefined && !provides('cors', route)) {
-      tell(`no plugin of this route knows "${cors}"; switch on ${suggest('cors')}`, path, 'cors')
+      tell('MH1213', `no plugin of this route knows "${cors}"; switch on ${suggest('cors')}`, path, 'cors')
     }
   }
 }
@@ -59,7 +60,12 @@ function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly E
       const place = `/${address.map(({ text }) => text).join('/')}`
       const why = `the toolset "${name}" would be at ${place}, which plugins.${other.by} serves`
       const fix = 'rename the toolset, or change one of the paths'
-      report(new StartError(`${why}; ${fix}`, { at: ['routes', path, 'toolsets'], also: [{ at: ['toolsets', name] }] }))
+      report(
+        new StartError('MH1205', `${why}; ${fix}`, {
+          at: ['routes', path, 'toolsets'],
+          also: [{ at: ['toolsets', name] }],
+        }),
+      )
     }
   }
 }
@@ -76,7 +82,7 @@ export function warnUnmetPolicies(
   const [name = ''] = provides.by('policy')
   const where = unmet.map(({ path }) => path).join(', ')
   const why = `no plugin authenticates callers on ${where}, so no caller can satisfy a policy there`
-  report(new StartError(`${why}; switch on ${suggest('user')}`, { at: ['plugins', name] }), 'warning')
+  report(new StartError('MH1214', `${why}; switch on ${suggest('user')}`, { at: ['plugins', name] }), 'warning')
 }
 
 /** Warns about toolsets that no route serves, except those with `internal: true`. */
@@ -89,7 +95,10 @@ export function warnUnserved(
   const served = new Set(routes.flatMap(route => route.toolsets))
   for (const [name, { length }] of toolsets) {
     if (length === 0 || served.has(name) || isInternal(name)) continue
-    report(new StartError('no route serves this toolset; add it to a route', { at: ['toolsets', name] }), 'warning')
+    report(
+      new StartError('MH1208', 'no route serves this toolset; add it to a route', { at: ['toolsets', name] }),
+      'warning',
+    )
   }
 }
 
@@ -117,12 +126,15 @@ export function checkServed({
   for (const route of routes) {
     const at = ['routes', route.path]
     if (!isServed(route) && route.revisions.length === 0) {
-      report(new StartError(`nothing serves this route; switch on ${suggest('transport')}`, { at }), 'warning')
+      report(
+        new StartError('MH1209', `nothing serves this route; switch on ${suggest('transport')}`, { at }),
+        'warning',
+      )
     }
     if (route.authorize !== undefined && provides('user', route) && !isDescribed(route)) {
       const why = 'clients are asked for a token and not told who gives it out, so that nobody can log in by themselves'
       report(
-        new StartError(`${why}; switch on ${suggest('protectedResource')}`, { at: [...at, 'authorize'] }),
+        new StartError('MH1215', `${why}; switch on ${suggest('protectedResource')}`, { at: [...at, 'authorize'] }),
         'warning',
       )
     }
@@ -136,7 +148,7 @@ function warnOpenParameters(routes: readonly CompiledRoute[], report: Report): v
     const fix = `list those that it can name: { param: '${choice.parameter}', of: [...] }; or mark others \`internal: true\``
     const warn = (why: string) => {
       const at = ['routes', path, 'toolsets']
-      report(new StartError(`":${choice.parameter}" reaches ${why}; ${fix}`, { at }), 'warning')
+      report(new StartError('MH1216', `":${choice.parameter}" reaches ${why}; ${fix}`, { at }), 'warning')
     }
     const unlisted = choice.categories.filter(name => !choice.listed.includes(name))
     if (unlisted.length > 0) warn(`toolsets that no route lists: ${unlisted.join(', ')}`)
@@ -155,7 +167,7 @@ interface OpenDoorFacts {
   readonly catalog: Pick<Catalog, 'items'>
   readonly slot: AccessServices['slot']
   readonly http: Pick<ResolvedHttp, 'host' | 'publicUrl' | 'allowedHosts'>
-  readonly purpose: KernelHost['purpose']
+  readonly purpose: PluginConfig['purpose']
   readonly log: Logger
   readonly report: Report
 }
@@ -173,7 +185,10 @@ function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFac
   const fix =
     'set `authorize` on the routes, or http.publicUrl or http.allowedHosts; 127.0.0.1 is reached by this machine only'
   const fields = { host: http.host, routes: open.map(({ path }) => path), fix }
-  log.warn(fields, 'every machine in the network can call tools without a token, by any host name')
+  log.warn(
+    { code: 'MH1217', ...fields },
+    'every machine in the network can call tools without a token, by any host name',
+  )
 }
 
 /** Warns about open routes that serve items of a protected route. Items with their own `access` or rule are excluded. */
@@ -192,7 +207,10 @@ export function warnOpenDoors(facts: OpenDoorFacts): void {
       if (!item) continue
       const fix = 'give the open route `authorize` too, take the toolset off it, or give the items `access`'
       const fields = { route: open.path, guardedBy, item: item.key, fix }
-      log.warn(fields, `an open route serves ${describeToolset(toolset)}, which another route guards`)
+      log.warn(
+        { code: 'MH1218', ...fields },
+        `an open route serves ${describeToolset(toolset)}, which another route guards`,
+      )
     }
   }
 }

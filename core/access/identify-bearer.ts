@@ -33,11 +33,8 @@ interface Unread {
 
 type Presented = PresentedToken | Unread
 
-const LAST = Symbol('the credential of the last request')
-
-interface Connection extends Socket {
-  [LAST]?: { readonly header: string; readonly shown: PresentedToken }
-}
+/** The credential of the last request of each connection. */
+const lastOf = new WeakMap<Socket, { readonly header: string; readonly shown: PresentedToken }>()
 
 function readCredential(ctx: HostContext): Presented | undefined {
   if (ctx.querystring !== '' && 'access_token' in ctx.query) {
@@ -49,11 +46,11 @@ function readCredential(ctx: HostContext): Presented | undefined {
   }
   const header = ctx.req.headers.authorization
   if (header === undefined) return undefined
-  const connection: Connection = ctx.req.socket
-  const last = connection[LAST]
+  const { socket } = ctx.req
+  const last = lastOf.get(socket)
   if (last?.header === header) return last.shown
   const shown = readHeader(header)
-  if (shown && 'token' in shown) connection[LAST] = { header, shown }
+  if (shown && 'token' in shown) lastOf.set(socket, { header, shown })
   return shown
 }
 
@@ -220,8 +217,8 @@ const AUTHENTICATIONS = {
   labels: ['plugin', 'outcome'],
 }
 
-function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
-  const count = host.figures.counter(AUTHENTICATIONS)
+function createTold(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
+  const count = host.metrics.counter(AUTHENTICATIONS)
   const tellOf = (outcome: string) => {
     const labels = { plugin: host.name, outcome }
     return () => count(1, labels)
@@ -231,7 +228,7 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
     const fields = { denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }
     // Logged at `debug`, because the first request of every client is refused for its nonce.
     if (error === 'use_dpop_nonce') host.log.debug(fields, 'asked for a nonce')
-    else host.log.warn(fields, 'refused a token')
+    else host.log.warn({ code: 'MH1222', ...fields }, 'refused a token')
   }
   return {
     accepted: tellOf('accepted'),
@@ -241,9 +238,9 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'figures'>) {
   }
 }
 
-/** Middleware for `identify`. Requests without a token are anonymous. Default `possession`: bound tokens are refused. */
+/** Middleware for `authenticate`. Requests without a token are anonymous. Default `possession`: bound tokens are refused. */
 export function identifyBearer(
-  host: Pick<KernelHost, 'log' | 'name' | 'figures'>,
+  host: Pick<KernelHost, 'log' | 'name' | 'metrics'>,
   services: AccessServices,
   verify: VerifyToken,
   possession: Possession = NO_POSSESSION,
@@ -300,14 +297,14 @@ export function sameResources(audience: string): string[] {
 
 /** Reports a host without a known URL, for plugins whose tokens are issued for the route's resource. */
 export function needResource(
-  host: Pick<KernelHost, 'at' | 'name' | 'http' | 'routes' | 'report'>,
+  host: Pick<KernelHost, 'at' | 'config' | 'name' | 'report' | 'routes'>,
   services: AccessServices,
 ): void {
-  if (host.http.publicUrl !== undefined || isLoopback(host.http.host)) return
+  if (host.config.http.publicUrl !== undefined || isLoopback(host.config.http.host)) return
   const resourceOf = (route: Route) => services.slot('protectedResource', route).resourceOf(route, {})
   const unknown = host.routes.find(route => !URL.canParse(resourceOf(route)))
   if (!unknown) return
   const fix = `set http.publicUrl, or plugins.${host.name}.audience`
-  const text = `routes['${unknown.path}']: whom are tokens for? ${host.http.host} is not how clients reach it; ${fix}`
-  host.report(new StartError(text, { exitCode: 2 }).orAt(host.at))
+  const text = `routes['${unknown.path}']: whom are tokens for? ${host.config.http.host} is not how clients reach it; ${fix}`
+  host.report(new StartError('MH1221', text, { exitCode: 2 }).orAt(host.at))
 }

@@ -57,7 +57,7 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
   const toolsets = route.toolsetsFor(params)
   if (!toolsets) return undefined
   const access = slot('access', route)
-  const identifiers = notesFor(notes.middleware.identify, route)
+  const identifiers = notesFor(notes.middleware.authenticate, route)
   const address: InspectedAddress = {
     route,
     params,

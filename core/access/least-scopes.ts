@@ -59,7 +59,10 @@ export function warnUnsupportedScopes(facts: LeastScopesFacts, report: Report): 
     for (const [key, scopes] of [['authorize', needed] as const, ['challengeScope', challengeScopes] as const]) {
       for (const scope of scopes.filter(scope => !supported.includes(scope))) {
         const why = `scope "${scope}" is missing from scopesSupported, so clients do not request it`
-        report(new StartError(`${why}; ${didYouMean(scope, supported)}`, { at: ['routes', path, key] }), 'warning')
+        report(
+          new StartError('MH1219', `${why}; ${didYouMean(scope, supported)}`, { at: ['routes', path, key] }),
+          'warning',
+        )
       }
     }
   }
@@ -73,6 +76,9 @@ export function warnUntoldScopes(facts: LeastScopesFacts, log: Logger): void {
     if ((facts.slot('access', route).authorize(route.authorize, undefined, route)?.scopes ?? []).length > 0) continue
     if (route.knownCombinations().every(toolsets => scopesOfAll(facts, route, toolsets).length > 0)) continue
     const fix = `set routes['${route.path}'].challengeScope to the least that is of use there`
-    log.warn({ route: route.path, scopes: supported, fix }, 'clients will ask for every scope: no challenge names one')
+    log.warn(
+      { code: 'MH1220', route: route.path, scopes: supported, fix },
+      'clients will ask for every scope: no challenge names one',
+    )
   }
 }

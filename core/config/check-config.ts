@@ -3,7 +3,7 @@ import { formatPath, type Path } from '../http/errors.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { findFaults } from './check-definition.ts'
+import { createDefinitionCheck, type FindFaults } from './check-definition.ts'
 import { withoutRequired } from './config-schema.ts'
 import { hasSettings, isPlain } from './define-config.ts'
 import type { Finding } from './explain-problems.ts'
@@ -25,15 +25,25 @@ interface Held {
   readonly definitions: Found<Definition>[]
 }
 
-/**
- * The problems of a config in file order, including plugin options and inline definitions. Undefined keys count as absent. `note`
- * receives the finding of each problem.
- */
-export function checkConfig(loaded: LoadedConfig, schema: object, note?: Note): Problem[] {
+interface CheckSettings {
+  /** Default: for tools without keys of plugins. */
+  readonly findFaults?: FindFaults
+  /** Receives the finding of each problem. */
+  readonly note?: Note
+  /** Accepts unknown keys that a missing plugin could declare: of the config, of routes and of tools. */
+  readonly isOpen?: boolean
+}
+
+/** The problems of a config in file order, including plugin options and inline definitions. Undefined keys count as absent. */
+export function checkConfig(
+  loaded: LoadedConfig,
+  schema: object,
+  { findFaults = createDefinitionCheck(new Map()), note, isOpen = false }: CheckSettings = {},
+): Problem[] {
   const held: Held = { configured: [], uncalled: [], definitions: [] }
   const view = plainView(loaded.config, [], held)
   const problems = [
-    ...checkValue(loaded, [], view, schema, note),
+    ...checkValue(loaded, [], view, schema, note, isOpen ? isOfPlugin : undefined),
     ...held.configured.flatMap(({ path, value: { plugin, options } }) => {
       const own = path[0] === 'routes' ? withoutRequired(plugin.options) : plugin.options
       return checkValue(loaded, path, plainView(options, path, held), own, note)
@@ -42,7 +52,7 @@ export function checkConfig(loaded: LoadedConfig, schema: object, note?: Note): 
       note?.({ ...UNCALLED, path })
       return problemAt(loaded, path, { ...UNCALLED, path })
     }),
-    ...held.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value)),
+    ...held.definitions.flatMap(({ path, value }) => checkDefinition(loaded, path, value, findFaults)),
   ]
   return inFileOrder(problems)
 }
@@ -55,13 +65,29 @@ const UNCALLED = {
   expected: 'it called with its options, as in thePlugin({ ... })',
 } as const
 
-export const checkValue = (loaded: LoadedConfig, at: Path, value: unknown, schema: object, note?: Note): Problem[] =>
-  validateValue(value, schema, at).map(finding => {
-    note?.(finding)
-    return problemAt(loaded, finding.path, finding)
-  })
+/** A key that a plugin can declare: of the config, or of a route. */
+const isOfPlugin = ({ kind, path }: Finding) =>
+  kind === 'unknown option' && (path.length === 1 || (path.length === 3 && path[0] === 'routes'))
 
-export function checkDefinition(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, definition: Definition) {
+export function checkValue(
+  loaded: LoadedConfig,
+  at: Path,
+  value: unknown,
+  schema: object,
+  note?: Note,
+  isLeftOut: (finding: Finding) => boolean = () => false,
+): Problem[] {
+  const findings = validateValue(value, schema, at).filter(finding => !isLeftOut(finding))
+  for (const finding of findings) note?.(finding)
+  return findings.map(finding => problemAt(loaded, finding.path, finding))
+}
+
+export function checkDefinition(
+  loaded: Pick<LoadedConfig, 'file' | 'locate'>,
+  at: Path,
+  definition: Definition,
+  findFaults: FindFaults,
+) {
   return findFaults(definition).map(finding => {
     const problem = problemAt(loaded, [...at, ...finding.path], finding)
     return { ...problem, path: `${problem.path} (${labelOf(definition)})` }

@@ -3,19 +3,34 @@
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
+import type { DeclaredKeys } from './declared-keys.ts'
 import { isPlain } from './define-config.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import { type Finding, omitMisspelledKeys } from './explain-problems.ts'
-import { positionAt } from './locate-in-code.ts'
+import { lineAt } from './locate-in-code.ts'
 import type { Mistake } from './problems.ts'
 import { validateValue } from './validate-value.ts'
 
 /** The problems of a definition, with paths relative to it. Undefined keys count as absent. */
-export function findFaults(definition: Definition): Finding[] {
-  const kind = kindOf(definition)
-  if (kind === undefined) return []
-  const findings = validateValue(withoutUndefined(definition, OWN_KEYS), DEFINITION_SCHEMAS[kind], [])
-  return findings.length === 0 ? findings : withForeignNames(findings, kind)
+export type FindFaults = (definition: Definition) => Finding[]
+
+/** `toolKeys`: the keys of tools that plugins declare. */
+export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindFaults {
+  const schemas = schemasWith(toolKeys)
+  return definition => {
+    const kind = kindOf(definition)
+    if (kind === undefined) return []
+    const findings = validateValue(withoutUndefined(definition, OWN_KEYS), schemas[kind], [])
+    return findings.length === 0 ? findings : withForeignNames(findings, kind)
+  }
+}
+
+/** The schemas of tools, resources and prompts. */
+export function schemasWith(toolKeys: DeclaredKeys['toolKeys']): typeof DEFINITION_SCHEMAS {
+  if (toolKeys.size === 0) return DEFINITION_SCHEMAS
+  const { tool } = DEFINITION_SCHEMAS
+  const added = Object.fromEntries([...toolKeys].map(([name, { value }]) => [name, value]))
+  return { ...DEFINITION_SCHEMAS, tool: { ...tool, properties: { ...tool.properties, ...added } } }
 }
 
 const OWN_KEYS: ReadonlySet<string> = new Set(['input', 'output', '_meta'])
@@ -35,8 +50,6 @@ export function describeFault({ kind, path, found, expected, suggestion }: Findi
   const hint = suggestion === undefined ? ';' : `; did you mean "${suggestion}"?`
   return `${formatPath(path)}: ${kind}${hint} found ${found}; expected ${expected}`
 }
-
-export const faultsOf = (definition: Definition): string[] => findFaults(definition).map(describeFault)
 
 type Kind = 'tool' | 'resource' | 'prompt'
 
@@ -114,13 +127,13 @@ export function explainBare({ file, exported, at }: Module): Mistake[] {
     const text = `"${name}" is a plain object, and no definition: wrap it, as in export const it = defineTool({ ... })`
     const path = formatPath(at)
     const written = new RegExp(`['"\`]${name.replace(/\W/g, '\\$&')}['"\`]`)
-    return { file, path, ...lineIn(readFileSync(file, 'utf8'), written), text: `${path}: ${text}` }
+    return { code: 'MH1103', file, path, ...lineIn(readFileSync(file, 'utf8'), written), text: `${path}: ${text}` }
   })
 }
 
 function lineIn(source: string, text: RegExp): { line?: number } {
   const offset = source.search(text)
-  return offset === -1 ? {} : { line: positionAt(source, offset).line }
+  return offset === -1 ? {} : { line: lineAt(source, offset) }
 }
 
 export function explainNone({ file, exported, at }: Module): Mistake {
@@ -131,11 +144,17 @@ export function explainNone({ file, exported, at }: Module): Mistake {
     const what = call.toLowerCase().replace(/^register|^add/, '')
     const define = `define${what.charAt(0).toUpperCase()}${what.slice(1)}`
     const fix = `it calls .${call}(...) of another framework's server: write export const it = ${define}({ name, ... })`
-    return { file, path, ...lineIn(source, REGISTERS), text: `${path}: it exports no definition; ${fix}` }
+    return {
+      code: 'MH1102',
+      file,
+      path,
+      ...lineIn(source, REGISTERS),
+      text: `${path}: it exports no definition; ${fix}`,
+    }
   }
   const names = Object.keys(exported)
   const found = names.length === 0 ? 'nothing' : names.slice(0, MOST_NAMES).join(', ')
-  return { file, path, text: `${path}: it exports no definition; ${RETURNED} (it exports ${found})` }
+  return { code: 'MH1102', file, path, text: `${path}: it exports no definition; ${RETURNED} (it exports ${found})` }
 }
 
 const MOST_NAMES = 5

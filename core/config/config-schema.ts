@@ -1,9 +1,9 @@
 // The JSON Schema (draft 2020-12) of a config, with its defaults. define-config.ts infers the types from it.
 
-import { StartError } from '../http/errors.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
+import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 import {
   closed,
   count,
@@ -283,17 +283,6 @@ const challengeScope = {
   examples: ['mcp.tools'],
 } as const
 
-/** The same options as the plugin that this key abbreviates (plan-options.ts). */
-const search = closed(
-  {
-    pinned: list(text('A name, or a glob: * is any run of characters.'), 'Tools that stay in tools/list.', {
-      default: [],
-      examples: [['get_order', 'stock_*']],
-    }),
-  },
-  { title: 'SearchSettings', description: 'tools/list shows find_tools and call_tool in the place of tools.' },
-)
-
 export const route = closed(
   {
     toolsets: routeToolsets,
@@ -303,7 +292,6 @@ export const route = closed(
     authorize,
     challengeScope,
     cors: text('The name of a CORS policy.'),
-    search,
   },
   { title: 'RouteSettings', required: ['toolsets'], description: 'What is served at this path.' },
 )
@@ -346,11 +334,11 @@ export function withoutRequired(schema: object): JsonSchema {
 
 /**
  * The schema of a complete config. `plugins`: built-in plugins by name, whose options become `$defs`. Without them, each plugin's
- * own schema checks its options. `sections`: shared top-level keys.
+ * own schema checks its options. `keys`: what plugins add.
  */
 export function buildConfigSchema(
-  plugins: Readonly<Record<string, { readonly options: object; readonly sections?: object }>>,
-  sections: Sections = collectSections(Object.entries(plugins)),
+  plugins: Readonly<Record<string, Declaring>>,
+  keys: DeclaredKeys = collectKeys(Object.entries(plugins)),
 ): JsonSchema {
   const options = Object.entries(plugins).map(([name, plugin]) => [name, plugin.options as JsonSchema] as const)
   const overrides = options.map(([name]) => [name, { $ref: toDef(name) }] as const)
@@ -358,10 +346,17 @@ export function buildConfigSchema(
     return [name, { $ref: toDef(name), ...(required !== undefined && { required }) }] as const
   })
   const hoisted = options.map(([name, schema]) => [name, hoist(name, withoutRequired(schema))] as const)
-  const shared = [...sections].map(([name, { schema }]) => [name, hoist(name, schema as JsonSchema)] as const)
+  const shared = [...keys.sections].map(([name, { value }]) => [name, hoist(name, value as JsonSchema)] as const)
+  const routeKeys = [...keys.routeKeys].map(([key, { value, plugin }]) => {
+    const isHoisted = Object.hasOwn(plugins, plugin)
+    return [
+      key,
+      isHoisted ? { schema: { $ref: toDef(plugin) }, defs: [] } : hoist(plugin, withoutRequired(value)),
+    ] as const
+  })
   const $defs = Object.fromEntries([
     ...hoisted.map(([name, { schema }]) => [name, schema] as const),
-    ...[...hoisted, ...shared].flatMap(([, { defs }]) => defs),
+    ...[...hoisted, ...shared, ...routeKeys].flatMap(([, { defs }]) => defs),
   ])
   return closed(
     {
@@ -382,6 +377,7 @@ export function buildConfigSchema(
           ...route,
           properties: {
             ...route.properties,
+            ...Object.fromEntries(routeKeys.map(([key, { schema }]) => [key, schema])),
             plugins: pluginMap(
               Object.fromEntries(overrides),
               'Plugins switched off, or options changed, for this route alone.',
@@ -400,38 +396,4 @@ export function buildConfigSchema(
       ...(Object.keys($defs).length > 0 && { $defs }),
     },
   )
-}
-
-export interface Section {
-  readonly schema: object
-  readonly plugin: string
-}
-
-export type Sections = ReadonlyMap<string, Section>
-
-type Declaring = readonly [name: string, plugin: { readonly sections?: object }]
-
-/** Throws a StartError if two plugins declare the same section with different schemas. */
-export function collectSections(plugins: Iterable<Declaring>): Sections {
-  const sections = new Map<string, Section>()
-  for (const [plugin, { sections: declared = {} }] of plugins) {
-    for (const [name, schema] of Object.entries(declared) as [string, object][]) {
-      const known = sections.get(name)
-      if (known && known.schema !== schema) {
-        const why = `it declares the section "${name}", and so does ${known.plugin}, with another schema`
-        throw new StartError(`${why}; those who share one need one schema object`, { at: ['plugins', plugin] })
-      }
-      if (!known) sections.set(name, { schema, plugin })
-    }
-  }
-  return sections
-}
-
-export function checkSectionNames(sections: Sections, taken: readonly string[]): void {
-  for (const [name, { plugin }] of sections) {
-    if (!taken.includes(name)) continue
-    throw new StartError(`it declares the section "${name}", which is a key of the host's own`, {
-      at: ['plugins', plugin],
-    })
-  }
 }

@@ -58,12 +58,15 @@ export interface FilledToolLimits extends FromJsonSchema<typeof tools, true> {}
 export interface SessionLimits extends FromJsonSchema<typeof sessions> {}
 export interface FilledSessionLimits extends FromJsonSchema<typeof sessions, true> {}
 
+/** Route keys of built-in plugins, which extend this type. */
+export interface BuiltInRouteKeys extends Record<never, never> {}
+
 /** The settings of one route. */
-export interface RouteSettings extends FromJsonSchema<typeof route> {
+export interface RouteSettings extends FromJsonSchema<typeof route>, BuiltInRouteKeys {
   /** Overrides plugin options for this route; `false` disables a plugin. */
   plugins?: RoutePluginsSettings
 }
-interface FilledRouteSettings extends FromJsonSchema<typeof route, true> {
+interface FilledRouteSettings extends FromJsonSchema<typeof route, true>, BuiltInRouteKeys {
   plugins?: RoutePluginsSettings
 }
 

@@ -1,5 +1,5 @@
 // JSON Schemas of tools, resources, prompts and plugins, matching the types in core/mcp/define.ts and
-// core/kernel/define-plugin.ts.
+// core/kernel/define-plugin.ts. Keys that plugins add to tools are in declared-keys.ts.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { closed, count, flag, icon, isolate, list, mediaType, positiveDuration, text } from './schema-parts.ts'
 
@@ -36,61 +36,6 @@ const annotations = closed({
   },
 })
 
-const taskUse = { enum: ['optional', 'required'] }
-
-const PORT = '(?::(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))?'
-const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?'
-/** Link-local addresses, where clouds serve instance credentials. */
-const NOT_LINK_LOCAL = '(?!169\\.254\\.)'
-
-/**
- * Origins in a content security policy: no path, and no characters that end the directive. A wildcard needs two labels, so
- * `*.com` is refused; suffixes such as `co.uk` are not recognised.
- */
-const origins = (description: string) =>
-  list(
-    {
-      type: 'string',
-      pattern: `^(?:https?|wss?)://${NOT_LINK_LOCAL}(?:\\*\\.(?=[^.:]+\\.))?${LABEL}(?:\\.${LABEL})*${PORT}$`,
-      patternErrorMessage:
-        'an origin, such as https://api.acme.example or https://*.acme.example (not all of a top-level name)',
-    },
-    description,
-  )
-const asked = closed({})
-
-const app = closed(
-  {
-    name: text('What it is called; unique on a route.', {
-      pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
-      patternErrorMessage: 'lower-case letters, digits and . _ -, at most 64',
-    }),
-    title: words('Name for people.'),
-    description: words('What it shows.'),
-    icons: list(icon, 'Icons that clients may show.'),
-    html: text('Its page, or the file that has it.'),
-    module: text('The script that its page is bundled of.'),
-    csp: closed({
-      connectDomains: origins('Origins that it may connect to.'),
-      resourceDomains: origins('Origins that it may have scripts, styles, images and fonts from.'),
-      frameDomains: origins('Origins of frames in it.'),
-      baseUriDomains: origins('Origins of its base.'),
-    }),
-    permissions: closed({ camera: asked, microphone: asked, geolocation: asked, clipboardWrite: asked }),
-    domain: text('The origin that it wants for itself.', {
-      pattern: '^[\\x21-\\x7e]+$',
-      patternErrorMessage: 'a name without spaces or line ends',
-    }),
-    prefersBorder: flag('Whether it has a border.'),
-  },
-  { required: ['name'], description: 'The app that shows its results to people.' },
-)
-const taskParts = {
-  use: taskUse,
-  retry: { enum: ['safe'] },
-  before: callable('Gives the arguments of the task.'),
-}
-
 const REQUIRED = { required: ['name', 'handler'] }
 
 export const DEFINITION_SCHEMAS = {
@@ -103,11 +48,6 @@ export const DEFINITION_SCHEMAS = {
       timeout: positiveDuration('How long one call may take.'),
       concurrency: count('How many calls run at a time.'),
       isolate,
-      task: {
-        anyOf: [taskUse, closed(taskParts, { required: ['use'] })],
-        description: 'Calls become tasks for clients that know them.',
-      },
-      app,
     },
     REQUIRED,
   ),
@@ -160,6 +100,13 @@ export const PLUGIN_SCHEMA = closed(
       additionalProperties: { type: 'object', description: 'The JSON Schema of a section.' },
       description: 'Top-level keys of the config that it shares with other plugins.',
     },
+    routeKey: text('The key of a route that holds its options there.'),
+    toolKeys: {
+      type: 'object',
+      additionalProperties: { type: 'object', description: 'The JSON Schema of the value.' },
+      description: 'Keys of tools that it reads.',
+    },
+    context: { type: 'object', description: 'Members of `ctx`, each with its value on routes without the plugin.' },
     setup: callable('What it does.'),
     examine: callable('What it finds out, without a host, about what its options lead to.'),
     underTest: callable('How it is tested with users that are made up.'),

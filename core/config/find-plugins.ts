@@ -17,7 +17,7 @@ export type PluginTable = Readonly<Record<string, { readonly plugin: unknown }>>
 function checkPlugin(plugin: Plugin<object>, at: Path): Plugin<object> {
   const given = Object.fromEntries(Object.entries(plugin).filter(([, value]) => value !== undefined))
   const [fault] = validateValue(given, PLUGIN_SCHEMA, [])
-  if (fault) throw new StartError(`what definePlugin was given: ${describeFault(fault)}`, { at })
+  if (fault) throw new StartError('MH1024', `what definePlugin was given: ${describeFault(fault)}`, { at })
   return plugin
 }
 
@@ -37,7 +37,10 @@ async function fileOf(name: string, at: Path, { directory, known }: Lookup): Pro
     return fileURLToPath(resolvePackage(name, pathToFileURL(`${directory}/`).href))
   } catch (cause) {
     const fix = `run: npm install ${name}; or correct the name: built in are ${known.join(', ')}`
-    throw new StartError(`there is no such plugin, and no package of that name in ${directory}; ${fix}`, { cause, at })
+    throw new StartError('MH1021', `there is no such plugin, and no package of that name in ${directory}; ${fix}`, {
+      cause,
+      at,
+    })
   }
 }
 
@@ -49,7 +52,7 @@ async function importPlugin(name: string, at: Path, lookup: Lookup): Promise<Plu
   } catch (cause) {
     const { explainImport, nearestFile } = await import('./explain-import.ts')
     if (isPath(name) && !existsSync(file)) {
-      throw new StartError(`there is no file ${shortName(file)}${nearestFile(file, name)}`, { cause, at })
+      throw new StartError('MH1022', `there is no file ${shortName(file)}${nearestFile(file, name)}`, { cause, at })
     }
     throw new ConfigError([explainImport(file, cause, at)])
   }
@@ -58,7 +61,7 @@ async function importPlugin(name: string, at: Path, lookup: Lookup): Promise<Plu
   if (!plugin || (second && !pluginIn(exported['default']))) {
     const found = second ? `it exports ${plugins.length} and none of them as its default` : 'it exports none'
     const fix = 'write export default definePlugin({ options, setup })'
-    throw new StartError(`${file} must export one plugin, made with definePlugin; ${found}: ${fix}`, { at })
+    throw new StartError('MH1023', `${file} must export one plugin, made with definePlugin; ${found}: ${fix}`, { at })
   }
   return plugin
 }
@@ -95,7 +98,7 @@ function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<str
     if (value !== false || found.has(name) || isPath(name)) continue
     const near = nearest(name, found.keys())
     if (near === undefined) continue
-    report(new StartError(`there is no such plugin to switch off; did you mean "${near}"?`, { at }))
+    report(new StartError('MH1021', `there is no such plugin to switch off; did you mean "${near}"?`, { at }))
   }
 }
 
@@ -124,7 +127,7 @@ export async function findPlugins(
     const plugin = await problems.attempt(async () => {
       if (isConfiguredPlugin(value)) return checkPlugin(value.plugin, at)
       const near = isPath(name) ? undefined : nearest(name, lookup.known)
-      if (near !== undefined) throw new StartError(`there is no such plugin; did you mean "${near}"?`, { at })
+      if (near !== undefined) throw new StartError('MH1021', `there is no such plugin; did you mean "${near}"?`, { at })
       return checkPlugin(await importPlugin(name, at, lookup), at)
     })
     if (plugin) found.set(name, plugin)

@@ -2,6 +2,8 @@
 import { fileURLToPath } from 'node:url'
 
 export const VERSION = 'mcp-host-version'
+/** Query parameter of link-only.ts: the URL of the module to link. */
+export const LINKED = 'mcp-host-linked'
 
 export interface SeenImport {
   readonly parent: string | undefined

@@ -13,7 +13,7 @@ import { ConfigError } from './problems.ts'
 export interface LoadedConfig {
   readonly file: string
   readonly config: unknown
-  /** The position of a key; undefined if uncertain. */
+  /** The line of a key; undefined if uncertain. */
   readonly locate: Locate
   /** Created by a program, without a file. */
   readonly isInHand?: true
@@ -25,7 +25,7 @@ const CODE = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs']
 const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cjs', '.json', '.yaml', '.yml']
 
 const assertUtf8 = (file: string, source: string): void => {
-  if (isUtf16(source)) throw stop(file, undefined, UTF16_FAULT)
+  if (isUtf16(source)) throw stop('MH1004', file, undefined, UTF16_FAULT)
 }
 
 // Loaders wrap the config in an object, because cosmiconfig interprets `$import` in a config.
@@ -43,18 +43,20 @@ const loaders: Record<string, Loader> = {
 export async function loadConfig({ cwd, file }: { cwd: string; file?: string }): Promise<LoadedConfig> {
   const path = file === undefined ? undefined : resolve(cwd, file)
   if (path !== undefined && !(extname(path) in loaders)) {
-    throw stop(path, undefined, `not a kind of config that is known; use ${EXTENSIONS.join(', ')}`)
+    throw stop('MH1003', path, undefined, `not a kind of config that is known; use ${EXTENSIONS.join(', ')}`)
   }
   const found = await find(cwd, path)
   if (path === undefined) await assertReadable(cwd, found?.filepath)
   if (found === null) {
     throw new StartError(
+      'MH1001',
       `No config found in ${cwd} or above it, up to the nearest package.json. Create mcp.config.ts ` +
         `(or ${EXTENSIONS.slice(1).join(', ')}), begin a project with mcp-host init, or name one with --config.`,
       { exitCode: 2 },
     )
   }
-  if (found.isEmpty) throw stop(found.filepath, undefined, 'the file is empty; it needs server, toolsets and routes')
+  if (found.isEmpty)
+    throw stop('MH1005', found.filepath, undefined, 'the file is empty; it needs server, toolsets and routes')
   const others = path === undefined ? othersBeside(found.filepath) : []
   return { ...(found.config as Omit<LoadedConfig, 'file'>), file: found.filepath, others }
 }
@@ -94,7 +96,7 @@ async function assertReadable(cwd: string, found: string | undefined): Promise<v
       async handle => ({ code: await handle.close() }),
       (error: NodeJS.ErrnoException) => error,
     )
-    if (code === 'EACCES') throw stop(file, undefined, 'cannot be read: EACCES; let this user read it')
+    if (code === 'EACCES') throw stop('MH1002', file, undefined, 'cannot be read: EACCES; let this user read it')
   }
 }
 
@@ -111,12 +113,12 @@ async function find(cwd: string, path: string | undefined) {
     if (error instanceof StartError) throw error
     const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT'
     const text = isAbsent ? 'there is no such file; check --config' : `cannot be read: ${errorText(error)}`
-    throw stop(path ?? cwd, undefined, text, error)
+    throw stop('MH1002', path ?? cwd, undefined, text, error)
   }
 }
 
-const stop = (file: string, line: number | undefined, text: string, cause?: unknown): StartError =>
-  new ConfigError([{ file, ...(line !== undefined && { line }), text, cause }])
+const stop = (code: string, file: string, line: number | undefined, text: string, cause?: unknown): StartError =>
+  new ConfigError([{ code, file, ...(line !== undefined && { line }), text, cause }])
 
 async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig, 'file'>> {
   assertUtf8(file, source)
@@ -125,7 +127,7 @@ async function loadCode(file: string, source: string): Promise<Omit<LoadedConfig
     throw new ConfigError([explainImport(file, cause)])
   })
   if (!('default' in exported)) {
-    throw stop(file, undefined, 'no default export; write `export default defineConfig({ … })`')
+    throw stop('MH1005', file, undefined, 'no default export; write `export default defineConfig({ … })`')
   }
   return { config: exported['default'], locate: locateInCode(source) }
 }
@@ -138,7 +140,7 @@ async function loadDocument(file: string, source: string, format: 'readJson' | '
     const { config, locate } = read(source)
     return { config: withoutSchemaLink(config), locate }
   } catch (error) {
-    if (error instanceof DocumentFault) throw stop(file, error.line, error.message)
+    if (error instanceof DocumentFault) throw stop('MH1006', file, error.line, error.message)
     throw error
   }
 }

@@ -8,7 +8,7 @@ import { isObject } from '../mcp/is-object.ts'
 import { noteModule } from '../mcp/isolate.ts'
 import { didYouMean } from '../mcp/nearest.ts'
 import { checkDefinition } from './check-config.ts'
-import { explainBare, explainNone } from './check-definition.ts'
+import { explainBare, explainNone, type FindFaults } from './check-definition.ts'
 import { hasSettings, sourceOf } from './define-config.ts'
 import { importModule } from './import-module.ts'
 import type { Places } from './places.ts'
@@ -18,6 +18,7 @@ interface Loading {
   readonly directory: string
   readonly problems: Problems
   readonly places: Places
+  readonly findFaults: FindFaults
 }
 
 const MAY_BE_GLOB = /[*?[\]{}()!+@|\\]/
@@ -34,7 +35,7 @@ async function packageEntry(source: string, directory: string): Promise<string |
 }
 
 async function filesOf(source: string, at: Path, { directory, problems }: Loading): Promise<string[]> {
-  const stop = (why: string) => problems.report(new StartError(why, { at }))
+  const stop = (why: string) => problems.report(new StartError('MH1101', why, { at }))
   const globs = MAY_BE_GLOB.test(source) ? await import('tinyglobby') : undefined
   if (!globs?.isDynamicPattern(source)) {
     const file = isAbsolute(source) ? source : resolve(directory, source)
@@ -77,12 +78,16 @@ async function definitionsIn(file: string, at: Path, { problems }: Loading): Pro
   return definitions
 }
 
-function soundOf(file: string, definitions: readonly Definition[], { problems, places }: Loading): Definition[] {
+function soundOf(
+  file: string,
+  definitions: readonly Definition[],
+  { problems, places, findFaults }: Loading,
+): Definition[] {
   for (const definition of definitions) places.note(definition, file)
   return definitions.filter(definition => {
     // Located lazily, for faulty definitions only.
     const source = { file, locate: (path: Path) => places.sourceOf(definition)?.locate(path) }
-    const faults: Problem[] = checkDefinition(source, [], definition)
+    const faults: Problem[] = checkDefinition(source, [], definition, findFaults)
     problems.add(faults)
     return faults.length === 0
   })
@@ -99,17 +104,20 @@ async function loadToolset(toolset: unknown, whole: Path, loading: Loading): Pro
   if (hasSettings(toolset)) {
     for (const key of Object.keys(toolset)) {
       if (SETTINGS.includes(key)) continue
-      loading.problems.report(new StartError(`unknown key; ${didYouMean(key, SETTINGS)}`, { at: [...whole, key] }))
+      loading.problems.report(
+        new StartError('MH1011', `unknown key; ${didYouMean(key, SETTINGS)}`, { at: [...whole, key] }),
+      )
     }
     if (typeof (toolset['internal'] ?? false) !== 'boolean') {
-      loading.problems.report(new StartError('must be true or false', { at: [...whole, 'internal'] }))
+      loading.problems.report(new StartError('MH1013', 'must be true or false', { at: [...whole, 'internal'] }))
     }
   }
   const entries = Array.isArray(source) ? source : [source]
   for (const [index, entry] of entries.entries()) {
     const place = Array.isArray(source) ? [...at, index] : at
     if (kindOf(entry) !== undefined) definitions.push(entry)
-    else if (isObject(entry) || entry === null) loading.problems.report(new StartError(NO_DEFINITION, { at: place }))
+    else if (isObject(entry) || entry === null)
+      loading.problems.report(new StartError('MH1102', NO_DEFINITION, { at: place }))
     if (typeof entry !== 'string') continue
     for (const file of await filesOf(entry, place, loading)) {
       definitions.push(...soundOf(file, await definitionsIn(file, place, loading), loading))

@@ -5,6 +5,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { LINKED } from './import-versions.ts'
 import { hooksAreCheap, installHooks, type VersionHooks, versionedUrl } from './version-hooks.ts'
 
 /** Before the first project import. File timestamps can lag by a few milliseconds. */
@@ -45,14 +46,16 @@ function drain(): string[] {
   return found
 }
 
-const NOT_RUN = 'data:text/javascript,throw%20Symbol.for(%22mcp-host%20linked%22)'
+let links = 0
 
 /** Links a module and its imports without running them. `files`: project files that were linked for the first time. */
 export async function linkModule(file: string): Promise<{ readonly isLinked: boolean; readonly files: string[] }> {
   trackModules({ always: true })
   drain()
-  const text = [NOT_RUN, moduleUrl(file)].map(url => `import ${JSON.stringify(url)}`).join('\n')
-  const reason: unknown = await import(`data:text/javascript,${encodeURIComponent(text)}`).catch(error => error)
+  // Only compiled code comes here. Node caches failed modules by URL.
+  const entry = new URL('../config/link-only.js', import.meta.url)
+  entry.search = new URLSearchParams({ [LINKED]: moduleUrl(file), link: String(++links) }).toString()
+  const reason: unknown = await import(entry.href).catch(error => error)
   return { isLinked: reason === Symbol.for('mcp-host linked'), files: drain() }
 }
 

@@ -3,6 +3,7 @@ import { type Path, type Report, StartError } from '../http/errors.ts'
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
+import type { DeclaredKeys } from './declared-keys.ts'
 import type { Config, FilledConfig, PluginsSettings } from './define-config.ts'
 import { pluginValues } from './find-plugins.ts'
 import { fillDefaults, trimSecrets } from './walk-schema.ts'
@@ -14,7 +15,8 @@ const withDefaults = (schema: Plugin<object>['options'], written: object): objec
   fillDefaults(trimSecrets(written, schema), schema) as object
 
 function placeOf({ routes }: Config, { path }: Route, name: string, options: unknown): Path {
-  return routes[path]?.search === options ? ['routes', path, 'search'] : ['routes', path, 'plugins', name]
+  const [routeKey] = Object.entries(routes[path] ?? {}).find(([, value]) => value === options) ?? []
+  return routeKey === undefined ? ['routes', path, 'plugins', name] : ['routes', path, routeKey]
 }
 
 /** A route's value replaces single options, or disables the plugin with `false`, for that route. */
@@ -48,19 +50,25 @@ export function planPlugins(
   return orderByNeeds(instances, suggest, report)
 }
 
-export type ShortForms = Readonly<Record<'search', string>>
-
-/** Expands short forms such as `search`. Reports a route that uses both forms. */
-export function withLongForms(config: FilledConfig, { search: name }: ShortForms, report: Report): FilledConfig {
+/** Moves options under a plugin's route key to `plugins`. Reports a route that uses both forms. */
+export function withLongForms(
+  config: FilledConfig,
+  routeKeys: DeclaredKeys['routeKeys'],
+  report: Report,
+): FilledConfig {
   const routes = Object.entries(config.routes).map(([path, route]) => {
-    const { search, plugins = {} } = route
-    if (search === undefined) return [path, route] as const
-    if (Object.hasOwn(plugins, name)) {
-      const what = `\`search\` is short for plugins['${name}'] of the route, which is there as well; remove one of them`
-      const also = [{ at: ['routes', path, 'plugins', name] }]
-      report(new StartError(what, { at: ['routes', path, 'search'], also }))
+    let { plugins = {} } = route
+    for (const [key, { plugin: name }] of routeKeys) {
+      const options = Reflect.get(route, key) as object | undefined
+      if (options === undefined) continue
+      if (Object.hasOwn(plugins, name)) {
+        const what = `\`${key}\` is short for plugins['${name}'] of the route, which is there as well; remove one of them`
+        const also = [{ at: ['routes', path, 'plugins', name] }]
+        report(new StartError('MH1019', what, { at: ['routes', path, key], also }))
+      }
+      plugins = { ...plugins, [name]: options }
     }
-    return [path, { ...route, plugins: { ...plugins, [name]: search } }] as const
+    return [path, { ...route, plugins }] as const
   })
   return { ...config, routes: Object.fromEntries(routes) }
 }

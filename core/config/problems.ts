@@ -19,6 +19,7 @@ export interface Problem extends Place {
 }
 
 export interface Mistake extends Place {
+  readonly code: string
   readonly path?: string
   readonly text: string
   readonly also?: readonly Place[]
@@ -29,6 +30,15 @@ export interface Mistake extends Place {
 
 type Told = Problem | Mistake
 
+const PROBLEM_CODES = {
+  'unknown option': 'MH1011',
+  missing: 'MH1012',
+  'wrong value': 'MH1013',
+  'wrong name': 'MH1014',
+} as const satisfies Record<Problem['kind'], string>
+
+export const codeOf = (told: Told): string => ('text' in told ? told.code : PROBLEM_CODES[told.kind])
+
 export const textOf = (told: Told): string => {
   if ('text' in told) return told.text
   const { kind, found, expected, suggestion } = told
@@ -36,13 +46,14 @@ export const textOf = (told: Told): string => {
   return `${kind}${hint}\n  found ${found}; expected ${expected}`
 }
 
-export const formatProblems = (problems: readonly Told[]): string => problems.map(formatProblem).join('\n\n')
+export const formatProblems = (problems: readonly Told[]): string =>
+  problems.map(told => formatProblem(told)).join('\n\n')
 
-function formatProblem(told: Told): string {
+function formatProblem(told: Told, code = `${codeOf(told)} `): string {
   const place = formatPlace(told)
-  if (!('text' in told)) return `${place}  ${told.path}\n  ${textOf(told)}`
+  if (!('text' in told)) return `${place}  ${told.path}\n  ${code}${textOf(told)}`
   const also = (told.also ?? []).map(formatPlace).filter(other => other !== '' && other !== place)
-  return [place, told.text].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
+  return [place, `${code}${told.text}`].filter(Boolean).join(': ') + also.map(other => `\n  and ${other}`).join('')
 }
 
 /** Such as `mcp.config.ts:12`; empty if unknown. */
@@ -66,7 +77,8 @@ export class ConfigError extends StartError {
     const mistakes = problems.filter((told): told is Mistake => 'text' in told)
     const isAlone = problems.length === 1 && only !== undefined && 'text' in only
     const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
-    super(isAlone ? formatProblem(only) : `The config has ${count}.\n\n${formatProblems(problems)}`, {
+    const code = problems.length === 1 && only ? codeOf(only) : 'MH1010'
+    super(code, isAlone ? formatProblem(only, '') : `The config has ${count}.\n\n${formatProblems(problems)}`, {
       cause: mistakes.find(({ cause }) => cause !== undefined)?.cause,
       exitCode: mistakes.length === problems.length && mistakes.every(({ exitCode }) => exitCode === 1) ? 1 : 2,
     })
@@ -106,20 +118,20 @@ export function createProblems(
   let isOver = false
 
   const report: Report = (mistake, severity = 'error') => {
-    if (severity === 'warning') return warn({ ...placeOf(mistake.written), text: mistake.message })
+    if (severity === 'warning') return warn({ ...placeOf(mistake.written), code: mistake.code, text: mistake.message })
     if (isOver) throw mistake
     add([mistakeOf(mistake)])
   }
 
-  function mistakeOf({ message: text, written, cause, exitCode, also: others }: StartError): Mistake {
+  function mistakeOf({ code, message: text, written, cause, exitCode, also: others }: StartError): Mistake {
     const also = others.map(placeOf)
     const more = { ...(cause !== undefined && { cause }), ...(also.length > 0 && { also }) }
-    return { ...placeOf(written), text, exitCode, ...more }
+    return { ...placeOf(written), code, text, exitCode, ...more }
   }
 
-  function warn({ file, line, path, text }: Mistake) {
+  function warn({ code, file, line, path, text }: Mistake) {
     const place = { ...(file !== undefined && { file: shortName(file) }), ...(line !== undefined && { line }) }
-    log.warn({ ...place, ...(path !== undefined && { path }) }, text)
+    log.warn({ code, ...place, ...(path !== undefined && { path }) }, text)
   }
 
   function add(problems: readonly Told[]) {

@@ -29,7 +29,7 @@ function boundsOf(glob: string, isolate: Parameters<typeof isolateBounds>[0]) {
   try {
     return isolateBounds(isolate)
   } catch (cause) {
-    throw new StartError(errorText(cause), { cause, at: ['tools', 'limits', glob, 'isolate'] })
+    throw new StartError('MH1013', errorText(cause), { cause, at: ['tools', 'limits', glob, 'isolate'] })
   }
 }
 

@@ -43,6 +43,7 @@ export const SCOPE = { pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' } as const
 export const mediaType = <const D extends string>(description: D) =>
   text(description, { pattern: '^[^/\\s]+/[^/\\s]+', patternErrorMessage: "a media type such as 'text/markdown'" })
 
+/** The JSON Schema of an icon. */
 export const icon = closed(
   {
     src: text('Where the image is: an https or data URI.', {

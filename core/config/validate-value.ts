@@ -25,7 +25,11 @@ function validatorOf(schema: object, at: Path): ValidateFunction {
     compiled.set(schema, validate)
     return validate
   } catch (cause) {
-    throw new StartError(`the plugin's options schema is not valid: ${errorText(cause)}`, { cause, at, exitCode: 1 })
+    throw new StartError('MH1025', `the plugin's options schema is not valid: ${errorText(cause)}`, {
+      cause,
+      at,
+      exitCode: 1,
+    })
   }
 }
 

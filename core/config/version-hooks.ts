@@ -7,6 +7,7 @@ import {
   addVersion,
   type Found,
   type ImportContext,
+  LINKED,
   type Next,
   noteFailed,
   type SeenImport,
@@ -30,12 +31,17 @@ const registerHooks: ((hooks: { resolve: Hook }) => void) | undefined = Reflect.
 /** True if hooks run in this thread (Node 22.15 and later). */
 export const hooksAreCheap = (): boolean => registerHooks !== undefined
 
+const linkedBy = (url = '') => url.includes(LINKED) && new URL(url).searchParams.get(LINKED)
+
 function installHere(register: NonNullable<typeof registerHooks>): VersionHooks {
   let versions: Versions = {}
   const seen: SeenImport[] = []
   const note = (one: SeenImport) => void seen.push(one)
   register({
-    resolve(specifier, context, next) {
+    resolve(name, importer, next) {
+      const linked = !name.startsWith('./throw-linked.') && linkedBy(importer.parentURL)
+      const specifier = linked || name
+      const context = linked ? { ...importer, parentURL: undefined } : importer
       try {
         return addVersion(next(specifier, context), context, { own: OWN, versions, note })
       } catch (error) {

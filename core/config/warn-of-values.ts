@@ -26,21 +26,22 @@ function durationsOf({ http, sessions, tools }: FilledConfig): ReadonlyArray<rea
 }
 
 export function warnOfValues({ config, instances, plugins, report }: ValueFacts): void {
-  const warn = (why: string, ...at: Path) => report(new StartError(why, { at }), 'warning')
+  const warn = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at }), 'warning')
   for (const [at, value] of durationsOf(config)) {
     if (typeof value !== 'number' || value <= 0 || value >= LEAST_NUMBER) continue
-    warn(`${value} is in milliseconds; for seconds write '${value}s'`, ...at)
+    warn('MH1015', `${value} is in milliseconds; for seconds write '${value}s'`, ...at)
   }
   const { publicUrl } = config.http
   const path = publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/$/, '')
   const repeated = Object.keys(config.routes).find(route => path !== '' && route.replace(/\/$/, '') === path)
   if (repeated !== undefined) {
     const why = `with routes['${repeated}'] clients would use ${publicUrl}${repeated}; remove the route's path from it`
-    warn(why, 'http', 'publicUrl')
+    warn('MH1225', why, 'http', 'publicUrl')
   }
   for (const name of new Set([...plugins.values()].flatMap(plugin => Object.keys(plugin.sections ?? {})))) {
     const isUsed = instances.some(({ plugin }) => Object.hasOwn(plugin.sections ?? {}, name))
-    if (!isUsed && Reflect.get(config, name) !== undefined) warn('no plugin of this config uses this section', name)
+    if (!isUsed && Reflect.get(config, name) !== undefined)
+      warn('MH1017', 'no plugin of this config uses this section', name)
   }
 }
 
@@ -52,7 +53,7 @@ export function warnOfPlaceholders({ toolsets: _, ...config }: FilledConfig, rep
   function visit(value: unknown, at: Path): void {
     if (typeof value === 'string' && PLACEHOLDER.test(value)) {
       const why = 'placeholders are not replaced; use a config in TypeScript or JavaScript with process.env'
-      report(new StartError(why, { at }), 'warning')
+      report(new StartError('MH1016', why, { at }), 'warning')
     }
     if (at.length > MAX_DEPTH || (!Array.isArray(value) && !isPlain(value))) return
     for (const [key, inner] of Object.entries(value)) visit(inner, [...at, Array.isArray(value) ? Number(key) : key])
@@ -66,7 +67,7 @@ export function warnOfNearMiss(wanted: string, environment: NodeJS.ProcessEnv, r
   for (const [name, value] of Object.entries(environment)) {
     if (!value || OURS.has(name) || !/mcp/i.test(name) || nearest(name, [wanted]) === undefined) continue
     const what = `the environment has ${name}, which nothing reads; did you mean "${wanted}"?`
-    report(new StartError(what, { exitCode: 2 }), 'warning')
+    report(new StartError('MH1018', what, { exitCode: 2 }), 'warning')
   }
 }
 

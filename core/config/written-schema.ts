@@ -2,11 +2,12 @@
 // `$defs`.
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { buildConfigSchema } from './config-schema.ts'
+import type { Declaring } from './declared-keys.ts'
 import { isSchema } from './walk-schema.ts'
 
 const LINK = { type: 'string', description: 'Where this schema is, for editors; the host ignores it.' }
 
-export function writtenSchema(plugins: Readonly<Record<string, { readonly options: object }>>): JsonSchema {
+export function writtenSchema(plugins: Readonly<Record<string, Declaring>>): JsonSchema {
   const { $defs, properties, title: _, ...rest } = buildConfigSchema(plugins)
   const shared = new Map<string, unknown>()
   const keys = write({ $schema: LINK, ...(properties as object) }, shared)

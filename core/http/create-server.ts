@@ -18,17 +18,6 @@ const LEAST_TAKEN = 64 * 1024
 /** Bytes that can wait for all readers together before idle readers are closed. */
 const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 
-const refuseExpectations =
-  (serve: RequestListener): RequestListener =>
-  (req, res) => {
-    const { expect } = req.headers
-    if (expect === undefined || expect.toLowerCase() === '100-continue') {
-      leaveUnread(req, res)
-      return serve(req, res)
-    }
-    res.writeHead(417, { Connection: 'close' }).end()
-  }
-
 /** How long a server waits for others, milliseconds. */
 export interface TimeLimits {
   readonly requestTimeout: number
@@ -58,7 +47,16 @@ export function createHttpServer(
   make: HttpServerFactory = createServer,
   clock?: Clock,
 ): WatchedServer {
-  const listener = refusePipelined(refuseExpectations(serve), ({ remoteAddress }) => news.pipelined(remoteAddress))
+  const refusePipelined = createPipelineRefusal(({ remoteAddress }) => news.pipelined(remoteAddress))
+  const listener: RequestListener = (req, res) => {
+    if (!res.socket) return refusePipelined(req, res)
+    const { expect } = req.headers
+    if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
+      return void res.writeHead(417, { Connection: 'close' }).end()
+    }
+    leaveUnread(req, res)
+    return serve(req, res)
+  }
   const server = make(
     {
       requestTimeout,
@@ -72,34 +70,29 @@ export function createHttpServer(
     listener,
   )
   server.on('checkExpectation', listener)
-  // `remoteAddress` is undefined after a connection reset unless it was read before.
-  onConnection(server, socket => {
+  const { watch, waiting } = watchReaders({ timeout: writeTimeout, clock }, readers => news.slowReaders(readers))
+  server.on(isSecure(server) ? 'secureConnection' : 'connection', (socket: Socket) => {
+    // `remoteAddress` is undefined after a connection reset unless it was read before.
     if (socket.remoteAddress === undefined) socket.destroy()
+    watch(socket, socket)
   })
-  const waiting = endSlowReaders(server, { timeout: writeTimeout, clock }, readers => news.slowReaders(readers))
   return { server, waiting }
 }
 
 export const isSecure = (server: object): boolean => 'setSecureContext' in server
-
-function onConnection(server: Server, listener: (socket: Socket) => void): void {
-  server.on(isSecure(server) ? 'secureConnection' : 'connection', listener)
-}
 
 /** Maximum bytes of an unused body that Node reads, to keep the connection. */
 const SMALL_BODY = 64 * 1024
 /** How long a client that is still sending can take to read the response, milliseconds. */
 const LINGER = 2_000
 
-const isSmall = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BODY
-
 /**
  * Closes the connection after a response to an unread body. `Connection: close` would reset it while the client still sends, and
  * many clients then lose the response.
  */
 export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
-  if (isSmall(req)) return
+  const { headers } = req
+  if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= SMALL_BODY) return
   res.prependOnceListener('finish', () => {
     if (req.complete || req.readableFlowing) return
     const { socket } = req
@@ -113,19 +106,15 @@ export function leaveUnread(req: IncomingMessage, res: ServerResponse): void {
   })
 }
 
-type Serve<Result> = (req: IncomingMessage, res: ServerResponse) => Result
-
 /**
- * Refuses pipelined requests and closes the connection after the current response, or at once above `MAX_PIPELINED`. Node would
- * start all of them and emit no `close` for those whose client disconnects early.
+ * Refuses requests without a socket, which are pipelined, and closes the connection after the current response, or at once above
+ * `MAX_PIPELINED`. Node would start all of them and emit no `close` for those whose client disconnects early.
  */
-export function refusePipelined<Result>(
-  serve: Serve<Result>,
+export function createPipelineRefusal(
   refused: (socket: Socket) => void,
-): Serve<Result | undefined> {
+): (req: IncomingMessage, res: ServerResponse) => void {
   const counts = new WeakMap<Socket, number>()
-
-  function refuse(req: IncomingMessage, res: ServerResponse) {
+  return (req, res) => {
     const { socket } = req
     const count = (counts.get(socket) ?? 0) + 1
     counts.set(socket, count)
@@ -134,8 +123,6 @@ export function refusePipelined<Result>(
     res.writeHead(503, { 'Content-Length': 0, 'Retry-After': 0, Connection: 'close' }).end()
     if (count === 1) refused(socket)
   }
-
-  return (req, res) => (res.socket ? serve(req, res) : (refuse(req, res) as undefined))
 }
 
 const LOOK_INTERVAL = 1_000
@@ -240,14 +227,4 @@ export function watchReaders(
     },
     waiting: () => [...readers].reduce((bytes, { socket }) => bytes + socket.writableLength, 0),
   }
-}
-
-export function endSlowReaders(
-  server: Server,
-  bounds: SlowReaderBounds,
-  ended: (readers: SlowReaders) => void,
-): ReaderWatch['waiting'] {
-  const { watch, waiting } = watchReaders(bounds, ended)
-  onConnection(server, socket => watch(socket, socket))
-  return waiting
 }

@@ -1,7 +1,6 @@
 // Describes any thrown value for the log without throwing itself: tools can throw proxies and errors with failing getters.
 
-import { existsSync } from 'node:fs'
-import { dirname, join, relative, sep } from 'node:path'
+import { relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const MAX_MESSAGE = 2_000
@@ -12,6 +11,10 @@ export interface ThrownText {
   readonly message: string
   readonly cause?: string
   readonly stack?: string
+  /** The location that threw. */
+  readonly at?: string
+  /** The number of omitted frames, in words. */
+  readonly hidden?: string
 }
 
 function attempt<T>(read: () => T): T | undefined {
@@ -63,11 +66,6 @@ export function describeThrown(thrown: unknown, withStack = false): ThrownText {
 
 const MAX_CAUSES = 3
 
-export interface FailureText extends ThrownText {
-  readonly at?: string
-  readonly hidden?: string
-}
-
 const plugins = new WeakMap<object, string | undefined>()
 
 const canBeKey = (thrown: unknown): thrown is object => typeof thrown === 'object' && thrown !== null
@@ -105,7 +103,7 @@ function errorLine(error: Error): string {
 export function describeFailure(
   thrown: unknown,
   { whole, directory }: { readonly whole: boolean; readonly directory: string },
-): FailureText {
+): ThrownText {
   const described = describeThrown(thrown, whole)
   if (!isError(thrown)) return described
   const { at, left, lines } = framesOf(thrown, directory)
@@ -135,17 +133,11 @@ interface Frame {
 const FRAME = /^\s+at (?:(.+?) \()?(.+?):(\d+):(\d+)\)?$/
 const NOT_OWN = /^(?:examples|test|node_modules)[\\/]|^[^\\/]+$/
 
-let root: string | undefined
-
-function findRoot(directory = dirname(fileURLToPath(import.meta.url))): string {
-  const parent = dirname(directory)
-  return existsSync(join(directory, 'package.json')) || parent === directory ? directory : findRoot(parent)
-}
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 function ownerOf(file: string): Owner {
   if (file.startsWith('node:')) return 'node'
-  root ??= findRoot()
-  const within = relative(root, file).replace(/^dist[\\/]/, '')
+  const within = relative(ROOT, file)
   if (!within.startsWith('..') && within !== file && !NOT_OWN.test(within)) return 'own'
   return file.includes(`${sep}node_modules${sep}`) ? 'package' : 'author'
 }
@@ -170,15 +162,13 @@ function readFrame(line: string, directory: string): Frame | undefined {
 
 export function shownStack(stack: string, directory: string): ShownStack {
   const frames = stack.split('\n').flatMap(line => readFrame(line, directory) ?? [])
-  const isOf =
-    (...owners: Owner[]) =>
-    ({ owner }: Frame) =>
-      owners.includes(owner)
-  const last = frames.findLastIndex(isOf('author'))
+  const last = frames.findLastIndex(({ owner }) => owner === 'author')
   // Frames that called the author's code, such as Koa's, are omitted. A bug in this package shows only its own frames.
-  const shown =
-    last === -1 ? frames.filter(isOf('package', 'own')) : frames.slice(0, last + 1).filter(isOf('author', 'package'))
-  const first = shown.find(isOf('author')) ?? shown[0]
+  const other: Owner = last === -1 ? 'own' : 'author'
+  const shown = frames
+    .slice(0, last === -1 ? undefined : last + 1)
+    .filter(({ owner }) => owner === 'package' || owner === other)
+  const first = shown.find(({ owner }) => owner === 'author') ?? shown[0]
   return {
     ...(first && { at: first.place }),
     frames: shown.map(({ text }) => text),

@@ -5,50 +5,49 @@ import { errorText, isBranded } from './describe-thrown.ts'
 /** Maximum characters of `detail`. */
 const MAX_DETAIL = 4_096
 
-interface ErrorKind {
+/** HTTP status, JSON-RPC code and text. `page`: a browser gets the HTML page of the endpoint instead. */
+export interface ErrorKind {
   readonly status: number
   readonly code: number
   readonly message: string
+  readonly page?: boolean
 }
 
-const kind = (status: number, code: number, message: string): ErrorKind => ({ status, code, message })
+export const errorKind = (status: number, code: number, message: string, page = false): ErrorKind => ({
+  status,
+  code,
+  message,
+  page,
+})
 
-/**
- * Codes: JSON-RPC 2.0; -32020 to -32022 of 2026-07-28; -32000 and -32001 as in the official SDKs, whose clients then open a new
- * session.
- */
-export const ERROR_KINDS = {
-  parseError: kind(400, -32700, 'Parse error'),
-  invalidRequest: kind(400, -32600, 'Invalid request'),
-  invalidMeta: kind(400, -32602, 'Invalid request metadata'),
-  headerMismatch: kind(400, -32020, 'Header mismatch'),
-  missingCapability: kind(400, -32021, 'Missing required client capability'),
-  unsupportedVersion: kind(400, -32022, 'Unsupported protocol version'),
-  methodNotFound: kind(404, -32601, 'Method not found'),
-  invalidParams: kind(200, -32602, 'Invalid params'),
-  resourceNotFound: kind(200, -32602, 'Resource not found'),
-  internal: kind(500, -32603, 'Internal error'),
-  callTimeout: kind(200, -32603, 'The call took too long'),
-  nodeLost: kind(200, -32603, 'The server node that ran this was lost; the request may be sent again'),
-  stateTooLarge: kind(200, -32603, 'The recorded answers do not fit into requestState'),
-  unauthorized: kind(401, -32600, 'Authentication required'),
-  forbidden: kind(403, -32000, 'Forbidden'),
-  hostNotAllowed: kind(403, -32000, 'Host not allowed'),
-  originNotAllowed: kind(403, -32000, 'Origin not allowed'),
-  notFound: kind(404, -32600, 'Not found'),
-  sessionIdMissing: kind(400, -32000, 'Session id missing'),
-  sessionNotFound: kind(404, -32001, 'Session not found'),
-  methodNotAllowed: kind(405, -32600, 'Method not allowed'),
-  notAcceptable: kind(406, -32000, 'Not acceptable'),
-  conflict: kind(409, -32000, 'Conflict'),
-  payloadTooLarge: kind(413, -32000, 'Payload too large'),
-  unsupportedMediaType: kind(415, -32000, 'Unsupported media type'),
-  tooManyRequests: kind(429, -32600, 'Too many requests'),
-  unavailable: kind(503, -32603, 'Service unavailable'),
-} as const satisfies Record<string, ErrorKind>
+const HTTP_KINDS = {
+  parseError: errorKind(400, -32700, 'Parse error'),
+  invalidRequest: errorKind(400, -32600, 'Invalid request'),
+  internal: errorKind(500, -32603, 'Internal error'),
+  unauthorized: errorKind(401, -32600, 'Authentication required', true),
+  forbidden: errorKind(403, -32000, 'Forbidden'),
+  hostNotAllowed: errorKind(403, -32000, 'Host not allowed'),
+  originNotAllowed: errorKind(403, -32000, 'Origin not allowed'),
+  notFound: errorKind(404, -32600, 'Not found'),
+  methodNotAllowed: errorKind(405, -32600, 'Method not allowed', true),
+  notAcceptable: errorKind(406, -32000, 'Not acceptable', true),
+  conflict: errorKind(409, -32000, 'Conflict'),
+  payloadTooLarge: errorKind(413, -32000, 'Payload too large'),
+  unsupportedMediaType: errorKind(415, -32000, 'Unsupported media type'),
+  tooManyRequests: errorKind(429, -32600, 'Too many requests'),
+  unavailable: errorKind(503, -32603, 'Service unavailable'),
+}
 
-/** The kinds of client errors. */
-export type HostErrorKind = keyof typeof ERROR_KINDS
+/** Open: a layer or plugin declares its kinds in this interface and adds them with `addErrorKinds`. */
+export interface ErrorKinds extends Record<keyof typeof HTTP_KINDS, ErrorKind> {}
+
+/** The kinds of client errors: stable codes in responses, logs, audit and metrics. */
+export type HostErrorKind = keyof ErrorKinds
+
+/** All kinds with status, JSON-RPC code and text. */
+export const ERROR_KINDS = { ...HTTP_KINDS } as ErrorKinds
+
+export const addErrorKinds = (kinds: Partial<ErrorKinds>): void => void Object.assign(ERROR_KINDS, kinds)
 
 /** Options of a `HostError`. */
 export interface HostErrorOptions {
@@ -134,9 +133,6 @@ export const shuttingDown = (): HostError =>
     headers: { 'Retry-After': '1', Connection: 'close' },
   })
 
-/** The error for requests of a node that stopped before its response. */
-export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
-
 export { errorText }
 
 export type Path = readonly (string | number)[]
@@ -172,14 +168,21 @@ export interface StartErrorOptions extends Written {
 
 /** A configuration or startup error, shown to the operator without a stack. `at` adds the config path, file and line. */
 export class StartError extends Error {
+  /** Stable, such as `MH1203`; docs/codes.md lists those of mcp-host. */
+  readonly code: string
   /** 2 if the config must change, else 1. */
   readonly exitCode: 1 | 2 | 3
   written: Written
   readonly also: readonly Written[]
 
-  constructor(text: string, { cause, at, of, exitCode = at || of ? 2 : 1, also = [] }: StartErrorOptions = {}) {
+  constructor(
+    code: string,
+    text: string,
+    { cause, at, of, exitCode = at || of ? 2 : 1, also = [] }: StartErrorOptions = {},
+  ) {
     super(at && at.length > 0 && !of ? `${formatPath(at)}: ${text}` : text, { cause })
     this.name = 'StartError'
+    this.code = code
     this.exitCode = exitCode
     this.written = { ...(at && { at }), ...(of && { of }) }
     this.also = also

@@ -28,6 +28,9 @@ export interface Asked {
   readonly alsoAllowed?: ((origin: string) => boolean) | undefined
 }
 
+/** Host headers that are remembered as allowed; clients send few different ones. */
+const MAX_REMEMBERED = 100
+
 /**
  * Allows `publicUrl` and the configured lists, plus loopback names on a loopback address. On other addresses without them, every
  * Host and no Origin is allowed.
@@ -53,10 +56,16 @@ export function createGuard(http: ResolvedHttp) {
     return loopback && parsed !== undefined && parsed.origin === origin && isLoopbackName(parsed.hostname)
   }
 
+  const remembered = new Set<string | undefined>()
+
   /** Throws `hostNotAllowed` or `originNotAllowed`. The cause names the config key to set. */
   return function guard({ hosts: asked, origin, alsoAllowed }: Asked): void {
     for (const name of asked) {
-      if (hostAllowed(name)) continue
+      if (remembered.has(name)) continue
+      if (hostAllowed(name)) {
+        if (remembered.size < MAX_REMEMBERED && (name?.length ?? 0) < MAX_REMEMBERED) remembered.add(name)
+        continue
+      }
       const shown = name === undefined ? 'the request names no host' : shownUrl(name)
       const cause = `to serve it, add ${JSON.stringify(shown)} to http.allowedHosts, or set http.publicUrl`
       throw new HostError('hostNotAllowed', { detail: shown, cause })
@@ -85,7 +94,7 @@ function compileTrust(trusted: number | readonly string[]): Trust {
     return proxyAddr.compile([...trusted])
   } catch (cause) {
     const fits = 'an address, a range such as 10.0.0.0/8, or one of loopback, linklocal and uniquelocal'
-    throw new StartError(`${errorText(cause)}; each entry is ${fits}`, { cause, at: ['http', 'trustProxy'] })
+    throw new StartError('MH1302', `${errorText(cause)}; each entry is ${fits}`, { cause, at: ['http', 'trustProxy'] })
   }
 }
 
@@ -115,8 +124,12 @@ function hostsIn({ ':authority': authority, host }: IncomingHttpHeaders): Forwar
 }
 
 export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>): (req: IncomingMessage) => Forwarded {
-  if (trustProxy === false)
-    return ({ socket, headers }) => ({ ip: socket.remoteAddress ?? '', hosts: hostsIn(headers) })
+  if (trustProxy === false) {
+    return ({ socket, headers }) => {
+      const hosts = headers[':authority'] === undefined ? [headers.host] : hostsIn(headers)
+      return { ip: socket.remoteAddress ?? '', hosts }
+    }
+  }
   const trust = compileTrust(trustProxy)
 
   return req => {
@@ -136,21 +149,13 @@ const IPV4_MAPPED = '::ffff:'
 const GROUPS = 8
 const GROUP_BITS = 16
 
-const groupsOf = (side: string): number[] =>
-  side === ''
-    ? []
-    : side.split(':').flatMap(group => {
-        if (!group.includes('.')) return Number.parseInt(group, 16)
-        const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number)
-        return [a * 256 + b, c * 256 + d]
-      })
-
-function expand(address: string): number[] {
-  const [head = '', tail] = address.split('::')
-  const first = groupsOf(head)
-  if (tail === undefined) return first
-  const last = groupsOf(tail)
-  return [...first, ...new Array<number>(Math.max(0, GROUPS - first.length - last.length)).fill(0), ...last]
+/** The groups of an IPv6 address. URL writes every form of an address in the same way. */
+function groupsOf(address: string): number[] {
+  const { hostname } = new URL(`http://[${address}]`)
+  const [head = '', tail = ''] = hostname.slice(1, -1).split('::')
+  const [first = [], last = []] = [head, tail].map(side => (side === '' ? [] : side.split(':')))
+  const zeros = new Array<string>(GROUPS - first.length - last.length).fill('0')
+  return [...first, ...zeros, ...last].map(group => Number.parseInt(group, 16))
 }
 
 function masked(group: number, index: number, prefix: number): number {
@@ -163,7 +168,7 @@ export function addressKey(ip: string, prefix: number): string {
   if (!ip.includes(':')) return ip
   if (ip.startsWith(IPV4_MAPPED) && isIPv4(ip.slice(IPV4_MAPPED.length))) return ip.slice(IPV4_MAPPED.length)
   const [address = ''] = ip.split('%')
-  const groups = expand(address)
+  const groups = groupsOf(address)
   const [, , , , , marker, high = 0, low = 0] = groups
   const isMapped = marker === 0xffff && groups.slice(0, 5).every(group => group === 0)
   if (isMapped) return [high >> 8, high & 255, low >> 8, low & 255].join('.')

@@ -21,24 +21,23 @@ const BACKSLASH = 0x5c
 const COLON = 0x3a
 const COMMA = 0x2c
 
-function isEscaped(text: string, quote: number): boolean {
-  let index = quote - 1
-  while (text.charCodeAt(index) === BACKSLASH) index--
-  return (quote - index) % 2 === 0
-}
-
 function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1)
-  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end === -1 ? text.length : end
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end - 1
+    while (text.charCodeAt(before) === BACKSLASH) before--
+    // Even number of backslashes: the quote is not escaped.
+    if ((end - before) % 2 === 1) return end
+  }
+  return text.length
 }
 
-const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-
+/** Whether a colon follows the string that ends at `end`. */
 function isKey(text: string, end: number): boolean {
-  let index = end + 1
-  while (isSpace(text.charCodeAt(index))) index++
-  return text.charCodeAt(index) === COLON
+  for (let index = end + 1; ; index++) {
+    const code = text.charCodeAt(index)
+    if (code === COLON) return true
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return false
+  }
 }
 
 const MALFORMED = Symbol('no JSON')
@@ -108,22 +107,20 @@ export function parseJson(text: string): unknown {
 const JSON_TYPE = 'application/json'
 
 function isJson(contentType: string): boolean {
-  if (contentType === JSON_TYPE) return true
   const [type = '', ...parameters] = contentType.toLowerCase().split(';')
   const charset = parameters.map(parameter => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/.exec(parameter)?.[1]).find(Boolean)
   return type.trim() === JSON_TYPE && (charset === undefined || charset === 'utf-8' || charset === 'utf8')
 }
 
 function checkType({ headers }: IncomingMessage) {
-  if (!isJson(headers['content-type'] ?? '')) {
+  const contentType = headers['content-type'] ?? ''
+  if (contentType !== JSON_TYPE && !isJson(contentType)) {
     throw new HostError('unsupportedMediaType', { detail: `Content-Type must be ${JSON_TYPE}` })
   }
   if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new HostError('unsupportedMediaType', { detail: 'a compressed body is not accepted' })
   }
 }
-
-const textOf = (bytes: Buffer) => (isUtf8(bytes) ? bytes.toString('utf8') : undefined)
 
 const READ_BEFORE = 'the body of a message was read before its transport could: some middleware in front parses bodies'
 
@@ -139,16 +136,15 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
     if (req.readableDidRead || req.readableEnded) throw new Error(READ_BEFORE)
     const body = new Gathered()
     function onData(chunk: Buffer) {
-      if (body.size + chunk.length <= limit) return body.add(chunk)
+      if (chunk.length + body.size <= limit) return body.add(chunk)
       req.off('data', onData).pause()
       reject(new HostError('payloadTooLarge', { detail: `at most ${limit} bytes` }))
     }
     function onEnd() {
       const bytes = body.take()
-      // The listeners would retain the text for the lifetime of the request.
+      // The listeners would retain the body for the lifetime of the request.
       if (bytes.length > LARGE_TEXT) req.off('data', onData).off('end', onEnd).off('error', onError)
-      const text = textOf(bytes)
-      if (text !== undefined) resolve(text)
+      if (isUtf8(bytes)) resolve(bytes.toString('utf8'))
       else reject(new HostError('parseError', { detail: 'the body is not UTF-8' }))
     }
     const onError = (cause: Error) => reject(new HostError('parseError', { detail: 'the body ended early', cause }))
@@ -156,38 +152,29 @@ export function readBody(req: IncomingMessage, maxSize: number): Promise<string>
   })
 }
 
-const LARGE_CHUNK = 4_096
+const NO_BYTES = Buffer.alloc(0)
 
+/** The chunks of a body in one growing buffer: a million one-byte Buffers would take sixty times their size. */
 export class Gathered {
-  readonly #parts: Buffer[] = []
-  /** Small chunks since the last part, joined because a million one-byte Buffers would take sixty times their size. */
-  #small: Buffer | undefined
-  #used = 0
+  #bytes: Buffer = NO_BYTES
   size = 0
 
   add(chunk: Buffer): void {
+    const { size } = this
     this.size += chunk.length
-    if (this.size === chunk.length || chunk.length >= LARGE_CHUNK) {
-      this.#seal()
-      this.#parts.push(chunk)
+    if (size === 0) {
+      this.#bytes = chunk
       return
     }
-    if (this.#small && this.#used + chunk.length > LARGE_CHUNK) this.#seal()
-    this.#small ??= Buffer.allocUnsafeSlow(LARGE_CHUNK)
-    this.#used += chunk.copy(this.#small, this.#used)
-  }
-
-  #seal() {
-    if (this.#small) this.#parts.push(Buffer.from(this.#small.subarray(0, this.#used)))
-    this.#small = undefined
-    this.#used = 0
+    if (this.size > this.#bytes.length) {
+      const capacity = Math.max(this.size, 2 * this.#bytes.length)
+      this.#bytes = Buffer.concat([this.#bytes.subarray(0, size)], capacity)
+    }
+    chunk.copy(this.#bytes, size)
   }
 
   take(): Buffer {
-    this.#seal()
-    const [first] = this.#parts
-    const whole = this.#parts.length === 1 && first ? first : Buffer.concat(this.#parts)
-    this.#parts.length = 0
-    return whole
+    const { length } = this.#bytes
+    return length === this.size ? this.#bytes : this.#bytes.subarray(0, this.size)
   }
 }

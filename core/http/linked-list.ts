@@ -60,25 +60,21 @@ export interface Waiting extends Linked {
 }
 
 /** Calls `overdue` of each entry in insertion order, with one timer for all entries. */
-export class EqualWait<T extends Waiting> {
+export class EqualWait<T extends Waiting> extends LinkedList<T> {
   readonly #milliseconds: number
   readonly #clock: Clock
-  readonly #waiting = new LinkedList<T>()
   #timer: Timer | undefined
 
   constructor(milliseconds: number, clock: Clock = systemClock) {
+    super()
     this.#milliseconds = milliseconds
     this.#clock = clock
   }
 
-  add(entry: T): void {
+  override add(entry: T): void {
     entry.due = this.#clock.monotonic() + this.#milliseconds
-    this.#waiting.add(entry)
+    super.add(entry)
     this.#timer ??= this.#lookIn(this.#milliseconds)
-  }
-
-  delete(entry: T): void {
-    this.#waiting.delete(entry)
   }
 
   #lookIn(milliseconds: number): Timer {
@@ -88,12 +84,12 @@ export class EqualWait<T extends Waiting> {
   #look(): void {
     const now = this.#clock.monotonic()
     try {
-      for (let { oldest } = this.#waiting; oldest && (oldest.due ?? 0) <= now; { oldest } = this.#waiting) {
-        this.#waiting.delete(oldest)
+      for (let { oldest } = this; oldest && (oldest.due ?? 0) <= now; { oldest } = this) {
+        this.delete(oldest)
         oldest.overdue()
       }
     } finally {
-      const { oldest } = this.#waiting
+      const { oldest } = this
       this.#timer = oldest && this.#lookIn((oldest.due ?? 0) - now)
     }
   }

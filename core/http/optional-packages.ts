@@ -60,6 +60,6 @@ export function assertInstalled(names: readonly string[], by: NeededBy): void {
   const which = missing.length > 1 ? 'are optional packages that are' : 'is an optional package that is'
   const text = `needs ${missing.join(' and ')}, which ${which} not installed; run: `
   // A plain `npm i` would leave the package in devDependencies.
-  if ('at' in by) throw new StartError(`${text}${installLine(missing, '--save-prod')}`, { at: by.at })
-  throw new StartError(`${by.what} ${text}${installLine(missing)}`, { exitCode: 1 })
+  if ('at' in by) throw new StartError('MH1040', `${text}${installLine(missing, '--save-prod')}`, { at: by.at })
+  throw new StartError('MH1040', `${by.what} ${text}${installLine(missing)}`, { exitCode: 1 })
 }

@@ -1,6 +1,6 @@
 // HTML pages for people who open an endpoint in a browser.
 import type { IncomingMessage } from 'node:http'
-import type { HostErrorKind } from './errors.ts'
+import { ERROR_KINDS, type HostErrorKind } from './errors.ts'
 
 const acceptedTypes = (accept: string): string[] =>
   accept.split(',').flatMap(range => {
@@ -14,14 +14,6 @@ function isVisit({ method, headers: { accept = '' } }: Pick<IncomingMessage, 'me
   return types.includes('text/html') && !types.includes('text/event-stream')
 }
 
-const SHOWN_INSTEAD: ReadonlySet<HostErrorKind> = new Set([
-  'unauthorized',
-  'methodNotAllowed',
-  'notAcceptable',
-  // Browsers also accept `*/*`, which includes event streams.
-  'sessionIdMissing',
-])
-
 interface Answering {
   readonly req: IncomingMessage
   status: number
@@ -32,7 +24,7 @@ interface Answering {
 /** Whether to send the page instead of the error. The status is then 200, except for 401. */
 export function isShownInstead(ctx: Answering, kind: HostErrorKind | undefined): boolean {
   if (ctx.req.method === 'GET' || ctx.req.method === 'HEAD') ctx.vary('Accept')
-  if (!isVisit(ctx.req) || kind === undefined || !SHOWN_INSTEAD.has(kind)) return false
+  if (!isVisit(ctx.req) || kind === undefined || !ERROR_KINDS[kind].page) return false
   if (ctx.status !== 401) {
     ctx.status = 200
     ctx.remove('Allow')

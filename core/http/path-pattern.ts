@@ -23,7 +23,9 @@ function canonicalText(text: string): string | undefined {
 /** Parses a pattern such as `/t/:category?`. Throws a StartError at `where`. */
 export function parsePattern(path: string, where: string | Written): Pattern {
   const bad = (why: string) =>
-    typeof where === 'string' ? new StartError(`${where}: ${why}`, { exitCode: 2 }) : new StartError(why, where)
+    typeof where === 'string'
+      ? new StartError('MH1201', `${where}: ${why}`, { exitCode: 2 })
+      : new StartError('MH1201', why, where)
   if (!path.startsWith('/')) throw bad('a path starts with "/"')
   const texts = path === '/' ? [] : normalize(path).slice(1).split('/')
   const parts = texts.map((text): PathPart => {
@@ -105,7 +107,10 @@ function checkPair(
   if (!meeting) return
   const beside = `routes['${other.path}']`
   const clash = (why: string) =>
-    report(one.path, new StartError(why, { at: ['routes', one.path], also: [{ at: ['routes', other.path] }] }))
+    report(
+      one.path,
+      new StartError('MH1202', why, { at: ['routes', one.path], also: [{ at: ['routes', other.path] }] }),
+    )
   const shape = shapeOf(meeting)
   if (shapeOf(one.pattern) === shapeOf(other.pattern)) {
     if (one.shortened === other.shortened) clash(`it and ${beside} are one path; change one of them`)

@@ -86,7 +86,7 @@ function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<
         cause.code === 'EADDRINUSE'
           ? `port ${port} of ${host} is in use; set http.port, or stop what listens there`
           : `cannot listen on ${host}:${port}: ${cause.message}`
-      reject(new StartError(why, { cause }))
+      reject(new StartError('MH1301', why, { cause }))
     })
     // With workers, the primary uses the backlog of the first worker.
     server.listen({ port, host, backlog }, resolve)

@@ -41,8 +41,8 @@ function canonicalSegment(text: string): string | undefined {
  * characters.
  */
 export function canonicalPath(path: string): string | undefined {
-  if (path === '/' || CANONICAL.test(path)) return path
   if (!path.startsWith('/')) return undefined
+  if (path === '/' || CANONICAL.test(path)) return path
   const segments: string[] = []
   for (const part of path.slice(1, path.endsWith('/') ? -1 : undefined).split('/')) {
     const segment = canonicalSegment(part)
@@ -53,6 +53,7 @@ export function canonicalPath(path: string): string | undefined {
 }
 
 export function readTarget(url: string): RequestTarget | undefined {
+  if (url === '/' || CANONICAL.test(url)) return { path: url, search: '', authority: undefined }
   const [, authority, rest] = url.startsWith('/') ? [] : (ABSOLUTE.exec(url) ?? [])
   if (authority !== undefined && !parseHost(authority)) return undefined
   const target = rest ?? url

@@ -78,7 +78,7 @@ function enter(res: ServerResponse): () => void {
 export interface EventStreamOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Receives a warning when the stream of a slow reader is closed. */
-  readonly log: { warn(fields: { readonly waiting: number }, message: string): void }
+  readonly log: { warn(fields: { readonly code: string; readonly waiting: number }, message: string): void }
 }
 
 /** Runs `task` when either end closes the response; asynchronously if it is already closed. */
@@ -123,7 +123,7 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
   function canWrite(): boolean {
     if (isClosed()) return false
     if (res.writableLength <= MAX_WAITING) return true
-    log.warn({ waiting: res.writableLength }, 'closed a stream whose reader does not read')
+    log.warn({ code: 'MH1309', waiting: res.writableLength }, 'closed a stream whose reader does not read')
     res.destroy()
     return false
   }

@@ -50,7 +50,8 @@ function routeEndpoints(notes: KernelNotes, route: Route): Served[] {
 }
 
 function checkMount(mount: Served, place: Pattern, others: readonly Served[], routes: readonly Route[]) {
-  const fail = (what: string) => new StartError(`plugins.${mount.by}: mount('${mount.path}') ${what}`, { exitCode: 2 })
+  const fail = (what: string) =>
+    new StartError('MH1207', `plugins.${mount.by}: mount('${mount.path}') ${what}`, { exitCode: 2 })
   if (place.some(({ parameter }) => parameter !== undefined))
     throw fail('has a parameter; an app is mounted at a fixed path')
   const meets = (path: string) => formsOf(parsePattern(path, path)).some(({ pattern }) => reaches(place, pattern))

@@ -38,7 +38,7 @@ type Standard<Options, Filled extends Options, K extends keyof Options> =
       ? { default: unknown }
       : unknown
 
-/** Top-level config keys that several plugins share. These plugins must use the same schema object. */
+/** Top-level config keys that several plugins share. These plugins must use the same schema. */
 export type SectionSchemas<Sections extends object> = {
   readonly [Name in keyof Sections]-?: OptionsSchema<Sections[Name] & object> & {
     readonly minProperties?: number
@@ -66,6 +66,14 @@ export interface Plugin<
   /** Capabilities offered to other plugins. */
   provides?: readonly string[]
   sections?: SectionSchemas<Sections>
+  /** The key of a route that holds the plugin's options there, and enables it for the route. */
+  routeKey?: string
+  /** JSON Schemas of tool keys. `setup` registers what they do: see `toolKey` of its host. */
+  toolKeys?: Readonly<Record<string, JsonSchema>>
+  /**
+   * Members of `ctx`, each with its value on routes without the plugin. `setup` registers the others: see `context` of its host.
+   */
+  context?: object
   setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
 }
 

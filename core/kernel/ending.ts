@@ -102,13 +102,6 @@ export function createInFlight(): InFlight {
   let stage: 'open' | 'draining' | 'over' = 'open'
   let finished = 0
 
-  function leave(request: Running) {
-    if (!running.delete(request)) return
-    before.delete(request)
-    if (stage === 'draining') finished++
-    if (waiting.size > 0) for (const look of [...waiting]) look()
-  }
-
   const emptied = (set: { readonly size: number }) =>
     new Promise<void>(resolve => {
       const look = () => {
@@ -125,7 +118,12 @@ export function createInFlight(): InFlight {
       if (stage === 'over') throw shuttingDown()
       const request: Running = { cancel, older: undefined, newer: undefined, linked: false }
       running.add(request)
-      return () => leave(request)
+      return () => {
+        if (!running.delete(request)) return
+        before.delete(request)
+        if (stage === 'draining') finished++
+        if (waiting.size > 0) for (const look of [...waiting]) look()
+      }
     },
     draining: () => stage !== 'open',
     count: () => running.size,

@@ -13,8 +13,14 @@ export interface RequestState {
   hosts: ReadonlyArray<string | undefined>
   route?: Route
   params: Readonly<Record<string, string>>
+  /** The toolsets of the route for `params`; undefined outside of routes. */
+  toolsets?: readonly string[]
   /** Set by the auth plugin. */
   user?: User
+  /** The mounted app that serves the request. */
+  mounted?: Koa
+  /** The error that was logged. Koa reports a broken connection twice. */
+  reported?: unknown
   /** The error of the response, for observers. */
   refusal?: HostError
   /** Set by transports: observers then receive message records and no record of the HTTP request. */

@@ -28,28 +28,38 @@ export type CountTogether = (
   readonly left: number
 }>
 
+/** What a plugin can read of the config and the host's purpose. */
+export interface PluginConfig {
+  /** The config folder, to which config paths are relative. */
+  readonly directory: string
+  /** The HTTP settings, in bytes and milliseconds. */
+  readonly http: ResolvedHttp
+  /** The random name of this node. */
+  readonly node: string
+  /** Number of processes that serve this config. A plugin with per-process state must refuse more than one. */
+  readonly processes: number
+  /**
+   * `serve`: the host listens. `stdio`: one client. `test`: files and ports of the serving host stay untouched. `inspect`: like
+   * `test`, and the host never starts.
+   */
+  readonly purpose: 'serve' | 'stdio' | 'test' | 'inspect'
+  /** Name and version of the server; a reload can change them. */
+  readonly server: { readonly name: string; readonly version: string }
+}
+
 /** `setup` declares and fills slots. The host then builds its services, and `serving` tasks define endpoints with them. */
 export interface KernelHost<Slots extends object = object, Services = unknown, Served extends Route = Route> {
   readonly name: string
   readonly at: Path
   readonly log: Logger
   readonly clock: Clock
-  readonly http: ResolvedHttp
-  /**
-   * `serve`: the host listens. `stdio`: one client. `test`: files and ports of the serving host stay untouched. `inspect`: like
-   * `test`, and the host never starts.
-   */
-  readonly purpose: 'serve' | 'stdio' | 'test' | 'inspect'
-  /** Number of processes that serve this config. A plugin with per-process state must refuse more than one. */
-  readonly processes: number
+  readonly config: PluginConfig
   /** Calls `answer` (JSON result) in every process, and omits late results. Once per name, in `setup`. */
   inEveryProcess(name: string, answer: () => unknown): () => Promise<readonly unknown[]>
   /** Undefined without shared counters, or with one process. */
   readonly countTogether?: CountTogether | undefined
   /** Defines or reads metrics. */
-  readonly figures: Figures
-  /** The config folder, to which config paths are relative. */
-  readonly directory: string
+  readonly metrics: Figures
   /** The routes of this plugin instance. */
   readonly routes: readonly Served[]
   url(path: string): string
@@ -57,8 +67,6 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   keys(use: string): readonly Buffer[]
   /** The keys are temporary and unknown to other nodes. */
   readonly ownKeys: boolean
-  /** The random name of this node. */
-  readonly node: string
 
   /**
    * Outermost Koa middleware: `next()` never throws, and `ctx.status` is final after it. It applies to the plugin's routes and,
@@ -66,11 +74,13 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
    */
   use(middleware: HostMiddleware): void
   /** Sets the CORS policy of routes, after the Host and Origin guard. */
-  crossOrigin(policyOf: (route: Served) => CrossOrigin | undefined): void
+  cors(policyOf: (route: Served) => CrossOrigin | undefined): void
   /** Runs before authentication, for limits per IP address. */
-  edge(middleware: HostMiddleware): void
-  identify(middleware: HostMiddleware): void
-  admit(middleware: HostMiddleware): void
+  onRequest(middleware: HostMiddleware): void
+  /** Sets `ctx.state.user` from the request, or leaves it undefined. */
+  authenticate(middleware: HostMiddleware): void
+  /** Decides whether the caller can use the route, and applies limits per user. */
+  authorize(middleware: HostMiddleware): void
   /** Serves a fixed path, such as `/health`. Only `use` hooks apply. */
   endpoint(path: string, endpoint: Endpoint, place?: EndpointPlace): void
   /** Mounts a Koa app at a fixed path and below. Only `use` hooks apply. A path conflict is a startup error. */
@@ -78,8 +88,8 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   /** Serves `<route><suffix>` under each route of the plugin. */
   routeEndpoint(suffix: '' | `/${string}`, define: (route: Served) => Endpoint | undefined): void
 
-  /** Fills a slot for the plugin's routes, in `setup` only. Throws if the slot is taken. */
-  fill<Name extends keyof Slots>(slot: Name, service: Slots[Name]): void
+  /** Provides a service for the plugin's routes, in `setup` only. Throws if another plugin provides it there. */
+  provide<Name extends keyof Slots>(slot: Name, service: Slots[Name]): void
   /** Runs after all plugins are set up and the services are built. */
   serving(task: (services: Services) => void | Promise<void>): void
 
@@ -91,21 +101,21 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   /** Reports a problem. Startup fails with all errors; warnings are logged. */
   readonly report: Report
   /** Runs after all definitions, also for `mcp-host check`. Must not open files, ports or connections. */
-  checking(task: () => void | Promise<void>): void
+  onReady(task: () => void | Promise<void>): void
   /**
    * Applies new options without a restart, at each reload. `prepare` validates and returns a synchronous function that applies
    * them. Undefined requires a restart. Can throw a StartError.
    */
-  reconfigure<Options extends object>(prepare: (options: Options) => (() => unknown) | undefined): void
+  onReload<Options extends object>(prepare: (options: Options) => (() => unknown) | undefined): void
   /** Runs before the host listens. A rejection stops startup. */
-  starting(task: () => void | Promise<void>): void
+  onStart(task: () => void | Promise<void>): void
   /** Runs when the host begins to close, to end open streams. */
-  draining(task: () => void): void
+  preClose(task: () => void): void
   /** Runs while the host closes, in reverse order of set-up. */
-  closing(task: () => void | Promise<void>): void
+  onClose(task: () => void | Promise<void>): void
   /**
    * A readiness condition. The host is not ready on false, an error, a text or a timeout of 2 s. Health details show the text.
    */
-  ready(name: string, check: () => boolean | string | Promise<boolean | string>): void
-  readiness(): Promise<Readiness>
+  readiness(name: string, check: () => boolean | string | Promise<boolean | string>): void
+  checkReadiness(): Promise<Readiness>
 }

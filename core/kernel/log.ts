@@ -143,9 +143,11 @@ export function createLogger(options: LoggerOptions = {}): ProcessLog {
   const base = pid === undefined ? null : { pid }
   const whole = level === 'debug'
   const dropped = (lines: number) =>
-    `${JSON.stringify({ level: 40, time: Date.now(), ...base, lines, msg: 'dropped log lines: nobody reads stderr' })}\n`
+    `${JSON.stringify({ level: 40, time: Date.now(), ...base, code: 'MH1902', lines, msg: 'dropped log lines: nobody reads stderr' })}\n`
   const writer = createLogWriter(options.output ?? process.stderr, dropped, render)
-  const budget = createLogBudget((kind, lines) => unlimited.warn({ kind, lines, fix: ALL_LINES }, LEFT_OUT))
+  const budget = createLogBudget((kind, lines) =>
+    unlimited.warn({ code: 'MH1901', kind, lines, fix: ALL_LINES }, LEFT_OUT),
+  )
   const settings = {
     level,
     base,

@@ -13,15 +13,15 @@ export const ORDER = [
   // CORS of the route or endpoint; handles preflights.
   ['cors', 'R P F  '],
   // Plugins: limits per IP address, including requests that are refused later. 429
-  ['edge', 'R     N'],
+  ['onRequest', 'R     N'],
   // Content-Length. 413
   ['length', 'R P F N'],
   // No such path. 404
   ['address', 'R P F N'],
   // Plugins: authentication. 401
-  ['identify', 'R      '],
+  ['authenticate', 'R      '],
   // Plugins: route authorization and limits per user. 401 403 429
-  ['admit', 'R      '],
+  ['authorize', 'R      '],
   // Body parsing by koa-body; transports read bodies themselves. 400 413 415
   ['body', 'R P F  '],
   // The endpoint's methods, or the mounted app. 405
@@ -33,5 +33,5 @@ export type Step = (typeof ORDER)[number][0]
 export const stepsOf = (kind: EndpointKind): Step[] =>
   ORDER.filter(([, kinds]) => kinds.includes(kind)).map(([step]) => step)
 
-export const HOOK_POINTS = ['use', 'edge', 'identify', 'admit'] as const satisfies readonly Step[]
+export const HOOK_POINTS = ['use', 'onRequest', 'authenticate', 'authorize'] as const satisfies readonly Step[]
 export type HookPoint = (typeof HOOK_POINTS)[number]

@@ -28,8 +28,8 @@ function clashAt(path: string, one: string | undefined, other: string | undefine
   const twice = `plugins.${one} serves ${path} twice; give one of the two another path`
   const both = `plugins.${one} and plugins.${other} both serve ${path}; give one of them another path, or switch it off`
   const why = one === undefined ? `two things would be served at ${path}` : one === other ? twice : both
-  if (one === undefined || other === undefined) return new StartError(why, { exitCode: 2 })
-  return new StartError(why, { exitCode: 2, also: [{ at: ['plugins', one] }] }).orAt(['plugins', other])
+  if (one === undefined || other === undefined) return new StartError('MH1206', why, { exitCode: 2 })
+  return new StartError('MH1206', why, { exitCode: 2, also: [{ at: ['plugins', one] }] }).orAt(['plugins', other])
 }
 
 // Loaded lazily: the router takes a twentieth of the startup time.
@@ -48,7 +48,13 @@ const toRouterPath = (pattern: Pattern) =>
 export const shapesOf = (path: string): string[] =>
   formsOf(parsePattern(path, path)).map(({ pattern }) => shapeOf(pattern))
 
-function compile<Target>(entries: Iterable<Entry<Target>>) {
+interface Compiled<Target> {
+  readonly fixed: ReadonlyMap<string, Matched<Target>>
+  /** For paths with parameters. */
+  readonly find: ((path: string) => Matched<Target> | undefined) | undefined
+}
+
+function compile<Target>(entries: Iterable<Entry<Target>>): Compiled<Target> {
   const fixed = new Map<string, Matched<Target>>()
   let router: Router | undefined
   const targets = new Map<unknown, Target>()
@@ -65,23 +71,22 @@ function compile<Target>(entries: Iterable<Entry<Target>>) {
     }
   }
 
-  return (path: string): Matched<Target> | undefined => {
-    const found = fixed.get(path)
-    if (found || !router) return found
-    const [layer] = router.match(path, 'POST').path
+  const find = (path: string) => {
+    const [layer] = router?.match(path, 'POST').path ?? []
     const target = targets.get(layer)
     return layer && target && { target, params: layer.params(path, layer.captures(path)) }
   }
+  return { fixed, find: router && find }
 }
 
 export function createPathTable<Target>(): PathTable<Target> {
   const entries = new Map<string, Entry<Target>>()
   const below = new Map<string, Matched<Target> & Pick<Entry<Target>, 'by'>>()
-  let match: ReturnType<typeof compile<Target>> | undefined
+  let compiled: Compiled<Target> | undefined
 
   return {
     add(path, target, by) {
-      match = undefined
+      compiled = undefined
       for (const { pattern, shortened } of formsOf(parsePattern(path, path))) {
         const shape = shapeOf(pattern)
         const other = entries.get(shape)
@@ -96,8 +101,8 @@ export function createPathTable<Target>(): PathTable<Target> {
       below.set(shape, { target, params: NO_PARAMS, by })
     },
     match(path) {
-      match ??= compile(entries.values())
-      const found = match(path)
+      compiled ??= compile(entries.values())
+      const found = compiled.fixed.get(path) ?? compiled.find?.(path)
       if (found || below.size === 0) return found
       for (let place = path; place !== ''; place = place.slice(0, place.lastIndexOf('/'))) {
         const mounted = below.get(place)

@@ -60,17 +60,38 @@ function dispatchVerb(methods: Endpoint['methods']): HostMiddleware {
   }
 }
 
-function checkLength({ req }: HostContext, most: number) {
-  const length = req.headers['content-length']
-  if (length === undefined || Number(length) <= most) return
-  throw new HostError('payloadTooLarge', { detail: `at most ${most} bytes` })
+/** A step without a part after the inner steps. Adjacent checks are one middleware. */
+type Check = (ctx: HostContext) => void
+type Layer = { readonly check: Check } | { readonly middleware: HostMiddleware }
+
+const layers = (hooks: readonly HostMiddleware[]): Layer[] => hooks.map(middleware => ({ middleware }))
+
+const runChecks =
+  (checks: readonly Check[]): HostMiddleware =>
+  (ctx, next) => {
+    for (const check of checks) check(ctx)
+    return next()
+  }
+
+function joinChecks(layers: readonly Layer[]): HostMiddleware[] {
+  const joined: HostMiddleware[] = []
+  let checks: Check[] = []
+  for (const layer of layers) {
+    if ('check' in layer) {
+      if (checks.push(layer.check) === 1) joined.push(runChecks(checks))
+    } else {
+      joined.push(layer.middleware)
+      checks = []
+    }
+  }
+  return joined
 }
 
 function createSteps(
   http: ResolvedHttp,
   errors: ErrorWriterSettings,
   served: readonly Served[],
-): Record<Step, (place: Place) => readonly HostMiddleware[]> {
+): Record<Step, (place: Place) => readonly Layer[]> {
   const writeErrors = createErrorWriter(errors)
   const sparing = createErrorWriter(errors, { spare: true })
   const guard = createGuard(http)
@@ -78,36 +99,44 @@ function createSteps(
 
   return {
     // `next()` never throws, because inner errors are already responses.
-    use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
-    writeErrors: ({ page }) => [page ? createErrorWriter(errors, { page }) : writeErrors],
+    use: ({ hooks }) => layers(hooks.use.flatMap(middleware => [sparing, middleware])),
+    writeErrors: ({ page }) => [{ middleware: page ? createErrorWriter(errors, { page }) : writeErrors }],
     hostOrigin: ({ allowsOrigin }) => [
-      (ctx, next) => {
-        guard({ hosts: ctx.state.hosts, origin: ctx.req.headers.origin, alsoAllowed: allowsOrigin })
-        return next()
+      {
+        check: ({ state, req }) => guard({ hosts: state.hosts, origin: req.headers.origin, alsoAllowed: allowsOrigin }),
       },
     ],
-    cors: ({ cors }) => (cors ? [cors] : []),
+    cors: ({ cors }) => layers(cors ? [cors] : []),
     length: () => [
-      (ctx, next) => {
-        checkLength(ctx, http.maxBodySize)
-        return next()
+      {
+        check({ req }) {
+          const length = req.headers['content-length']
+          if (length === undefined || Number(length) <= http.maxBodySize) return
+          throw new HostError('payloadTooLarge', { detail: `at most ${http.maxBodySize} bytes` })
+        },
       },
     ],
     address({ kind, route }) {
       if (kind === 'N') {
         const hint = hintAt('there are', openPaths(served))
-        return [() => refuseAddress(hint)]
+        return [{ check: () => refuseAddress(hint) }]
       }
       if (!route) return []
       // Evaluated per request, because a reload can change the valid parameters.
       const refuse = () => refuseAddress(hintAt(`at ${route.path} there are`, route.publicCategories))
-      return [(ctx, next) => (route.serves(ctx.state.params) ? next() : refuse())]
+      return [
+        {
+          check({ state }) {
+            state.toolsets = route.toolsetsFor(state.params) ?? refuse()
+          },
+        },
+      ]
     },
-    edge: ({ hooks }) => hooks.edge,
-    identify: ({ hooks }) => hooks.identify,
-    admit: ({ hooks }) => hooks.admit,
-    body: ({ body }) => (body ? [readBody(body)] : []),
-    verb: ({ app, methods }) => (app ? [app] : methods ? [dispatchVerb(methods)] : []),
+    onRequest: ({ hooks }) => layers(hooks.onRequest),
+    authenticate: ({ hooks }) => layers(hooks.authenticate),
+    authorize: ({ hooks }) => layers(hooks.authorize),
+    body: ({ body }) => layers(body ? [readBody(body)] : []),
+    verb: ({ app, methods }) => layers(app ? [app] : methods ? [dispatchVerb(methods)] : []),
   }
 }
 
@@ -120,7 +149,9 @@ export async function createPipeline(
   const steps = createSteps(http, { tellFailure, encode }, served)
   const compile = (place: Place): Run =>
     compose<HostContext>(
-      stepsOf(place.kind).flatMap(step => steps[step](place)) as unknown as compose.Middleware<HostContext>[],
+      joinChecks(
+        stepsOf(place.kind).flatMap(step => steps[step](place)),
+      ) as unknown as compose.Middleware<HostContext>[],
     )
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {

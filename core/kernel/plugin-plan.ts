@@ -25,14 +25,14 @@ export function orderByNeeds(
     if (ordered.includes(instance)) return
     if (visiting.has(instance)) {
       const circle = [...visiting].map(({ name }) => name).join(', ')
-      return report(new StartError(`the plugins ${circle} need each other in a circle`, { at: instance.at }))
+      return report(new StartError('MH1501', `the plugins ${circle} need each other in a circle`, { at: instance.at }))
     }
     visiting.add(instance)
     for (const need of instance.plugin.needs ?? []) {
       const providers = instances.filter(({ plugin }) => plugin.provides?.includes(need))
       if (providers.length === 0) {
         const why = `it needs "${need}", which no plugin of this config provides`
-        report(new StartError(`${why}; switch on ${suggest(need)}`, { at: instance.at }))
+        report(new StartError('MH1502', `${why}; switch on ${suggest(need)}`, { at: instance.at }))
       }
       providers.forEach(visit)
     }

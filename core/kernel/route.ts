@@ -14,7 +14,7 @@ export interface Route {
   readonly cors: string | undefined
   /** Example values of a path parameter for hints. Empty for protected routes. */
   readonly publicCategories: readonly string[]
-  /** False if the parameters match nothing, or if a more specific route serves the path. */
-  serves(params: Readonly<Record<string, string>>): boolean
+  /** Undefined if the parameters match nothing, or if a more specific route serves the path. */
+  toolsetsFor(params: Readonly<Record<string, string>>): readonly string[] | undefined
   url(params?: Readonly<Record<string, string>>): string
 }

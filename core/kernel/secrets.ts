@@ -42,7 +42,7 @@ export function createSecrets(
       ? `is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`
       : `is ${key}, which others may have; make a secret with: openssl rand -base64 32`
     const at = where === 'secrets' ? ['secrets', given.indexOf(secret)] : []
-    report(new StartError(`${where}[${index}] ${what}`, { exitCode: 2 }).orAt(at))
+    report(new StartError('MH1032', `${where}[${index}] ${what}`, { exitCode: 2 }).orAt(at))
   }
   const generated = secrets.length === 0
   const sources = generated ? [randomBytes(32)] : secrets

@@ -4,7 +4,7 @@ import { systemClock, withTimeout } from '../http/clock.ts'
 import { errorText, type Report, StartError, stopAtFirst } from '../http/errors.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
-import type { KernelHost } from './kernel-host.ts'
+import type { KernelHost, PluginConfig } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
 import type { PluginInstance } from './plugin-plan.ts'
@@ -54,19 +54,19 @@ export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Va
 
 export interface HostFacts<Slots extends object>
   extends Pick<
-      KernelHost,
-      'http' | 'processes' | 'inEveryProcess' | 'figures' | 'directory' | 'keys' | 'ownKeys' | 'readiness' | 'report'
-    >,
-    Pick<KernelHost, 'clock' | 'countTogether' | 'log' | 'purpose'> {
+    KernelHost,
+    'checkReadiness' | 'clock' | 'countTogether' | 'inEveryProcess' | 'keys' | 'log' | 'metrics' | 'ownKeys' | 'report'
+  > {
+  readonly config: Omit<PluginConfig, 'node'>
   readonly slots: SlotTable<Slots>
   address(): string
   nodeOf(instance: PluginInstance): string
   section(name: string): unknown
 }
 
-/** Time limit of each `setup`, `serving` and `starting` task, milliseconds. */
+/** Time limit of each `setup`, `serving` and `onStart` task, milliseconds. */
 const START_PATIENCE = 60_000
-/** Time limit of each `closing` task, milliseconds. */
+/** Time limit of each `onClose` task, milliseconds. */
 export const CLOSE_PATIENCE = 5_000
 
 export async function inTime(part: () => void | Promise<void>, limit: number, clock = systemClock): Promise<void> {
@@ -93,7 +93,9 @@ export async function startPlugin(
   } catch (cause) {
     const at = instance.at
     if (cause instanceof StartError) return report(cause.orAt(at))
-    report(new StartError(`plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause }).orAt(at))
+    report(
+      new StartError('MH1503', `plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause }).orAt(at),
+    )
   }
 }
 
@@ -101,14 +103,14 @@ async function closePlugin(log: Logger, clock: KernelHost['clock'], part: () => 
   try {
     await inTime(part, CLOSE_PATIENCE, clock)
   } catch (err) {
-    log.error({ err }, 'failed to close')
+    log.error({ code: 'MH1510', err }, 'failed to close')
   }
 }
 
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
-  { log, slots, address, nodeOf, section, inEveryProcess, ...facts }: HostFacts<Slots>,
+  { log, slots, address, nodeOf, section, inEveryProcess, config, ...facts }: HostFacts<Slots>,
 ): KernelHost<Slots, Services> & SectionReader<object> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
@@ -117,24 +119,24 @@ export function createKernelHost<Slots extends object, Services>(
     ...facts,
     name: instance.name,
     at: instance.at,
-    node: nodeOf(instance),
+    config: { ...config, node: nodeOf(instance) },
     inEveryProcess: (name, answer) => inEveryProcess([...instance.at, name].join(' '), answer),
     log: own,
     routes: instance.routes,
     url: path => `${address()}${path}`,
     use: hook('use'),
-    crossOrigin: policyOf => note(notes.crossOrigin, policyOf),
-    edge: hook('edge'),
-    identify: hook('identify'),
-    admit: hook('admit'),
+    cors: policyOf => note(notes.crossOrigin, policyOf),
+    onRequest: hook('onRequest'),
+    authenticate: hook('authenticate'),
+    authorize: hook('authorize'),
     endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
     routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
     mount: (path, app, settings = {}) => note(notes.mounts, { path, app, settings }),
-    fill: (slot, service) => slots.fill(slot, service, instance),
+    provide: (slot, service) => slots.fill(slot, service, instance),
     section(name: string) {
       if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
       const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
-      throw new StartError(why, { at: instance.at })
+      throw new StartError('MH1027', why, { at: instance.at })
     },
     share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
       if (notes.shared.has(key)) return notes.shared.get(key) as Value
@@ -144,12 +146,12 @@ export function createKernelHost<Slots extends object, Services>(
       return value
     },
     serving: task => note(notes.serving, task),
-    checking: task => note(notes.checking, task),
-    reconfigure: prepare => note(notes.reconfigure, prepare),
-    starting: task => void notes.starting.push(() => startPlugin(instance, task)),
-    closing: task => void notes.closing.push(() => closePlugin(own, facts.clock, task)),
-    draining: task => void notes.draining.push(task),
-    ready: (name, check) => void notes.ready.set(name, check),
+    onReady: task => note(notes.checking, task),
+    onReload: prepare => note(notes.reconfigure, prepare),
+    onStart: task => void notes.starting.push(() => startPlugin(instance, task)),
+    onClose: task => void notes.closing.push(() => closePlugin(own, facts.clock, task)),
+    preClose: task => void notes.draining.push(task),
+    readiness: (name, check) => void notes.ready.set(name, check),
   }
 }
 

@@ -31,7 +31,7 @@ export function createSlots<Slots extends object>(
   return {
     fill(slot, service, { name, routes }) {
       if (sealed) throw new Error(`the slot ${String(slot)} is filled in setup, not later`)
-      const refuse = (why: string) => new StartError(`plugins.${name}: ${why}`, { exitCode: 2 })
+      const refuse = (why: string) => new StartError('MH1505', `plugins.${name}: ${why}`, { exitCode: 2 })
       const fault = faultOf(String(slot), service)
       if (fault !== undefined) throw refuse(fault)
       const byRoute = filled.get(slot) ?? new Map()

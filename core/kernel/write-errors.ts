@@ -23,7 +23,10 @@ function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: Host
   const fix = typeof cause === 'string' ? { fix: cause } : {}
   const requestId = requestIdIn(ctx.req.headers)
   if (kind === 'hostNotAllowed' || kind === 'originNotAllowed') {
-    log.warn({ refused: kind, detail, path: shownPath(ctx), ip: ctx.ip, requestId, ...fix }, 'refused a request')
+    log.warn(
+      { code: 'MH1224', refused: kind, detail, path: shownPath(ctx), ip: ctx.ip, requestId, ...fix },
+      'refused a request',
+    )
   } else {
     log.debug({ refused: kind, detail, path: shownPath(ctx), requestId }, 'refused a request')
   }
@@ -32,27 +35,26 @@ function logRefusal(log: Logger, ctx: HostContext, { kind, detail, cause }: Host
 type TellFailure = (thrown: unknown, ctx?: HostContext) => void
 
 export function createFailureLog(log: Logger): TellFailure {
-  const told = new WeakMap<object, unknown>()
   const isToClient = (thrown: unknown) => isHttpError(thrown) && thrown.expose && thrown.status < 500
 
   function tellApp(thrown: unknown, ctx: HostContext) {
-    const app = mountedAppOf(ctx)
+    const { mounted: app } = ctx.state
     try {
       if (app && app.listenerCount('error') > 0) app.emit('error', thrown, ctx)
     } catch (err) {
-      log.error({ err, path: shownPath(ctx) }, 'a listener for errors of a mounted app failed')
+      log.error({ code: 'MH1312', err, path: shownPath(ctx) }, 'a listener for errors of a mounted app failed')
     }
   }
 
   return (err, ctx) => {
-    if (!ctx) return log.error({ err }, 'a request failed')
+    if (!ctx) return log.error({ code: 'MH1311', err }, 'a request failed')
     if (HostError.is(err)) return logRefusal(log, ctx, err)
-    // Koa reports a broken connection twice.
-    if (told.has(ctx) && told.get(ctx) === err) return
-    told.set(ctx, err)
+    const { state } = ctx
+    if ('reported' in state && state.reported === err) return
+    state.reported = err
     const fields = { err, ...blamed(err), path: shownPath(ctx), requestId: requestIdIn(ctx.req.headers) }
     if (isClientGone(err, ctx)) return log.debug(fields, 'a client left before its answer was over')
-    if (!isToClient(err)) log.error(fields, 'a request failed')
+    if (!isToClient(err)) log.error({ code: 'MH1311', ...fields }, 'a request failed')
     tellApp(err, ctx)
   }
 }
@@ -116,10 +118,6 @@ function isClientGone(thrown: unknown, { req, body }: { readonly req: IncomingMe
   return isNoHttp || thrown === req.socket.errored
 }
 
-const apps = new WeakMap<object, Koa>()
-
-const mountedAppOf = (ctx: object): Koa | undefined => apps.get(ctx)
-
 export const isKoaApp = (value: unknown): value is Koa =>
   typeof value === 'object' && value !== null && 'middleware' in value && Array.isArray(value.middleware)
 
@@ -134,7 +132,7 @@ const isUnanswered = ({ body, respond, response, res }: HostContext): boolean =>
 export function serveMounted(path: string, app: MountedApp): HostMiddleware {
   const serve = koaMount(path, app) as HostMiddleware
   return async (ctx, next) => {
-    if (isKoaApp(app)) apps.set(ctx, app)
+    if (isKoaApp(app)) ctx.state.mounted = app
     await serve(ctx, next)
     if (isUnanswered(ctx)) refuseAddress()
   }

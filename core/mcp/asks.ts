@@ -3,17 +3,16 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import { userKey } from '../kernel/user.ts'
-import { type AskClient, type Call, notesOf } from './call.ts'
+import type { AskClient, Call } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import { MAX_REPLAYED_BYTES, MAX_REPLAYED_QUESTIONS } from './client-limits.ts'
 import { isObject } from './is-object.ts'
+import { RESULT_TYPE, withoutNulls } from './message.ts'
 import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
 import { digest, openState, type RequestState, sealState } from './request-state.ts'
-import { RESULT_TYPE } from './result-type.ts'
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
 import { ToolError } from './tool-error.ts'
-import { withoutNulls } from './without-nulls.ts'
 
 const NAMES = { 'elicitation/create': 'elicit', 'sampling/createMessage': 'sample', 'roots/list': 'roots' } as const
 
@@ -55,8 +54,8 @@ export const withHandledRejections = (ask: Asks['ask']): Asks => ({
 export type Interrupt = (result: () => Promise<unknown>) => void
 
 function noteQuestion(call: Call, { method }: Question): void {
-  const asked = notesOf(call)?.asked
-  if (asked && !asked.includes(method)) asked.push(method)
+  const { asked } = call.notes
+  if (!asked.includes(method)) call.notes.asked = [...asked, method]
 }
 
 interface Bindings {
@@ -155,14 +154,10 @@ export function demandCapability(call: Call, question: Question) {
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
 }
 
-export async function askLive(
-  askClient: AskClient,
-  { rules }: Call,
-  question: Question,
-  signal: AbortSignal,
-  key?: string,
-) {
-  const answer = readAnswer(question, await askClient.ask(question.method, liveParams(question, rules), signal, key))
+export async function askLive(askClient: AskClient, call: Call, question: Question, signal: AbortSignal, key?: string) {
+  const params = liveParams(question, call.rules)
+  const send = (message: string) => call.send(message)
+  const answer = readAnswer(question, await askClient.ask({ method: question.method, params, signal, key, send }))
   if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
   return answer as never
 }
@@ -171,11 +166,11 @@ export const createLiveAsks = (
   askClient: AskClient,
   call: Call,
   signal: AbortSignal,
-  run: { waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer> },
+  waiting: <Answer>(ask: () => Promise<Answer>) => Promise<Answer>,
 ): Asks => ({
   async ask(question, key) {
     demandCapability(call, question)
-    return run.waiting(() => askLive(askClient, call, question, signal, key))
+    return waiting(() => askLive(askClient, call, question, signal, key))
   },
 })
 

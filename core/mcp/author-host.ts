@@ -6,12 +6,14 @@ import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import { methodNameFault } from './check-added.ts'
-import type { Definition } from './define.ts'
+import { type ContextMembers, createContextMembers } from './context-members.ts'
+import type { CallContext, Definition } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import type { Observer } from './observe.ts'
 import type { Revision } from './revisions.ts'
 import type { CompiledRoute, McpRoute } from './routes.ts'
+import { createToolKeys, type RouteToolKeys, type ToolKey } from './run-keys.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
@@ -20,21 +22,25 @@ type Unlists = (name: string) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
 export interface AuthorHost {
-  readonly server: { readonly name: string; readonly version: string }
   /** Middleware around every Call. The first plugin to be set up is outermost. */
-  around(wrap: Wrap): void
+  onCall(wrap: Wrap): void
   /** Observes every Call after its end, also a rejected one. Errors are logged. */
-  observe(observer: Observer): void
+  onFinish(observer: Observer): void
   /** Registers a JSON-RPC method. Startup fails for a name that is already registered or belongs to a notification. */
   method(name: string, answer: Answer): void
+  /** Registers what a key of `toolKeys` does, in `setup`. */
+  toolKey<Value>(name: string, key: ToolKey<Value>): void
+  /** Adds a member of `context` to the `ctx` of handlers. `create` runs at its first use in a call. */
+  context<Value>(name: string, create: (call: Call, ctx: CallContext) => Value): void
   /** Adds a protocol extension, such as `com.example/tasks`. Throws a StartError for a duplicate id or part. */
   extension(id: string, extension: Extension): AddedExtension
-  contribute(definitions: readonly Definition[]): void
+  /** Serves tools, resources and prompts on the plugin's routes. */
+  tools(definitions: readonly Definition[]): void
   /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
   /** Hides tools from lists, by name. They can still be called: use a policy to protect them. */
   unlist(leavesOut: Unlists): void
-  /** Replaces a contributed list in `reconfigure`. Throws, without a change, for an invalid definition. */
+  /** Replaces a list of `tools` in `onReload`. Throws, without a change, for an invalid definition. */
   exchange(contributed: readonly Definition[], others: readonly Definition[]): void
   /** Registers a file or folder that the plugin reads. `mcp-host dev` reloads after a change. */
   reads(path: string): void
@@ -57,6 +63,8 @@ export interface AuthorNotes {
   readonly observers: Note<Observer>[]
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
   readonly extensions: Extensions
+  readonly toolKeys: RouteToolKeys
+  readonly context: ContextMembers
   readonly contributed: Note<Contribution>[]
   readonly redirects: Note<Redirect>[]
   readonly unlisted: Note<Unlists>[]
@@ -65,12 +73,17 @@ export interface AuthorNotes {
   readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
 }
 
-export const createAuthorNotes = (reads: AuthorHost['reads']): AuthorNotes => ({
+export const createAuthorNotes = (
+  reads: AuthorHost['reads'],
+  defaults: Parameters<typeof createContextMembers>[0],
+): AuthorNotes => ({
   reads,
   around: [],
   observers: [],
   methods: [],
   extensions: createExtensions(),
+  toolKeys: createToolKeys(),
+  context: createContextMembers(defaults),
   contributed: [],
   redirects: [],
   unlisted: [],
@@ -79,21 +92,21 @@ export const createAuthorNotes = (reads: AuthorHost['reads']): AuthorNotes => ({
   revisions: [],
 })
 
-export function createAuthorHost(
-  instance: PluginInstance,
-  notes: AuthorNotes,
-  server: AuthorHost['server'],
-): AuthorHost {
+export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): AuthorHost {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
+  const { name: plugin, routes } = instance
   return {
-    server,
+    toolKey: <Value>(name: string, key: ToolKey<Value>) =>
+      notes.toolKeys.add({ name, key, plugin, declared: Object.keys(instance.plugin.toolKeys ?? {}), routes }),
+    context: (name, create) =>
+      notes.context.add({ name, create, plugin, declared: Object.keys(instance.plugin.context ?? {}), routes }),
     reads: notes.reads,
-    around: wrap => note(notes.around, wrap),
-    observe: observer => note(notes.observers, observer),
+    onCall: wrap => note(notes.around, wrap),
+    onFinish: observer => note(notes.observers, observer),
     method(name, answer) {
       const fault = methodNameFault(name)
-      if (fault !== undefined) throw new StartError(`plugins.${instance.name}: ${fault}`, { exitCode: 2 })
+      if (fault !== undefined) throw new StartError('MH1506', `plugins.${instance.name}: ${fault}`, { exitCode: 2 })
       note(notes.methods, { name, answer })
     },
     extension(id, extension) {
@@ -101,7 +114,7 @@ export function createAuthorHost(
       for (const method of added.methods) note(notes.methods, method)
       return added
     },
-    contribute: definitions => note(notes.contributed, { toolset, definitions }),
+    tools: definitions => note(notes.contributed, { toolset, definitions }),
     redirect: paramsFor => note(notes.redirects, paramsFor),
     unlist: leavesOut => note(notes.unlisted, leavesOut),
     exchange(contributed, others) {
@@ -174,6 +187,6 @@ export async function addContributions(
     if (routes.every(route => methods.has(method, route))) continue
     const why = `extension "${id}": it has results for "${method}", a method that nobody answers on its routes`
     const what = `plugins.${plugin}: ${why}; correct the name, or add the method`
-    report(new StartError(what, { exitCode: 2 }).orAt(['plugins', plugin]))
+    report(new StartError('MH1507', what, { exitCode: 2 }).orAt(['plugins', plugin]))
   }
 }

@@ -10,10 +10,10 @@ import {
   MAX_WAITING_CALLS,
   MAX_WAITING_CALLS_PER_OWNER,
 } from './client-limits.ts'
-import { FairLine, type InLine } from './fair-line.ts'
+import { FairQueue, type Queued } from './fair-queue.ts'
 import { ToolError } from './tool-error.ts'
 
-export class Turn implements InLine {
+export class Turn implements Queued {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
@@ -86,8 +86,7 @@ export class CallQueue implements Linked {
   readonly facts: CallQueueFacts
   readonly #busy: LinkedList<CallQueue>
   readonly #refused: () => void
-  readonly #line = new FairLine<Turn>()
-  #running = 0
+  readonly #calls = new FairQueue<Turn>()
 
   constructor(facts: CallQueueFacts, busy: LinkedList<CallQueue>, refused: () => void) {
     this.facts = facts
@@ -96,10 +95,10 @@ export class CallQueue implements Linked {
   }
 
   get running(): number {
-    return this.#running
+    return this.#calls.places
   }
   get waiting(): number {
-    return this.#line.size
+    return this.#calls.size
   }
 
   /** Throws `tooManyRequests` if the queue, or the owner's share of it, is full. */
@@ -113,7 +112,7 @@ export class CallQueue implements Linked {
   enterAgain(call: Call): Turn {
     const turn = this.#turnOf(call)
     turn.returns = true
-    this.#line.pause(turn.owner)
+    this.#calls.pause(turn.owner)
     turn.ready = this.retake(turn)
     return turn
   }
@@ -127,27 +126,26 @@ export class CallQueue implements Linked {
     const { owner } = turn
     return new Promise(resolve => {
       turn.begin = () => {
-        this.#line.delete(owner, turn)
+        this.#calls.delete(owner, turn)
         this.#take(turn)
         resolve()
       }
-      this.#line.add(owner, turn)
+      this.#calls.add(owner, turn)
     })
   }
 
   free(owner: string) {
-    this.#line.leave(owner)
-    this.#running--
+    this.#calls.leave(owner)
     this.#beginNext()
   }
 
   pause(owner: string) {
-    this.#line.pause(owner)
+    this.#calls.pause(owner)
     this.free(owner)
   }
 
   unpause(owner: string) {
-    this.#line.unpause(owner)
+    this.#calls.unpause(owner)
     this.#beginNext()
   }
 
@@ -156,7 +154,7 @@ export class CallQueue implements Linked {
   }
 
   #isFree(): boolean {
-    return this.#running < this.facts.most
+    return this.#calls.places < this.facts.most
   }
 
   /** Paused handlers can continue to work. Too many of them delay new calls. */
@@ -164,22 +162,21 @@ export class CallQueue implements Linked {
     const { most } = this.facts
     if (returns) return true
     return (
-      this.#line.pausedOf(owner) < MAX_PAUSED_PER_SLOT_AND_OWNER * most &&
-      this.#line.paused < MAX_PAUSED_PER_SLOT * most
+      this.#calls.pausedOf(owner) < MAX_PAUSED_PER_SLOT_AND_OWNER * most &&
+      this.#calls.paused < MAX_PAUSED_PER_SLOT * most
     )
   }
 
   #take(turn: Turn) {
-    this.#running++
-    this.#line.take(turn.owner)
-    if (turn.returns) this.#line.unpause(turn.owner)
+    this.#calls.take(turn.owner)
+    if (turn.returns) this.#calls.unpause(turn.owner)
     this.#noteBusy()
     turn.hold()
   }
 
   #beginNext() {
     while (this.#isFree()) {
-      const next = this.#line.next(turn => this.#mayBegin(turn))
+      const next = this.#calls.next(turn => this.#mayBegin(turn))
       if (!next?.begin) break
       next.begin()
     }
@@ -187,7 +184,7 @@ export class CallQueue implements Linked {
   }
 
   #noteBusy() {
-    const isBusy = this.#running + this.#line.size > 0
+    const isBusy = this.#calls.places + this.#calls.size > 0
     if (!isBusy) this.#busy.delete(this)
     else if (!this.linked) this.#busy.add(this)
   }
@@ -200,21 +197,21 @@ export class CallQueue implements Linked {
     const timeout = deferred ? undefined : this.facts.timeout
     if (signal.aborted) return Promise.reject(cancelled())
     const since = clock.monotonic()
-    this.#line.add(owner, turn)
+    this.#calls.add(owner, turn)
     this.#noteBusy()
     return new Promise((resolve, reject) => {
-      const leaveLine = () => {
+      const leaveQueue = () => {
         clock.clear(timer)
         signal.removeEventListener('abort', gone)
-        this.#line.delete(owner, turn)
+        this.#calls.delete(owner, turn)
       }
       const gone = () => {
-        leaveLine()
+        leaveQueue()
         this.#noteBusy()
         reject(cancelled())
       }
       const late = () => {
-        leaveLine()
+        leaveQueue()
         this.#noteBusy()
         const why = `it waited ${timeout} ms for its turn and did not run; at most ${calls(most)} of it run at once`
         reject(new HostError('callTimeout', { detail: why }))
@@ -222,7 +219,7 @@ export class CallQueue implements Linked {
       const timer = timeout === undefined ? undefined : clock.setTimeout(late, timeout)
       signal.addEventListener('abort', gone, { once: true })
       turn.begin = () => {
-        leaveLine()
+        leaveQueue()
         if (!deferred) turn.waited = clock.monotonic() - since
         this.#take(turn)
         resolve()
@@ -231,9 +228,9 @@ export class CallQueue implements Linked {
   }
 
   #demandRoom(owner: string) {
-    const own = this.#line.waitingOf(owner)
+    const own = this.#calls.waitingOf(owner)
     if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
-    const others = this.#line.size - this.#line.returning
+    const others = this.#calls.size - this.#calls.returning
     if (others >= MAX_WAITING_CALLS) throw this.#full(calls(others))
   }
 

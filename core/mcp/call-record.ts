@@ -4,7 +4,7 @@ import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { requestIdIn } from '../http/request-target.ts'
 import type { User } from '../kernel/user.ts'
-import type { Call, CallNotes, ClientFacts } from './call.ts'
+import type { Call, ClientFacts } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
@@ -137,7 +137,6 @@ const NOTHING: readonly string[] = []
 interface Recorded
   extends Partial<Pick<CallRecord, 'outcome' | 'error' | 'at' | 'milliseconds' | 'http' | 'bytesOut'>> {
   readonly call?: Call
-  readonly notes?: CallNotes
   readonly tracer?: Tracer
   readonly isCut?: boolean
 }
@@ -217,11 +216,16 @@ export class RequestRecord implements CallRecord {
     return this.#recorded.isCut ? undefined : byteCount(this.#request.headers['content-length'])
   }
   get bytesOut() {
-    const { notes, bytesOut } = this.#recorded
-    return notes ? notes.bytesOut : bytesOut
+    const { call, bytesOut } = this.#recorded
+    const answer = call?.notes.answer
+    return answer === undefined
+      ? bytesOut
+      : typeof answer === 'string'
+        ? Buffer.byteLength(answer)
+        : answer.bytes.length
   }
   get asked() {
-    return this.#recorded.notes?.asked ?? NOTHING
+    return this.call?.notes.asked ?? NOTHING
   }
 }
 

@@ -2,9 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
-import { isShortName } from './client-limits.ts'
 import { isObject } from './is-object.ts'
-import { encodeNotification } from './message.ts'
+import { type EncodedAnswer, encodeNotification, isShortName } from './message.ts'
 import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId } from './protocol.ts'
 import { type Revision, type RevisionRules, rulesOf } from './revisions.ts'
 import type { McpRoute } from './routes.ts'
@@ -14,10 +13,12 @@ import type { View } from './view.ts'
 export interface RequestFacts {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
+  /** The route's toolsets for `params`, if they are resolved already. */
+  readonly toolsets?: readonly string[] | undefined
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly ip: string
-  /** True for HTTP requests that passed `admit`. Otherwise the route's `authorize` is checked. */
+  /** True for HTTP requests that passed `authorize`. Otherwise the route's `authorize` is checked. */
   readonly admitted?: true
   readonly sessionId?: string
   readonly choice?: ToolsetChoice | undefined
@@ -46,6 +47,7 @@ export interface Offer extends Pick<RequestFacts, 'route' | 'params' | 'user' | 
   withToken(user: User | undefined): Offer | Promise<Offer>
   toolsets(): readonly string[]
   readonly choice: ToolsetChoice | undefined
+  /** The host has a `runSession`, so calls need `run`. */
   readonly spansRun: boolean
   run(body: () => Promise<void>, restored?: boolean): Promise<void>
 }
@@ -79,9 +81,20 @@ export interface CallChannel {
   hold?(): () => void
 }
 
+/** A request of a handler to the client of its call. */
+export interface ClientRequest {
+  readonly method: string
+  readonly params: object
+  readonly signal: AbortSignal
+  /** The handler's name for the request. */
+  readonly key?: string | undefined
+  /** Sends a message of the call. */
+  readonly send: (message: string) => void
+}
+
 /** Sends a request to the client and resolves with its result. */
 export interface AskClient {
-  ask(method: string, params: object, signal: AbortSignal, key?: string): Promise<unknown>
+  ask(request: ClientRequest): Promise<unknown>
 }
 
 interface CallFacts {
@@ -120,6 +133,7 @@ export interface Call extends CallFacts {
   readonly signal: AbortSignal
   /** The state of `signal`, without creating it. */
   readonly cancelled: boolean
+  readonly notes: CallNotes
   notify(method: string, params: Record<string, unknown>): void
   send(message: string): void
   /** Closes the connection, not the call, if the client can reconnect. */
@@ -133,32 +147,37 @@ export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
+/** What observers learn from the run of a call. */
 export interface CallNotes {
-  bytesOut: number | undefined
-  readonly asked: string[]
+  /** The encoded response. */
+  answer: EncodedAnswer | undefined
+  /** Methods of the client requests. */
+  asked: readonly string[]
 }
 
-/** Fields are always present and in one order, so all calls share one hidden class. */
-class TransportCall implements Call {
-  readonly id: RequestId | undefined
-  readonly method: string
-  readonly params: Readonly<Record<string, unknown>>
-  readonly revision: Revision
-  readonly rules: RevisionRules
-  readonly modern: boolean
-  readonly offer: Offer
-  readonly session: CallSession | undefined
-  readonly client: ClientFacts
-  readonly user: User | undefined
-  readonly view: View
-  readonly headers: Readonly<IncomingHttpHeaders>
-  readonly asks: 'input_required' | AskClient | undefined
-  readonly deferred: boolean
-  readonly meta: Readonly<Meta>
-  readonly #request: CallRequest
-  #notes: CallNotes | undefined
+const NOTHING: readonly string[] = Object.freeze([])
 
-  constructor(request: CallRequest) {
+/** Fields are always present and in one order, so all calls share one hidden class. */
+export class TransportCall implements Call {
+  declare readonly id: RequestId | undefined
+  declare readonly method: string
+  declare readonly params: Readonly<Record<string, unknown>>
+  declare readonly revision: Revision
+  declare readonly rules: RevisionRules
+  declare readonly modern: boolean
+  declare readonly offer: Offer
+  declare readonly session: CallSession | undefined
+  declare readonly client: ClientFacts
+  declare readonly user: User | undefined
+  declare readonly view: View
+  declare readonly headers: Readonly<IncomingHttpHeaders>
+  declare readonly asks: 'input_required' | AskClient | undefined
+  declare readonly deferred: boolean
+  declare readonly meta: Readonly<Meta>
+  declare readonly notes: CallNotes
+  declare readonly request: CallRequest
+
+  constructor(request: CallRequest, notes?: CallNotes) {
     const { params, user, offer } = request
     const { _meta } = params
     this.id = request.id
@@ -176,29 +195,19 @@ class TransportCall implements Call {
     this.asks = request.asks
     this.deferred = request.deferred === true
     this.meta = isObject(_meta) ? _meta : NO_META
-    this.#request = request
-    this.#notes = undefined
+    this.notes = notes ?? { answer: undefined, asked: NOTHING }
+    this.request = request
     Object.freeze(this)
   }
 
-  static withParams(call: Call, params: CallFacts['params']): Call {
-    if (!(#request in call)) throw new TypeError('a Call is made by createCall')
-    return new TransportCall({ ...call.#request, params })
-  }
-  static notesOf(call: Call): CallNotes | undefined {
-    return #notes in call ? call.#notes : undefined
-  }
-  static keepNotes(call: Call, notes: CallNotes | undefined) {
-    if (#notes in call) call.#notes = notes
-  }
   get logLevel() {
-    return this.session ? this.session.logLevel : this.#request.logLevel
+    return this.session ? this.session.logLevel : this.request.logLevel
   }
   get signal() {
-    return this.#request.channel.signal()
+    return this.request.channel.signal()
   }
   get cancelled() {
-    const { channel } = this.#request
+    const { channel } = this.request
     return channel.cancelled?.() ?? channel.signal().aborted
   }
   get progressToken() {
@@ -206,19 +215,23 @@ class TransportCall implements Call {
     return isShortName(token) ? token : undefined
   }
   send(message: string) {
-    this.#request.channel.send(message)
+    this.request.channel.send(message)
   }
   notify(method: string, params: Record<string, unknown>) {
     this.send(encodeNotification(method, params))
   }
   disconnect(retry?: number) {
-    this.#request.channel.disconnect(retry)
+    this.request.channel.disconnect(retry)
   }
   hold() {
-    return this.#request.channel.hold?.() ?? (() => undefined)
+    return this.request.channel.hold?.() ?? (() => undefined)
   }
 }
 
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
 
-export const { notesOf, keepNotes, withParams } = TransportCall
+/** The same call with other params. The notes are shared, because the transport has the original call. */
+export function withParams(call: Call, params: CallFacts['params']): Call {
+  if (!(call instanceof TransportCall)) throw new TypeError('a Call is made by createCall')
+  return new TransportCall({ ...call.request, params }, call.notes)
+}

@@ -3,13 +3,12 @@ import { createHash } from 'node:crypto'
 import { errorText, StartError } from '../http/errors.ts'
 import {
   type Definition,
+  type HostTool,
   kindOf,
   labelOf,
   type PromptDefinition,
   type ResourceDefinition,
-  TOOL_KEYS,
   type ToolDefinition,
-  type ToolKeyName,
 } from './define.ts'
 import { type IsolateBounds, isolateBounds, isolateFault } from './isolate.ts'
 import { didYouMean } from './nearest.ts'
@@ -44,7 +43,8 @@ export interface ToolItem extends Item<ToolDefinition> {
   readonly timeout: number | undefined
   readonly concurrency: number | undefined
   readonly isolate: IsolateBounds | undefined
-  readonly keys: readonly ToolKeyName[]
+  /** Its keys of plugins. */
+  readonly keys: readonly string[]
 }
 /** A compiled resource or template. */
 export interface ResourceItem extends Item<ResourceDefinition> {
@@ -79,6 +79,25 @@ function checkRequired(input: JsonSchema): void {
   throw new SchemaFault(`${what} No arguments can ever fit`, [...path, 'required'])
 }
 
+const HOST_KEYS: Readonly<Record<keyof HostTool | 'handler', true>> = {
+  name: true,
+  title: true,
+  description: true,
+  icons: true,
+  _meta: true,
+  access: true,
+  visibility: true,
+  annotations: true,
+  input: true,
+  output: true,
+  timeout: true,
+  concurrency: true,
+  isolate: true,
+  handler: true,
+}
+/** Whether a property of a tool is not one of plugins. */
+export const isHostKey = (key: string) => Object.hasOwn(HOST_KEYS, key)
+
 function compileTool(definition: ToolDefinition): ToolItem {
   const { name, title, description, icons, annotations, _meta, timeout, concurrency } = definition
   const isolate = isolateBounds(definition.isolate)
@@ -101,7 +120,7 @@ function compileTool(definition: ToolDefinition): ToolItem {
     timeout: timeout === undefined ? undefined : parseDuration(timeout),
     concurrency,
     isolate,
-    keys: TOOL_KEYS.filter(key => definition[key] !== undefined),
+    keys: Object.keys(definition).filter(key => !isHostKey(key) && Reflect.get(definition, key) !== undefined),
   }
 }
 
@@ -147,13 +166,15 @@ export function compileDefinition(definition: Definition, where: string, faultsO
   if (known) return known
   const kind = kindOf(definition)
   if (kind === undefined) {
-    throw new StartError(`${where}: not a definition; make it with defineTool, defineResource or definePrompt`, {
-      exitCode: 2,
-    })
+    throw new StartError(
+      'MH1102',
+      `${where}: not a definition; make it with defineTool, defineResource or definePrompt`,
+      { exitCode: 2 },
+    )
   }
   const label = `${where}: ${labelOf(definition)}`
   const faults = faultsOf(definition)
-  if (faults.length > 0) throw new StartError(`${label}: ${faults.join('\n')}`, { of: definition })
+  if (faults.length > 0) throw new StartError('MH1104', `${label}: ${faults.join('\n')}`, { of: definition })
   try {
     const item =
       kind === 'tool'
@@ -166,6 +187,6 @@ export function compileDefinition(definition: Definition, where: string, faultsO
   } catch (cause) {
     const [, role] = /^its (input|output)\b/.exec(errorText(cause)) ?? []
     const at = role ? [role, ...(cause instanceof SchemaFault ? cause.steps : [])] : []
-    throw new StartError(`${label}: ${errorText(cause)}`, { cause, of: definition, at })
+    throw new StartError('MH1105', `${label}: ${errorText(cause)}`, { cause, of: definition, at })
   }
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../kernel/log.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import { type CatalogItem, compileDefinition, type FaultsOf, type ItemKind } from './catalog-item.ts'
 import type { Change, ChangeBus } from './change-bus.ts'
-import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems, type ToolKeyName } from './define.ts'
+import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import { notePluginOwn } from './isolate.ts'
 import type { CompiledRoute } from './routes.ts'
@@ -53,7 +53,8 @@ export interface CatalogSettings {
   readonly faultsOf: FaultsOf
   readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
   readonly decidesAccess: boolean
-  readonly readsKey: (key: ToolKeyName) => boolean
+  readonly readsKey: (key: string) => boolean
+  readonly readerOf: (key: string) => string
   readonly suggest: SuggestPlugin
   readonly combinations: () => readonly Combination[]
   /** Throws a StartError if a combination cannot be served. Called before each run-time change. */
@@ -71,6 +72,7 @@ export function createCatalog(
     limitFaultOf,
     decidesAccess,
     readsKey,
+    readerOf,
     suggest,
     combinations,
     check,
@@ -88,13 +90,13 @@ export function createCatalog(
     if (access !== undefined && !decidesAccess) {
       const what = `${where}: ${kindOf(definition)} "${definition.name}" asks for access "${access}"`
       const why = `${what}, but no plugin decides who has it; switch on ${suggest('access')}`
-      throw new StartError(why, { of: definition, at: ['access'] })
+      throw new StartError('MH1110', why, { of: definition, at: ['access'] })
     }
     const item = compileDefinition(definition, where, faultsOf)
     const unread = item.kind === 'tools' ? item.keys.find(key => !readsKey(key)) : undefined
     if (unread !== undefined) {
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
-      throw new StartError(`${what}; switch on ${suggest(unread)}`, { of: definition, at: [unread] })
+      throw new StartError('MH1109', `${what}; switch on ${readerOf(unread)}`, { of: definition, at: [unread] })
     }
     const fault = limitFaultOf?.(item)
     if (fault) throw fault
@@ -107,7 +109,11 @@ export function createCatalog(
     const twin = items.get(itemId(item))
     if (twin) {
       const what = `${describeToolset(toolset)} has two ${item.kind} called "${item.key}"; rename one of them`
-      throw new StartError(what, { of: definition, at: ['name'], also: [{ of: twin.definition, at: ['name'] }] })
+      throw new StartError('MH1107', what, {
+        of: definition,
+        at: ['name'],
+        also: [{ of: twin.definition, at: ['name'] }],
+      })
     }
     items.set(itemId(item), item)
     return item
@@ -123,7 +129,8 @@ export function createCatalog(
   function warnOnce(item: CatalogItem, where: string) {
     if (told.has(item.definition)) return
     told.add(item.definition)
-    for (const { why } of warningsOf(item)) log.warn({}, `${where}: ${labelOf(item.definition)}: ${why}`)
+    for (const { why } of warningsOf(item))
+      log.warn({ code: 'MH1106' }, `${where}: ${labelOf(item.definition)}: ${why}`)
   }
 
   function noteRuntime(toolset: string, id: string, item: CatalogItem | undefined) {
@@ -215,7 +222,7 @@ export function createCatalog(
         for (const [id, item] of atRuntime.get(name) ?? []) {
           if (item && items.has(id)) {
             const what = `two ${item.kind} are called "${item.key}" in ${describeToolset(name)}`
-            throw new StartError(`${what}: ${ADDED}`, { exitCode: 2 })
+            throw new StartError('MH1107', `${what}: ${ADDED}`, { exitCode: 2 })
           }
           if (item) items.set(id, item)
           else items.delete(id)
@@ -227,7 +234,7 @@ export function createCatalog(
           tryOut(next, combinations)
         } catch (error) {
           if (!(error instanceof StartError)) throw error
-          throw new StartError(`${error.message}: ${ADDED}`, { exitCode: 2, cause: error })
+          throw new StartError(error.code, `${error.message}: ${ADDED}`, { exitCode: 2, cause: error })
         }
       }
       return () => {
@@ -276,7 +283,10 @@ function createPublishing(buses: readonly ChangeBus[], log: Logger): () => Publi
     late++
     if (performance.now() - loggedAt < LOG_INTERVAL) return
     loggedAt = performance.now()
-    log.warn({ err, changes: late }, 'changes are not acknowledged by the change bus: clients may hear of them late')
+    log.warn(
+      { code: 'MH1430', err, changes: late },
+      'changes are not acknowledged by the change bus: clients may hear of them late',
+    )
     late = 0
   }
 

@@ -1,13 +1,9 @@
 // Checks methods and extension parts that plugins add at set-up, for authors without type checks.
-import { TOOL_KEYS } from './define.ts'
 import { isObject } from './is-object.ts'
 import { didYouMean } from './nearest.ts'
 
-export function demandObject(method: string, result: unknown): asserts result is object {
-  if (typeof result !== 'object' || result === null) {
-    throw new TypeError(`the result of ${method} must be an object; ${found(result)}`)
-  }
-}
+export const noObject = (method: string, result: unknown): TypeError =>
+  new TypeError(`the result of ${method} must be an object; ${found(result)}`)
 
 const found = (value: unknown): string => {
   if (Array.isArray(value)) return 'found a list'
@@ -61,13 +57,15 @@ const each =
           .find(fault => fault !== undefined)
       : `\`${part}\` takes an object; ${found(value)}`
 
-const keyPartsOf = (key: string) =>
-  Object.fromEntries(
-    ['meta', 'resources', 'around', 'digest'].map(part => [
-      part,
-      (_: string, value: unknown) => takes('a function', isFunction)(`\`${part}\` of the key "${key}"`, value),
-    ]),
-  )
+/** Why the parts of a tool key are invalid. */
+export function keyPartsFault(name: string, key: unknown): string | undefined {
+  const parts = ['onCall', 'meta', 'resources', 'digest', 'check'].map(part => {
+    const faultOf: FaultOf = (_, value) =>
+      takes('a function', isFunction)(`\`${part}\` of the tool key "${name}"`, value)
+    return [part, faultOf] as const
+  })
+  return partsOf(`the tool key "${name}"`, key, Object.fromEntries(parts))
+}
 
 const PARTS: Readonly<Record<string, FaultOf>> = {
   settings: (_, value) => {
@@ -84,11 +82,6 @@ const PARTS: Readonly<Record<string, FaultOf>> = {
   results: each((name, value) => takes('a list of names', isNames)(`\`results\` of "${name}"`, value)),
   listenFilters: each((name, value) => takes('a function', isFunction)(`the filter "${name}"`, value)),
   clientMustDeclare: () => undefined,
-  toolKeys: each((name, key) =>
-    (TOOL_KEYS as readonly string[]).includes(name)
-      ? partsOf(`the key "${name}"`, key, keyPartsOf(name))
-      : `no tool has a key "${name}"; there are: ${TOOL_KEYS.join(', ')}`,
-  ),
 }
 
 export const partsFault = (extension: unknown): string | undefined =>

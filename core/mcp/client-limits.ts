@@ -48,9 +48,6 @@ export const MAX_SHOWN = 1_000
 export const fits = (text: string, bytes: number): boolean =>
   text.length <= bytes && (text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes)
 
-export const isShortName = (value: unknown): value is string | number =>
-  typeof value === 'string' ? fits(value, MAX_ID) : Number.isSafeInteger(value)
-
 /** Shortens client text for errors and log lines. */
 export const shown = (text: string): string => (text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`)
 

@@ -4,15 +4,16 @@ import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.
 import type { Catalog, CatalogItem, Combination } from './catalog.ts'
 import type { OfferedConfig } from './configure-session.ts'
 import type { CompiledRoute } from './routes.ts'
-import { checkKeys, type ShownKeys } from './tool-keys.ts'
+import { checkKeys, type ListedKeys } from './tool-keys.ts'
 import { collect, withResourcesOfKeys } from './view.ts'
 
 export interface CombinationSettings {
   readonly config: OfferedConfig
   readonly catalog: Catalog
   readonly contributed: (route: CompiledRoute) => readonly string[]
-  readonly keys: (route: CompiledRoute) => ShownKeys
+  readonly keys: (route: CompiledRoute) => ListedKeys
   readonly decidesAccess: (route: CompiledRoute) => boolean
+  readonly keyChecks: Parameters<typeof checkKeys>[3]
 }
 
 export function checkAccess(
@@ -24,7 +25,7 @@ export function checkAccess(
   const { key, definition } = item
   const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
   const why = `${what}, but no plugin of this route decides who has it; switch one on there`
-  throw new StartError(why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
+  throw new StartError('MH1110', why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
 }
 
 export const addressCombinations = (
@@ -50,7 +51,7 @@ export function checkCombination(
   if (clashes > 0) return false
   const checked = reporting(report, () => {
     const keys = settings.keys(route)
-    checkKeys(items, route.path, keys)
+    checkKeys(items, route.path, keys, settings.keyChecks)
     for (const item of withResourcesOfKeys(items, keys, settings.catalog)) checkAccess(settings, route, item)
     return true
   })

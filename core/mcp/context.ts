@@ -1,8 +1,8 @@
-// The `ctx` argument of every handler. run-handler.ts runs the handler.
-import type { Clock } from '../http/clock.ts'
+// Runs one handler with its `ctx` argument: slot, time limit, client requests, and end.
+import type { Clock, Timer } from '../http/clock.ts'
+import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
-import type { User } from '../kernel/user.ts'
 import {
   type Asks,
   type CallUsage,
@@ -13,14 +13,15 @@ import {
   type Replay,
 } from './asks.ts'
 import type { Call } from './call.ts'
+import type { Turn } from './call-queue.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
-import type { AskOptions, CallContext, UpstreamTokenRequest } from './define.ts'
+import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
-import type { ToolKeys } from './run-keys.ts'
+import type { RouteToolKeys } from './run-keys.ts'
 import { ToolError } from './tool-error.ts'
-import type { ToolLimits } from './tool-limits.ts'
+import type { ItemLimits, ToolLimits } from './tool-limits.ts'
 
 export interface HandlerSettings {
   readonly limits: ToolLimits
@@ -34,53 +35,189 @@ export interface HandlerSettings {
   /** Receives an item whose time limit, in milliseconds, has passed. Returns a function for the end of its handler. */
   readonly overdue: (item: CatalogItem, limit: number) => () => void
   readonly headersFor: (call: Call) => Readonly<Record<string, string>>
-  readonly upstreamTokensOn: (route: Route) => UpstreamTokens
   /** Seal `requestState`: the first key signs, all verify. */
   readonly stateKeys: readonly Buffer[]
-  readonly keysOn: (route: Route) => ToolKeys
+  readonly toolKeys: Pick<RouteToolKeys, 'chainOf'>
+  /** The context class of a route, and the names that plugins add to it. */
+  readonly contextOn: (route: Route) => { readonly Context: ContextClass; readonly names: readonly string[] }
   readonly admit: (call: Call, item: CatalogItem) => void
 }
 
 /** Methods that support `input_required` (basic/patterns/mrtr, "Supported Requests"). */
 const ASKING_METHODS: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get'])
 
-export interface Asking {
-  readonly interrupt: Interrupt
-  waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer>
+type Handle = (ctx: CallContext) => unknown
+
+/** One run of a handler; an isolated call that is replayed has several. */
+interface HandlerRun {
+  readonly call: Call
+  readonly item: CatalogItem
+  readonly settings: HandlerSettings
+  /** Milliseconds; undefined: no limit. */
+  readonly timeout: number | undefined
+  readonly turn: Turn | undefined
   readonly replay: Replay | undefined
 }
 
-const NO_TOKEN_IN_RUN =
-  'There is no token of the identity provider in the run of a task: its caller may have no access any more. Ask for it in `task.before`.'
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
-export class HandlerContext implements CallContext {
+export class HandlerContext implements PlainContext {
+  readonly #run: HandlerRun
   readonly #call: Call
-  readonly #item: CatalogItem
   readonly #settings: HandlerSettings
-  readonly #asking: Asking
   #asks: Asks | undefined
   #host: CallRuntime | undefined
   #controller: AbortController | undefined
+  #stop: (() => void) | undefined
   #progress: number
   #ended: unknown
-  readonly #stop = () => this.#controller?.abort(this.#call.signal.reason)
+  /** Remaining milliseconds; undefined: no limit. */
+  #left: number | undefined
+  #since: number | undefined
+  #timer: Timer | undefined
+  #waits = 0
+  #over = false
+  #resolve: ((value: unknown) => void) | undefined
+  #reject: ((error: unknown) => void) | undefined
+  #outlived: (() => void) | undefined
 
-  constructor(call: Call, item: CatalogItem, settings: HandlerSettings, asking: Asking) {
+  constructor(run: HandlerRun) {
+    const { call, settings, timeout, turn, replay } = run
+    this.#run = run
     this.#call = call
-    this.#item = item
     this.#settings = settings
-    this.#asking = asking
-    this.#progress = asking.replay?.progress ?? Number.NEGATIVE_INFINITY
-    if (call.asks === 'input_required' && this.#canAsk && call.params['requestState'] !== undefined)
+    this.#progress = replay?.progress ?? Number.NEGATIVE_INFINITY
+    if (call.asks === 'input_required' && call.params['requestState'] !== undefined && this.#canAsk)
       this.#asks = this.#createAsks()
+    if (timeout === undefined) return
+    this.#left = (replay?.timeLeft ?? timeout) - (turn?.waited ?? 0)
+    this.#resume()
   }
 
-  static callOf(ctx: CallContext): Call | undefined {
+  static callOf(ctx: PlainContext): Call | undefined {
     return #call in ctx ? ctx.#call : undefined
   }
-  static usageOf(ctx: CallContext): CallUsage | undefined {
-    return #call in ctx ? ctx.#asking.replay?.used : undefined
+  static usageOf(ctx: PlainContext): CallUsage | undefined {
+    return #call in ctx ? ctx.#run.replay?.used : undefined
   }
+
+  static run(run: HandlerRun, handle: Handle): unknown {
+    let ctx: (HandlerContext & CallContext) | undefined
+    let value: unknown
+    try {
+      const { Context } = run.settings.contextOn(run.call.offer.route)
+      ctx = new Context(run)
+      value = handle(ctx)
+    } catch (error) {
+      run.turn?.leave()
+      if (!ctx) throw error
+      ctx.#end()
+      const pending = ctx.#host?.pending()
+      if (!pending) throw error
+      return pending.then(() => Promise.reject(error))
+    }
+    if (isThenable(value)) return ctx.#settle(value)
+    ctx.#end()
+    run.turn?.leave()
+    const pending = ctx.#host?.pending()
+    return pending ? pending.then(() => value) : value
+  }
+
+  #settle(value: PromiseLike<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+      value.then(
+        result => {
+          this.#finish()
+          resolve(this.#afterChanges(() => result))
+        },
+        error => {
+          this.#finish()
+          this.#afterChanges(() => reject(error))
+        },
+      )
+    })
+  }
+
+  #finish() {
+    this.#end()
+    this.#run.turn?.leave()
+    this.#outlived?.()
+    this.#ended ??= new Error('the call is over')
+  }
+
+  #afterChanges<Value>(next: () => Value): Value | Promise<Value> {
+    const pending = this.#host?.pending()
+    return pending ? pending.then(next) : next()
+  }
+
+  /** Ends the time limit. */
+  #end() {
+    this.#over = true
+    if (this.#since !== undefined) this.#pause()
+  }
+
+  #pause() {
+    if (this.#since === undefined || this.#left === undefined) return
+    const { clock } = this.#settings
+    clock.clear(this.#timer)
+    this.#left -= clock.monotonic() - this.#since
+    this.#since = undefined
+  }
+
+  #resume() {
+    if (this.#left === undefined || this.#since !== undefined) return
+    const { clock } = this.#settings
+    this.#since = clock.monotonic()
+    this.#timer = clock.setTimeout(() => this.#expire(), Math.max(0, this.#left))
+  }
+
+  #expire() {
+    const { item, timeout = 0, turn } = this.#run
+    const waited = turn?.waited ?? 0
+    const queued = waited < 1 ? '' : `, of which it waited ${Math.round(waited)} ms for its turn`
+    const error = new HostError('callTimeout', { detail: `stopped after ${timeout} ms${queued}` })
+    this.#over = true
+    this.#outlived = this.#settings.overdue(item, timeout)
+    this.#abort(error)
+    this.#afterChanges(() => this.#reject?.(error))
+  }
+
+  #interrupt(ask: () => Promise<unknown>) {
+    // The handler ended without waiting for its request.
+    if (this.#over) return
+    const result = ask()
+    result.catch(() => undefined)
+    this.#end()
+    const { replay } = this.#run
+    if (replay) replay.timeLeft = this.#left
+    this.#resolve?.(this.#afterChanges(() => result))
+    this.#abort(new Error('waiting for the client to answer'))
+  }
+
+  async #waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    const { turn } = this.#run
+    if (this.#waits++ === 0 && !this.#over) {
+      this.#pause()
+      turn?.pause()
+    }
+    try {
+      return await ask()
+    } finally {
+      if (--this.#waits === 0) await turn?.retake()
+      if (this.#waits === 0 && !this.#over) this.#resume()
+    }
+  }
+
+  #abort(reason: unknown) {
+    this.#ended ??= reason
+    // A call can have many runs, each with a context.
+    if (this.#stop) this.#call.signal.removeEventListener('abort', this.#stop)
+    this.#controller?.abort(reason)
+  }
+
   get user() {
     return this.#call.user
   }
@@ -113,24 +250,12 @@ export class HandlerContext implements CallContext {
       const { signal } = this.#call
       if (this.#ended !== undefined) this.#controller.abort(this.#ended)
       else if (signal.aborted) this.#controller.abort(signal.reason)
-      else signal.addEventListener('abort', this.#stop, { once: true })
+      else {
+        this.#stop = () => this.#controller?.abort(signal.reason)
+        signal.addEventListener('abort', this.#stop, { once: true })
+      }
     }
     return this.#controller.signal
-  }
-
-  pending(): Promise<void> | undefined {
-    return this.#host?.pending()
-  }
-
-  finish() {
-    this.#ended ??= new Error('the call is over')
-  }
-
-  end(reason: unknown) {
-    this.#ended ??= reason
-    // A call can have many runs, each with a context.
-    this.#call.signal.removeEventListener('abort', this.#stop)
-    this.#controller?.abort(reason)
   }
 
   // Getters return functions, so handlers can destructure `ctx`.
@@ -158,23 +283,6 @@ export class HandlerContext implements CallContext {
     })
   }
 
-  get upstreamToken() {
-    return async (request: UpstreamTokenRequest = {}) => {
-      const { route, params } = this.#call.offer
-      // The caller can have lost access since the task was created, and a run does not check access again.
-      if (this.#call.deferred) throw new ToolError(NO_TOKEN_IN_RUN)
-      // The provider often reports an ended login only in its response, and the client needs the HTTP status for it.
-      const release = this.#call.hold()
-      try {
-        const tokens = this.#settings.upstreamTokensOn(route)
-        return await tokens.tokenFor({ user: this.user, route, params }, request, this.signal)
-      } finally {
-        // Runs after the handler had a chance to rethrow.
-        setImmediate(release)
-      }
-    }
-  }
-
   #reportProgress({
     progress,
     total,
@@ -189,7 +297,7 @@ export class HandlerContext implements CallContext {
     // Progress must increase (basic/patterns/progress).
     if (progressToken === undefined || this.#ended !== undefined || progress <= this.#progress) return
     this.#progress = progress
-    const { replay } = this.#asking
+    const { replay } = this.#run
     if (replay) replay.progress = progress
     this.#call.notify('notifications/progress', {
       progressToken,
@@ -210,7 +318,8 @@ export class HandlerContext implements CallContext {
   get ping() {
     return async () => {
       const { asks, modern } = this.#call
-      if (typeof asks === 'object') await asks.ask('ping', {}, this.signal)
+      const send = (message: string) => this.#call.send(message)
+      if (typeof asks === 'object') await asks.ask({ method: 'ping', params: {}, signal: this.signal, send })
       else if (!modern) throw new ToolError('The client cannot be pinged on a stateless route.')
     }
   }
@@ -224,12 +333,11 @@ export class HandlerContext implements CallContext {
 
   #createAsks(): Asks {
     const { asks } = this.#call
-    const asking = this.#asking
-    const { replay } = asking
-    const interrupt: Interrupt = result => asking.interrupt(result)
+    const { item, replay } = this.#run
+    const interrupt: Interrupt = result => this.#interrupt(result)
     if (typeof asks === 'object' && replay) return createReplayedAsks(asks, this.#call, replay, interrupt)
-    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal, asking)
-    return createAsks(this.#call, this.#item, {
+    if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal, ask => this.#waiting(ask))
+    return createAsks(this.#call, item, {
       keys: this.#settings.stateKeys,
       clock: this.#settings.clock,
       interrupt,
@@ -248,6 +356,42 @@ export class HandlerContext implements CallContext {
     this.#asks ??= this.#createAsks()
     return this.#asks.ask(question, key)
   }
+}
+
+/** A context with the members of plugins. */
+export type ContextClass = new (...given: ConstructorParameters<typeof HandlerContext>) => HandlerContext & CallContext
+
+/** Rejects with the handler's error or `callTimeout`. A handler keeps its slot until it ends. */
+export function runHandler(
+  call: Call,
+  item: CatalogItem,
+  settings: HandlerSettings,
+  handle: Handle,
+  limits: ItemLimits = settings.limits.of(item),
+  turn?: Turn,
+): unknown {
+  const { timeout, isolate } = limits
+  const run = { call, item, settings, timeout, turn, replay: undefined }
+  if (isolate && typeof call.asks === 'object') return runReplayed(run, handle, limits)
+  return turn?.ready ? turn.ready.then(() => HandlerContext.run(run, handle)) : HandlerContext.run(run, handle)
+}
+
+/** Runs a handler that ends with its client requests, and again with their responses. */
+function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): unknown {
+  const start = (turn: Turn | undefined) => {
+    const run = { ...first, turn, replay }
+    return turn?.ready ? turn.ready.then(() => HandlerContext.run(run, handle)) : HandlerContext.run(run, handle)
+  }
+  const replay: Replay = {
+    answers: new Map(),
+    questions: 0,
+    bytes: 0,
+    timeLeft: undefined,
+    used: { cpuTime: 0 },
+    progress: Number.NEGATIVE_INFINITY,
+    again: () => start(queue?.enterAgain(first.call)),
+  }
+  return start(first.turn)
 }
 
 /** For plugin tools that need more of the Call than `ctx` shows, such as the view. */
@@ -283,29 +427,3 @@ export const createCallFetch =
     if (init?.signal) signals.push(init.signal)
     return fetch(input, { ...init, ...carry(headers(), input, init), signal: AbortSignal.any(signals) })
   }
-
-/** The caller and the URL for a new sign-in. */
-export interface UpstreamCaller {
-  readonly user: User | undefined
-  readonly route: Route
-  readonly params: Readonly<Record<string, string>>
-}
-
-/** The slot `upstreamTokens`. */
-export interface UpstreamTokens {
-  /**
-   * An access token for the tool only: never expose or log it. Rejects with `loginEnded` of `mcp-host/auth` if the user
-   * must sign in again, `unavailable` without a provider response, and a ToolError for an invalid request. Must settle
-   * within seconds.
-   */
-  tokenFor(caller: UpstreamCaller, request: UpstreamTokenRequest, signal: AbortSignal): Promise<string>
-}
-
-export const noUpstreamTokens: UpstreamTokens = {
-  tokenFor: () =>
-    Promise.reject(
-      new ToolError(
-        'There is no token of an identity provider here: no plugin of this route signs callers in with one.',
-      ),
-    ),
-}

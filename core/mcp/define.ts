@@ -1,7 +1,8 @@
-// Definitions that authors write: tools, resources, prompts and apps.
+// Definitions that authors write: tools, resources and prompts.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { GivenFor, StandardSchema, ValueOf } from './infer.ts'
+import type { TypedResult } from './message.ts'
 import type {
   Annotations,
   CallToolResult,
@@ -25,19 +26,12 @@ import type {
   SampleResult,
   ToolAnnotations,
 } from './protocol.ts'
-import type { TypedResult } from './result-type.ts'
 import type { Revision } from './revisions.ts'
 
 /** Options of `elicit`, `sample` and `roots`. */
 export interface AskOptions {
   /** Name of the entry in `inputRequests`. Default: kind and number, such as `elicit-1`. */
   key?: string
-}
-
-/** The token that a tool requests from the identity provider. */
-export interface UpstreamTokenRequest {
-  /** Scopes, separated by spaces. Default: those of the caller's login. */
-  readonly scope?: string
 }
 
 /** Adds and removes definitions at run time, and notifies clients. */
@@ -58,8 +52,17 @@ export interface RuntimeHost {
   settled(): Promise<void>
 }
 
+/** Members of `ctx` from built-in plugins, which extend this type. */
+export interface BuiltInContext extends Record<never, never> {}
+
+/** Tool keys of built-in plugins, which extend this type. */
+export interface BuiltInToolKeys extends Record<never, never> {}
+
 /** The second argument of every handler. */
-export interface CallContext {
+export interface CallContext extends PlainContext, BuiltInContext {}
+
+/** `ctx` without the members of plugins. */
+export interface PlainContext {
   /** Aborts on disconnect, cancel, timeout or shutdown. */
   readonly signal: AbortSignal
   /** Undefined for an anonymous caller. */
@@ -82,11 +85,6 @@ export interface CallContext {
   log(level: LogLevel, data: unknown, logger?: string): void
   /** `fetch` with `signal` and the configured `tools.fetchTimeout`. */
   fetch: typeof fetch
-  /**
-   * The caller's access token of the company's identity provider. Never return or log it. Rejects without a token, and
-   * after the login ended: rethrow, so that the client signs in again.
-   */
-  upstreamToken(request?: UpstreamTokenRequest): Promise<string>
   /**
    * Requests input from the user. In 2026-07-28 the call ends with `input_required` and the handler restarts with the
    * response: put side effects after the last request. Rejects if the client does not support it.
@@ -122,10 +120,8 @@ export type ToolReturn = string | number | boolean | null | undefined | object |
 const DEFINITION = Symbol.for('mcp-host.definition')
 declare const GIVEN: unique symbol
 
-/** As `defineTool` returns it. `Given`: the arguments that callers send. */
-export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never> extends Common {
-  readonly [DEFINITION]: 'tool'
-  [GIVEN]?(given: Given): void
+/** The properties of a tool without the keys of plugins. */
+export interface HostTool extends Common {
   name: string
   annotations?: ToolAnnotations
   input: JsonSchema | StandardSchema
@@ -136,16 +132,14 @@ export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never
   concurrency?: number
   /** Runs calls in worker processes. Defaults: `memory` `'128mb'`, `cpuTime` `'5s'` per call, `processes` 4. */
   isolate?: true | { memory?: string | number; cpuTime?: string | number; processes?: number }
-  /** Runs calls as tasks. `retry: 'safe'`: again after a node failure. `before` returns the task's arguments. */
-  task?: TaskUse | { use: TaskUse; retry?: 'safe'; before?: BeforeTask }
-  /** The app that shows the results. */
-  app?: AppDefinition
-  handler(args: Args, ctx: CallContext): MaybePromise<Return>
 }
 
-type BeforeTask = (args: never, ctx: CallContext) => MaybePromise<object>
-
-export type TaskUse = 'optional' | 'required'
+/** As `defineTool` returns it. `Given`: the arguments that callers send. */
+export interface ToolDefinition<Args = never, Return = ToolReturn, Given = never> extends HostTool, BuiltInToolKeys {
+  readonly [DEFINITION]: 'tool'
+  [GIVEN]?(given: Given): void
+  handler(args: Args, ctx: CallContext): MaybePromise<Return>
+}
 
 /** A resource or template, as `defineResource` returns it. */
 export interface ResourceDefinition extends Common {
@@ -260,58 +254,3 @@ export function definePrompt<const A extends Record<string, PromptArgument> = Re
 }
 
 export const labelOf = (definition: Definition): string => `${kindOf(definition)} "${definition.name}"`
-
-/** Additional origins for an app's page, such as `https://api.acme.example`. Default: none. */
-export interface AppCsp {
-  /** `connect-src`: `fetch`, `WebSocket`. */
-  connectDomains?: string[]
-  /** Images, scripts, styles, fonts and media. `https://*.acme.example`: all subdomains. */
-  resourceDomains?: string[]
-  /** `frame-src`. */
-  frameDomains?: string[]
-  /** `base-uri`. */
-  baseUriDomains?: string[]
-}
-
-/** Browser features that the page requests, each with `{}`. Clients can reject them. */
-export interface AppPermissions {
-  camera?: Readonly<Record<never, never>>
-  microphone?: Readonly<Record<never, never>>
-  geolocation?: Readonly<Record<never, never>>
-  clipboardWrite?: Readonly<Record<never, never>>
-}
-
-/** An app, as `defineApp` returns it (MCP Apps, SEP-1865), served as `ui://<name>/app.html`. */
-export interface AppDefinition {
-  /** 1 to 64 lower-case letters, digits and `. _ -`; unique on a route. */
-  name: string
-  title?: string
-  description?: string
-  icons?: Icon[]
-  /** HTML text that begins with `<`, or a file relative to the config. Alternative: `module`. */
-  html?: string
-  /** A JavaScript or TypeScript file, bundled into one page. */
-  module?: string
-  csp?: AppCsp
-  permissions?: AppPermissions
-  /** The page's origin, in the client's format. Default: chosen by the client. */
-  domain?: string
-  /** Default: chosen by the client. */
-  prefersBorder?: boolean
-}
-
-/** Defines an app page for tool results. Set `html` or `module`. Requires the plugin `apps`. */
-export function defineApp(
-  app: Omit<AppDefinition, 'html' | 'module'> & { html?: string | URL; module?: string | URL },
-): AppDefinition {
-  const { html, module, ...rest } = app
-  return {
-    ...rest,
-    ...(html !== undefined && { html: html instanceof URL ? html.href : html }),
-    ...(module !== undefined && { module: module instanceof URL ? module.href : module }),
-  }
-}
-
-/** Keys of tools that extensions read; the first is outermost. */
-export const TOOL_KEYS = ['task', 'app'] as const
-export type ToolKeyName = (typeof TOOL_KEYS)[number]

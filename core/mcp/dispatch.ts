@@ -1,4 +1,4 @@
-// Runs a Call through every `around` of its route, notifies observers, and encodes the response.
+// Runs a Call through every `onCall` hook of its route, notifies observers, and encodes the response.
 import compose from 'koa-compose'
 import { blame, blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
@@ -7,14 +7,13 @@ import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
 import type { AuthorNotes } from './author-host.ts'
-import { type Call, keepNotes, notesOf, withParams } from './call.ts'
+import { type Call, withParams } from './call.ts'
 import { traceIdOf } from './call-record.ts'
-import { demandObject } from './check-added.ts'
-import { type EncodedAnswer, SerializedAnswer, SerializedResult } from './message.ts'
+import { noObject } from './check-added.ts'
+import { type EncodedAnswer, resultTypeOf, SerializedAnswer, SerializedResult } from './message.ts'
 import type { MethodTable } from './methods/index.ts'
 import { type CallTracer, NO_TRACER, type ObserveSettings, observed } from './observe.ts'
 import { META } from './protocol.ts'
-import { resultTypeOf } from './result-type.ts'
 
 type Answer = (call: Call) => Promise<object>
 
@@ -30,8 +29,8 @@ export const createFailureLog =
     const fields = { err, ...whose, method: call.method, name, route: route.path, ...ids }
     // Handlers are expected to fail when the client is gone.
     if (call.cancelled) log.debug(fields, 'a handler ended after its call was cancelled')
-    else if (whose.plugin !== undefined) log.error(fields, 'a plugin failed')
-    else log.error({ ...fields, fix: FIX }, 'a handler failed')
+    else if (whose.plugin !== undefined) log.error({ code: 'MH1602', ...fields }, 'a plugin failed')
+    else log.error({ code: 'MH1601', ...fields, fix: FIX }, 'a handler failed')
   }
 
 interface DispatchSettings extends ObserveSettings {
@@ -44,10 +43,10 @@ export function createDispatch(
   methods: MethodTable,
   settings: DispatchSettings,
 ): Answer {
-  async function answer(call: Call): Promise<object> {
+  async function answerWithin(call: Call): Promise<object> {
     try {
       const result = await methods.answer(call)
-      demandObject(call.method, result)
+      if (typeof result !== 'object' || result === null) throw noObject(call.method, result)
       return result
     } catch (error) {
       // Do not blame the plugins around it, which only pass the error on.
@@ -59,13 +58,12 @@ export function createDispatch(
   function answerThrough(around: AuthorNotes['around'][number]['value'][]): Answer {
     // Koa's composer rejects a second `next()`.
     const wrapped = compose<Call>(around) as unknown as (call: Call, innermost: Answer) => Promise<object>
-    const inner = around.length === 0 ? answer : (call: Call) => wrapped(call, answer)
     return async call => {
       try {
         // Plugins rely on the types of params.
-        methods.check(call)
-        const result = await inner(call)
-        demandObject(call.method, result)
+        const method = methods.check(call)
+        const result = around.length === 0 ? await methods.answer(call, method) : await wrapped(call, answerWithin)
+        if (typeof result !== 'object' || result === null) throw noObject(call.method, result)
         resultTypeOf(result)?.check?.(call)
         return result
       } catch (error) {
@@ -104,32 +102,27 @@ function redirected(answer: Answer, redirects: ReadonlyArray<AuthorNotes['redire
   return async call => {
     for (const redirect of redirects) {
       const params = redirect(call)
-      if (!params) continue
-      const other = withParams(call, { ...params })
-      const answered = answer(other)
-      // The transport reads the notes of the original Call.
-      keepNotes(call, notesOf(other))
-      return answered
+      if (params) return answer(withParams(call, { ...params }))
     }
     return answer(call)
   }
 }
 
-function encodeResult(call: Call, result: object): EncodedAnswer {
-  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":`
-  if (result instanceof SerializedResult) return new SerializedAnswer(head, result)
-  return `${head}${call.modern ? encodeModern(call, result) : JSON.stringify(result)}}`
-}
-
 /** Encodes a response. Throws `internal` for a result that JSON cannot represent. */
 export function encodeAnswer({ log }: { readonly log: Logger }, call: Call, result: object): EncodedAnswer {
+  const head = `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},"result":`
   try {
-    const answer = encodeResult(call, result)
-    const notes = notesOf(call)
-    if (notes) notes.bytesOut = typeof answer === 'string' ? Buffer.byteLength(answer) : answer.bytes.length
+    const answer =
+      result instanceof SerializedResult
+        ? new SerializedAnswer(head, result)
+        : `${head}${call.modern ? encodeModern(call, result) : JSON.stringify(result)}}`
+    call.notes.answer = answer
     return answer
   } catch (err) {
-    log.error({ err, method: call.method, route: call.offer.route.path }, 'a result cannot be written as JSON')
+    log.error(
+      { code: 'MH1603', err, method: call.method, route: call.offer.route.path },
+      'a result cannot be written as JSON',
+    )
     throw new HostError('internal', { cause: err }).within200()
   }
 }

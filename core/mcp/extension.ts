@@ -2,11 +2,9 @@
 import { HostError, StartError } from '../http/errors.ts'
 import type { Call } from './call.ts'
 import { partsFault } from './check-added.ts'
-import { TOOL_KEYS, type ToolKeyName } from './define.ts'
 import { isObject } from './is-object.ts'
+import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './message.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
-import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './result-type.ts'
-import type { ToolKey, ToolKeys } from './run-keys.ts'
 
 /** The accepted part of a `subscriptions/listen` filter. */
 export interface Honoured {
@@ -32,8 +30,6 @@ export interface Extension {
   readonly listenFilters?: Readonly<Record<string, ListenFilter>>
   /** False: open to every client. Default: clients without the extension get -32021. */
   readonly clientMustDeclare?: boolean
-  /** Handlers for tool keys. Startup fails for a key without a handler. */
-  readonly toolKeys?: Readonly<Partial<Record<ToolKeyName, ToolKey>>>
 }
 
 /** A registered protocol extension. */
@@ -50,7 +46,6 @@ export interface RouteExtensions {
   readonly settings: Readonly<Record<string, JsonObject>>
   readonly nameHeaders: ReadonlyMap<string, string>
   readonly listenFilters: ReadonlyMap<string, ListenFilter>
-  readonly toolKeys: ToolKeys
 }
 
 interface Adding {
@@ -63,7 +58,6 @@ interface Adding {
 export interface Extensions {
   add(adding: Adding): KnownExtension
   on(route: object): RouteExtensions
-  reads(key: ToolKeyName): boolean
   readonly awaited: ReadonlyArray<Adding & { readonly method: string }>
 }
 
@@ -129,23 +123,20 @@ interface Kept {
   readonly settings: Record<string, JsonObject>
   readonly nameHeaders: Map<string, string>
   readonly listenFilters: Map<string, ListenFilter>
-  readonly toolKeys: Map<ToolKeyName, ToolKey>
   readonly results: Set<string>
 }
 
 function faultOf({ id, extension }: Adding, kept: Kept): string | undefined {
-  const { methods = {}, nameHeaders = {}, results = {}, listenFilters = {}, toolKeys = {} } = extension
+  const { methods = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
   const stray = Object.keys(nameHeaders).find(method => !Object.hasOwn(methods, method))
   const filter = Object.keys(listenFilters).find(name => LISTEN_FILTERS.has(name) || kept.listenFilters.has(name))
   const pairs = Object.entries(results).flatMap(([method, types]) => types.map(type => [method, type] as const))
   const taken = pairs.find(([method, type]) => RESULT_TYPES.has(type) || kept.results.has(`${method} ${type}`))
-  const key = TOOL_KEYS.find(name => toolKeys[name] && kept.toolKeys.has(name))
   if (!ID.test(id)) return 'an id is a reversed domain name and a name, such as "com.example/tasks"'
   if (Object.hasOwn(kept.settings, id)) return 'it is added to this route already'
   if (stray !== undefined) return `nameHeaders names "${stray}", which is none of its methods`
   if (filter !== undefined) return `the filter "${filter}" of subscriptions/listen has another meaning here`
   if (taken) return `the result "${taken[1]}" of ${taken[0]} has another meaning here`
-  if (key !== undefined) return `the key "${key}" of tools is read by another extension here`
   return undefined
 }
 
@@ -159,7 +150,6 @@ export function createExtensions(): Extensions {
       settings: {},
       nameHeaders: new Map(),
       listenFilters: new Map(),
-      toolKeys: new Map(),
       results: new Set(),
     }
     byRoute.set(route, kept)
@@ -168,13 +158,12 @@ export function createExtensions(): Extensions {
 
   return {
     on,
-    reads: key => [...byRoute.values()].some(({ toolKeys }) => toolKeys.has(key)),
     awaited,
     add(adding) {
       const { plugin, id, extension, routes } = adding
       const owner = owners.get(id) ?? plugin
       const refuse = (fault: string) =>
-        new StartError(`plugins.${plugin}: extension "${id}": ${fault}`, { exitCode: 2 })
+        new StartError('MH1508', `plugins.${plugin}: extension "${id}": ${fault}`, { exitCode: 2 })
       if (owner !== plugin) throw refuse(`plugins.${owner} adds one of this id`)
       const wrong = partsFault(extension)
       if (wrong !== undefined) throw refuse(wrong)
@@ -192,11 +181,7 @@ export function createExtensions(): Extensions {
 }
 
 function keep(known: KnownExtension, extension: Extension, kept: Kept) {
-  const { settings = {}, nameHeaders = {}, results = {}, listenFilters = {}, toolKeys = {} } = extension
-  for (const name of TOOL_KEYS) {
-    const key = toolKeys[name]
-    if (key) kept.toolKeys.set(name, key)
-  }
+  const { settings = {}, nameHeaders = {}, results = {}, listenFilters = {} } = extension
   kept.settings[known.id] = settings
   for (const [method, parameter] of Object.entries(nameHeaders)) kept.nameHeaders.set(method, parameter)
   for (const [method, types] of Object.entries(results)) for (const type of types) kept.results.add(`${method} ${type}`)

@@ -76,8 +76,5 @@ const NO_MODULE =
   'a worker process must import it, so it cannot be written in the config or added at run time: ' +
   'export it from a module of its own, and name that file in a toolset'
 
-export function isolateFault(definition: ToolDefinition): string | undefined {
-  const { task } = definition
-  if (typeof task === 'object' && task.before) return 'its `task.before` cannot be isolated; remove one of them'
-  return moduleOf(definition) ? undefined : NO_MODULE
-}
+export const isolateFault = (definition: ToolDefinition): string | undefined =>
+  moduleOf(definition) ? undefined : NO_MODULE

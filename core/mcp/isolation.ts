@@ -13,6 +13,8 @@ export interface IsolatedCall {
   readonly args: unknown
   readonly call: Pick<Call, 'hold' | 'user' | 'offer'>
   readonly ctx: CallContext
+  /** The names of `ctx` members that plugins add. */
+  readonly members: readonly string[]
   /** Milliseconds. */
   readonly fetchTimeout: number
   readonly headers: Readonly<Record<string, string>>

@@ -1,12 +1,33 @@
 // Parses and encodes JSON-RPC messages for every transport.
 
-import { HostError } from '../http/errors.ts'
+import { addErrorKinds, errorKind, HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-body.ts'
-import { isShortName, MAX_BATCH, MAX_ID } from './client-limits.ts'
+import { fits, MAX_BATCH, MAX_ID } from './client-limits.ts'
 import { isObject } from './is-object.ts'
 import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
-import { paramsWithoutNulls } from './without-nulls.ts'
+
+// -32020 to -32022 are those of 2026-07-28.
+const MCP_KINDS = {
+  invalidMeta: errorKind(400, -32602, 'Invalid request metadata'),
+  headerMismatch: errorKind(400, -32020, 'Header mismatch'),
+  missingCapability: errorKind(400, -32021, 'Missing required client capability'),
+  unsupportedVersion: errorKind(400, -32022, 'Unsupported protocol version'),
+  methodNotFound: errorKind(404, -32601, 'Method not found'),
+  invalidParams: errorKind(200, -32602, 'Invalid params'),
+  resourceNotFound: errorKind(200, -32602, 'Resource not found'),
+  callTimeout: errorKind(200, -32603, 'The call took too long'),
+  nodeLost: errorKind(200, -32603, 'The server node that ran this was lost; the request may be sent again'),
+}
+
+declare module '../http/errors.ts' {
+  interface ErrorKinds extends Record<keyof typeof MCP_KINDS, ErrorKind> {}
+}
+
+addErrorKinds(MCP_KINDS)
+
+/** The error for requests of a node that stopped before its response. */
+export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })
 
 /** A parsed JSON-RPC message. */
 export type Message =
@@ -21,12 +42,42 @@ export type ValidMessage = Exclude<Message, { kind: 'invalid' }>
 
 type Params = Readonly<Record<string, unknown>>
 
+/** An id or progress token of a client. */
+export const isShortName = (value: unknown): value is string | number =>
+  typeof value === 'string' ? fits(value, MAX_ID) : Number.isSafeInteger(value)
+
 const NO_PARAMS: Params = Object.freeze({})
 
-function isTokenShort({ _meta: meta }: Params): boolean {
-  const token = isObject(meta) ? meta['progressToken'] : undefined
-  return typeof token !== 'string' || isShortName(token)
+/** Optional params. `null` in a required one stays an error. */
+const OPTIONAL: ReadonlySet<string> = new Set([
+  ...['_meta', 'arguments', 'context', 'cursor', 'inputResponses', 'reason', 'requestState', 'task'],
+])
+/** Params without members where `null` is a value. */
+const DEEP: ReadonlySet<string> = new Set(['_meta', 'capabilities', 'clientInfo', 'context', 'notifications', 'task'])
+
+/** Removes optional members that are `null`, because some clients write all members. `isMember`: of such a member. */
+function prune(fields: Params, isMember: boolean): Params {
+  let copy: Record<string, unknown> | undefined
+  for (const name in fields) {
+    const value = fields[name]
+    if (value === null) {
+      if (!isMember && !OPTIONAL.has(name)) continue
+      copy ??= { ...fields }
+      delete copy[name]
+    } else if (isObject(value) && (isMember || DEEP.has(name))) {
+      const pruned = prune(value, true)
+      if (pruned === value) continue
+      copy ??= { ...fields }
+      copy[name] = pruned
+    }
+  }
+  return copy ?? fields
 }
+
+export const withoutNulls = (fields: Params): Params =>
+  Object.values(fields).includes(null)
+    ? Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+    : fields
 
 function toMessage(value: unknown): Message {
   const id = isObject(value) && isShortName(value['id']) ? value['id'] : undefined
@@ -45,8 +96,10 @@ function toMessage(value: unknown): Message {
   }
   if (typeof method !== 'string') return invalid('`method` must be a string')
   if (params !== undefined && params !== null && !isObject(params)) return invalid('`params` must be an object')
-  const known = params ? paramsWithoutNulls(params) : NO_PARAMS
-  if (!isTokenShort(known)) {
+  const known = params ? prune(params, false) : NO_PARAMS
+  const meta = known['_meta']
+  const token = isObject(meta) ? meta['progressToken'] : undefined
+  if (typeof token === 'string' && !isShortName(token)) {
     const error = new HostError('invalidMeta', { detail: `progressToken has at most ${MAX_ID} bytes` })
     return { kind: 'invalid', id, error }
   }
@@ -84,6 +137,24 @@ export function validBatch(messages: readonly Message[]): readonly ValidMessage[
     return message
   })
 }
+
+/** Only the host and extensions can set this key. */
+export const RESULT_TYPE = Symbol('result type')
+
+export interface TypedResult {
+  readonly [RESULT_TYPE]: object
+}
+
+/** Standard `resultType` values (2026-07-28 basic, "ResultType"). */
+export const RESULT_TYPES: ReadonlySet<string> = new Set(['complete', 'input_required'])
+
+interface ResultType {
+  readonly name: string
+  check?(call: object): void
+}
+
+export const resultTypeOf = (value: unknown): ResultType | undefined =>
+  typeof value === 'object' && value !== null ? (value as { [RESULT_TYPE]?: ResultType })[RESULT_TYPE] : undefined
 
 /** A result that is serialized once for many responses. */
 export class SerializedResult {

@@ -5,7 +5,7 @@ import type { HostContext } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { type Note, notesFor } from '../kernel/set-up.ts'
-import { type Call, keepNotes } from './call.ts'
+import type { Call } from './call.ts'
 import {
   byteCount,
   type CallRecord,
@@ -16,7 +16,7 @@ import {
   type RefusedRequest,
   RequestRecord,
 } from './call-record.ts'
-import { resultTypeOf } from './result-type.ts'
+import { resultTypeOf } from './message.ts'
 
 export interface ObserveSettings extends RecordSettings {
   readonly log: Logger
@@ -47,7 +47,8 @@ function endOf(call: Call, result: object | undefined, thrown: unknown): readonl
 }
 
 function notifyAll(observers: readonly Observer[], record: CallRecord, log: Logger): void {
-  const failed = (err: unknown) => log.error({ err, ...blamed(err), method: record.method }, 'an observer failed')
+  const failed = (err: unknown) =>
+    log.error({ code: 'MH1607', err, ...blamed(err), method: record.method }, 'an observer failed')
   for (const observer of observers) {
     try {
       const told = observer(record)
@@ -149,9 +150,7 @@ export function observed(
     const { headers, user, method, client, revision, session, offer } = call
     const { route, ip, sessionId } = offer
     const request = { headers, user, route, ip, method, client, revision, transport: session?.transport, sessionId }
-    const notes = { bytesOut: undefined, asked: [] }
-    keepNotes(call, notes)
-    const record = new RequestRecord(request, { call, notes, tracer }, settings)
+    const record = new RequestRecord(request, { call, tracer }, settings)
     const begun = performance.now()
     let result: object | undefined
     let thrown: unknown

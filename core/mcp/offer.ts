@@ -2,7 +2,7 @@
 import { HostError, type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
-import type { AccessDecider, Audience } from './access-decider.ts'
+import type { AccessDecider } from './access-decider.ts'
 import type { AdmitCaller, Offer, RequestFacts, ToolsetChoice } from './call.ts'
 import type { CatalogItem } from './catalog.ts'
 import {
@@ -16,11 +16,11 @@ import type { OfferedConfig, RunSession, SessionOptions, SessionRequest } from '
 import { isObject } from './is-object.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
-import type { View, ViewRequest } from './view.ts'
+import type { View, ViewRequest, Views } from './view.ts'
 
 export interface OfferSettings extends CombinationSettings {
   readonly log: Logger
-  readonly viewFor: (request: ViewRequest, audience: Audience) => View
+  readonly views: Views
   readonly accessOn: (route: CompiledRoute) => AccessDecider
   readonly admit: AdmitCaller
   readonly varies: (route: CompiledRoute) => boolean
@@ -32,6 +32,7 @@ interface Chosen extends ToolsetChoice, Pick<ViewRequest, 'extra' | 'server' | '
 
 interface OfferRequest extends ViewRequest {
   readonly chosen?: Chosen
+  readonly access: AccessDecider
 }
 
 function requestView(
@@ -50,14 +51,14 @@ function requestView(
     keys: settings.keys(route),
     unlists: settings.unlists(route),
     ...(chosen && { chosen }),
+    access: settings.accessOn(route),
   }
 }
 
-function cutView(settings: OfferSettings, route: CompiledRoute, request: ViewRequest, user?: User): View {
-  const view = settings.viewFor(request, settings.accessOn(route).audienceOf(user, route))
-  checkAccess(settings, route, view.restricted)
-  return view
-}
+const cutView = (settings: OfferSettings, route: CompiledRoute, request: OfferRequest, user?: User): View =>
+  settings.views.find(request, request.access.audienceOf(user, route), ({ restricted }) =>
+    checkAccess(settings, route, restricted),
+  )
 
 export const plainView = (settings: OfferSettings, route: CompiledRoute, toolsets: readonly string[]): View =>
   cutView(settings, route, requestView(settings, route, toolsets))
@@ -84,6 +85,7 @@ const sameGrant = (one: User | undefined, other: User | undefined): boolean =>
 
 interface OfferMaker {
   readonly config: OfferedConfig
+  readonly views: Views
   cut(route: CompiledRoute, request: OfferRequest, user: User | undefined): View
   renew(route: CompiledRoute, request: OfferRequest, params: RequestFacts['params']): OfferRequest
 }
@@ -100,6 +102,7 @@ class CallerOffer implements Offer {
   readonly user: Offer['user']
   readonly ip: string
   readonly sessionId: string | undefined
+  readonly spansRun: boolean
   readonly #maker: OfferMaker
   #request: OfferRequest
   #reloads: number
@@ -113,6 +116,7 @@ class CallerOffer implements Offer {
     this.user = facts.user
     this.ip = facts.ip
     this.sessionId = facts.sessionId
+    this.spansRun = hooks.runs !== undefined
     this.#maker = maker
     this.#request = request
     this.#reloads = reloads
@@ -120,18 +124,22 @@ class CallerOffer implements Offer {
     this.#alike = facts.user
   }
 
-  #now(): OfferRequest {
-    if (this.#reloads !== this.#maker.config.reloads) {
-      this.#request = this.#maker.renew(this.route, this.#request, this.params)
-      this.#reloads = this.#maker.config.reloads
-    }
+  #renew(): OfferRequest {
+    this.#request = this.#maker.renew(this.route, this.#request, this.params)
+    this.#reloads = this.#maker.config.reloads
     return this.#request
+  }
+  get #current(): OfferRequest {
+    return this.#reloads === this.#maker.config.reloads ? this.#request : this.#renew()
   }
   get view() {
     return this.viewFor(this.user)
   }
   viewFor(user: User | undefined) {
-    return this.#maker.cut(this.route, this.#now(), user)
+    const { route } = this
+    const maker = this.#maker
+    const request = this.#reloads === maker.config.reloads ? this.#request : this.#renew()
+    return maker.views.known(request, request.access.audienceOf(user, route)) ?? maker.cut(route, request, user)
   }
   withToken(user: User | undefined): Offer | Promise<Offer> {
     const { rechoose } = this.#hooks
@@ -151,14 +159,11 @@ class CallerOffer implements Offer {
     return this.#other.offer
   }
   toolsets() {
-    return this.#now().toolsets
+    return this.#current.toolsets
   }
   get choice() {
-    const { chosen } = this.#now()
+    const { chosen } = this.#current
     return chosen && { left: chosen.left, added: chosen.added }
-  }
-  get spansRun() {
-    return this.#hooks.runs !== undefined
   }
   run(body: () => Promise<void>, restored?: boolean) {
     return this.#hooks.runs ? this.#hooks.runs(body, restored) : body()
@@ -188,7 +193,7 @@ async function runWith(runSession: RunSession, facts: RequestFacts, body: () => 
 }
 
 function baseOf({ route, params }: RequestFacts): readonly string[] {
-  const base = (route as CompiledRoute).toolsetsFor(params)
+  const base = route.toolsetsFor(params)
   if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
   return base
 }
@@ -269,12 +274,13 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
   const logged = new WeakSet<OfferRequest>()
   const maker: OfferMaker = {
     config,
+    views: settings.views,
     cut(route, request, user) {
       try {
         return cutView(settings, route, request, user)
       } catch (cause) {
         if (!(cause instanceof StartError) || !request.chosen) throw cause
-        if (!logged.has(request)) log.error({ err: cause, route: route.path }, UNSERVABLE)
+        if (!logged.has(request)) log.error({ code: 'MH1608', err: cause, route: route.path }, UNSERVABLE)
         logged.add(request)
         const detail = 'what this server chose for its caller cannot be served together; its log says why'
         throw new HostError('internal', { detail, cause })
@@ -311,12 +317,17 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
   /** Throws or rejects with `notFound`, or like `admit`. Synchronous without `configureSession`. */
   return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
-    const { choice } = facts
+    const { choice, toolsets } = facts
+    const { configureSession, runSession } = config.now
+    if (toolsets && !choice && !configureSession && !runSession) {
+      const request = unchanged(toolsets, facts.route as CompiledRoute)
+      return new CallerOffer(facts, request, config.reloads, maker, NO_HOOKS)
+    }
     if (choice) {
       const chosen = { ...choice, extra: [], server: config.now.server, capabilities: {} }
       return offerOf(facts, configured(chosen, baseOf(facts), facts.route as CompiledRoute), config)
     }
-    if (config.now.configureSession) return chooseOffer(facts)
+    if (configureSession) return chooseOffer(facts)
     return offerOf(facts, unchanged(baseOf(facts), facts.route as CompiledRoute), config)
   }
 }

@@ -60,7 +60,7 @@ export function toolResult(value: unknown): CallToolResult {
   if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
     throw new TypeError(`a tool cannot return a ${typeof value}`)
   }
-  return { content: [text(String(value))] }
+  return { content: [{ type: 'text', text: String(value) }] }
 }
 
 const encodeInList = (block: ContentBlock, index: number) => encodeBlock(block, `content[${index}]`)
@@ -131,14 +131,18 @@ function contentFor(block: ContentBlock, known: RevisionRules['content']): Conte
   return text(block.type === 'resource_link' ? `${block.name}: ${block.uri}` : `[${block.type}]`)
 }
 
+/** Replaces content blocks that the protocol version does not have, and removes structured content that is no object. */
 export function fitToolResult(result: CallToolResult, { objectsOnly, content: known }: RevisionRules): CallToolResult {
   if (!objectsOnly) return result
-  const { structuredContent, ...rest } = result
-  return {
-    ...rest,
-    content: result.content.map(block => contentFor(block, known)),
-    ...(isObject(structuredContent) && { structuredContent }),
+  let { content } = result
+  for (const { type } of content) {
+    if (known.has(type)) continue
+    content = result.content.map(block => contentFor(block, known))
+    break
   }
+  if (!('structuredContent' in result)) return content === result.content ? result : { ...result, content }
+  const { structuredContent, ...rest } = result
+  return { ...rest, content, ...(isObject(structuredContent) && { structuredContent }) }
 }
 
 export function fitPromptResult(

@@ -80,8 +80,8 @@ export const isRevision = (version: unknown): version is Revision =>
 
 /** True for protocol versions with `initialize`. */
 export const isHandshakeRevision = (version: unknown): version is Revision =>
-  isRevision(version) && ROWS[version].handshake
+  typeof version === 'string' && Object.hasOwn(ROWS, version) && ROWS[version as Revision].handshake
 
 /** True for protocol versions without `initialize`. */
 export const isModernRevision = (version: unknown): version is Revision =>
-  isRevision(version) && !ROWS[version].handshake
+  typeof version === 'string' && Object.hasOwn(ROWS, version) && !ROWS[version as Revision].handshake

@@ -19,8 +19,6 @@ export interface McpRoute extends Route {
 export interface CompiledRoute extends McpRoute {
   serveAs(other: CompiledRoute): void
   readonly choice: ToolsetChoice
-  /** The toolsets at this URL; undefined if the parameter names none or a more specific route applies. */
-  toolsetsFor(params: Readonly<Record<string, string>>): readonly string[] | undefined
   knownCombinations(): ReadonlyArray<readonly string[]>
 }
 
@@ -28,7 +26,7 @@ function parsePath(path: string): Pattern {
   const at = ['routes', path]
   const parts = parsePattern(path, { at })
   if (parts.some(({ optional }, index) => optional && index < parts.length - 1)) {
-    throw new StartError('only the last parameter may be optional', { at })
+    throw new StartError('MH1201', 'only the last parameter may be optional', { at })
   }
   return parts
 }
@@ -86,7 +84,7 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
   if (parameter === undefined) {
     if (settings.default) {
       const why = 'it needs `toolsets: { param, of }` and a path with that parameter, which is optional: "/:name?"'
-      report(new StartError(why, { at: ['routes', path, 'default'] }))
+      report(new StartError('MH1204', why, { at: ['routes', path, 'default'] }))
     }
     const there = knownAmong(listed, place => placeIn(at, settings.toolsets, place), config, report)
     const fixed = { categories: [], listed: [], isOpen: false, parameter }
@@ -95,11 +93,11 @@ function chooseToolsets({ path, config, pattern, places, report }: Subject): Too
   const part = pattern.find(part => part.parameter === parameter)
   if (listed.length > 1 || !part) {
     const why = listed.length > 1 ? `"${first}" stands alone` : `the path has no parameter ":${parameter}"`
-    report(new StartError(why, { at: own ? [...at, 'param'] : at }))
+    report(new StartError('MH1204', why, { at: own ? [...at, 'param'] : at }))
   }
   if (settings.default && part && !part.optional) {
     const why = `the parameter is always there; make it optional: "${path}?"`
-    report(new StartError(why, { at: ['routes', path, 'default'] }))
+    report(new StartError('MH1204', why, { at: ['routes', path, 'default'] }))
   }
   const candidates = own
     ? knownAmong(own.of, place => [...at, 'of', place], config, report)
@@ -148,7 +146,7 @@ function knownAmong(
   for (const [place, name] of names.entries()) {
     if (isKnown(name)) continue
     const what = `there is no toolset "${name}"; ${didYouMean(name, Object.keys(toolsets))}`
-    report(new StartError(what, { at: at(place) }))
+    report(new StartError('MH1203', what, { at: at(place) }))
   }
   return names.every(isKnown) ? names : names.filter(isKnown)
 }
@@ -199,8 +197,9 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       get revisions() {
         return late.revisions(route)
       },
-      toolsetsFor: params => (places.isTaken(path, params) ? undefined : choice.choose(params)),
-      serves: params => route.toolsetsFor(params) !== undefined,
+      toolsetsFor: pattern.some(({ parameter }) => parameter !== undefined)
+        ? params => (places.isTaken(path, params) ? undefined : choice.choose(params))
+        : params => choice.choose(params),
       knownCombinations: () => choice.combinations,
       url(params: Readonly<Record<string, string>> = {}) {
         const filled = fill(pattern, params).filter(({ parameter }) => parameter === undefined)

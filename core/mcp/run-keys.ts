@@ -1,33 +1,99 @@
-// Runs a tool's handler inside the extensions that read its keys.
+// Tool keys of plugins by route, and the chains of wrappers around handlers.
+import { StartError } from '../http/errors.ts'
 import type { Call } from './call.ts'
 import type { ToolItem } from './catalog.ts'
-import type { CallContext, ToolDefinition, ToolKeyName } from './define.ts'
-import type { ShownKey } from './tool-keys.ts'
+import { keyPartsFault } from './check-added.ts'
+import type { CallContext, ToolDefinition } from './define.ts'
+import { didYouMean } from './nearest.ts'
+import { keyValue, type ListedKey, readKeys } from './tool-keys.ts'
 
 type MaybePromise<T> = T | Promise<T>
 
-/** An extension's handler for a tool key. */
-export interface ToolKey extends ShownKey {
-  /** Runs after access and argument checks. `run` counts towards `concurrency`; its argument replaces the handler. */
-  around?(call: Call, tool: ToolDefinition, run: RunTool): MaybePromise<object>
-}
-
+/** Runs the handler, or a function in its place. */
 type RunTool = (instead?: (args: never, ctx: CallContext) => MaybePromise<object>) => MaybePromise<object>
 
-export type ToolKeys = ReadonlyMap<ToolKeyName, ToolKey>
+/** What a tool key does. `Value`: the type of its values. */
+export interface ToolKey<Value = never> extends ListedKey<Value> {
+  /**
+   * Wraps the handler, after access and argument checks. `run` counts towards `concurrency`. The plugin that is set up first is
+   * outermost.
+   */
+  onCall?(call: Call, value: Value, run: RunTool, tool: ToolDefinition): MaybePromise<object>
+}
 
-export function runThroughKeys(
-  call: Call,
-  { keys, definition }: ToolItem,
-  read: ToolKeys,
-  run: RunTool,
-): MaybePromise<object> {
-  const through = (at: number, handler?: Parameters<RunTool>[0]): MaybePromise<object> => {
-    const name = keys[at]
-    if (name === undefined) return run(handler)
-    const key = read.get(name)
-    const inner: RunTool = instead => through(at + 1, instead ?? handler)
-    return key?.around ? key.around(call, definition, inner) : inner()
+type Chain = (call: Call, run: RunTool) => MaybePromise<object>
+type ToolKeys = ReadonlyMap<string, ToolKey>
+
+interface Registration {
+  readonly name: string
+  readonly key: ToolKey
+  readonly plugin: string
+  /** The names that the plugin declares. */
+  readonly declared: readonly string[]
+  readonly routes: readonly object[]
+}
+
+export interface RouteToolKeys {
+  add(registration: Registration): void
+  on(route: object): ToolKeys
+  /** Whether a plugin of any route reads the key. */
+  reads(name: string): boolean
+  /** The wrappers of a tool on a route, compiled once; undefined: none. */
+  chainOf(route: object, tool: ToolItem): Chain | undefined
+}
+
+const compileChain = (tool: ToolItem, read: ToolKeys): Chain | undefined =>
+  readKeys(tool, read)
+    .flatMap(([name, { onCall }]) => (onCall ? [[keyValue(tool.definition, name), onCall] as const] : []))
+    .reduceRight<Chain | undefined>((inner, [value, onCall]) => {
+      return (call, run) =>
+        onCall(
+          call,
+          value,
+          instead => {
+            const own: RunTool = given => run(given ?? instead)
+            return inner ? inner(call, own) : own()
+          },
+          tool.definition,
+        )
+    }, undefined)
+
+export function createToolKeys(): RouteToolKeys {
+  const byRoute = new Map<object, Map<string, ToolKey>>()
+  const owners = new Map<object, Map<string, string>>()
+  let chains = new Map<object, WeakMap<ToolItem, { readonly chain: Chain | undefined }>>()
+
+  function on(route: object): Map<string, ToolKey> {
+    const keys = byRoute.get(route) ?? new Map<string, ToolKey>()
+    byRoute.set(route, keys)
+    return keys
   }
-  return through(0)
+
+  return {
+    on,
+    reads: name => [...byRoute.values()].some(keys => keys.has(name)),
+    add({ name, key, plugin, declared, routes }) {
+      const refuse = (why: string) =>
+        new StartError('MH1508', `plugins.${plugin}: the tool key "${name}" ${why}`, { exitCode: 2 })
+      if (!declared.includes(name)) {
+        throw refuse(`is not in its \`toolKeys\`; ${didYouMean(name, declared)}`)
+      }
+      const fault = keyPartsFault(name, key)
+      if (fault !== undefined) throw new StartError('MH1508', `plugins.${plugin}: ${fault}`, { exitCode: 2 })
+      for (const route of routes) {
+        const ofRoute = owners.get(route) ?? new Map<string, string>()
+        const owner = ofRoute.get(name)
+        if (owner !== undefined) throw refuse(`is read by plugins.${owner} already; switch one of them off`)
+        owners.set(route, ofRoute.set(name, plugin))
+        on(route).set(name, key)
+      }
+      chains = new Map()
+    },
+    chainOf(route, tool) {
+      const ofRoute = chains.get(route) ?? new WeakMap<ToolItem, { readonly chain: Chain | undefined }>()
+      const known = ofRoute.get(tool) ?? { chain: compileChain(tool, on(route)) }
+      chains.set(route, ofRoute.set(tool, known))
+      return known.chain
+    },
+  }
 }

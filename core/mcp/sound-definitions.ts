@@ -19,7 +19,7 @@ export function soundDefinitions(
     const compiled = definitions.filter(definition => {
       const item = reporting(report, () => compileDefinition(definition, where, faultsOf))
       for (const { why, at } of item && !seen.has(definition) ? warningsOf(item) : []) {
-        report(new StartError(`${where}: ${labelOf(definition)}: ${why}`, { of: definition, at }), 'warning')
+        report(new StartError('MH1106', `${where}: ${labelOf(definition)}: ${why}`, { of: definition, at }), 'warning')
       }
       seen.add(definition)
       return item !== undefined
@@ -55,6 +55,9 @@ export function warnOfPages(
     const most = Math.max(0, ...counts)
     if (most <= PAGE_SIZE) continue
     const why = `its ${most} tools are more than one list page (${PAGE_SIZE}); Cursor, Codex and others may read only the first page`
-    report(new StartError(`${why}; split the route or use \`search\``, { at: ['routes', route.path] }), 'warning')
+    report(
+      new StartError('MH1114', `${why}; split the route or use \`search\``, { at: ['routes', route.path] }),
+      'warning',
+    )
   }
 }

@@ -1,43 +1,53 @@
-// Keys of tools that extensions read, such as `task` and `app`: what they add to lists and resources.
+// What tool keys, properties of tools that plugins read, add to lists. run-keys.ts has their wrappers of handlers.
 import { StartError } from '../http/errors.ts'
 import type { Catalog, CatalogItem, ResourceItem, ToolItem } from './catalog.ts'
-import type { ResourceDefinition, ToolDefinition, ToolKeyName } from './define.ts'
+import type { ResourceDefinition, ToolDefinition } from './define.ts'
 import type { Meta } from './protocol.ts'
 
-export interface ShownKey {
+/** What a tool key adds to lists. */
+export interface ListedKey<Value = never> {
   /** Entries of `_meta` in lists; they replace those of the tool. */
-  meta?(tool: ToolDefinition): Meta
+  meta?(value: Value, tool: ToolDefinition): Meta
   /** Resources served with the tool, only to its callers. Return the same objects every time. */
-  resources?(tool: ToolDefinition): readonly ResourceDefinition[]
+  resources?(value: Value, tool: ToolDefinition): readonly ResourceDefinition[]
   /** Digest for the lock of content that lists do not show, such as a page. */
-  digest?(tool: ToolDefinition): string | undefined
+  digest?(value: Value, tool: ToolDefinition): string | undefined
+  /** Why the tool cannot be served. `isIsolated`: `isolate` applies to it. */
+  check?(value: Value, tool: ToolDefinition, limits: { readonly isIsolated: boolean }): string | undefined
 }
 
-export type ShownKeys = ReadonlyMap<ToolKeyName, ShownKey>
+/** The keys that plugins of one route read, by name, outermost first. */
+export type ListedKeys = ReadonlyMap<string, ListedKey>
 
-export function wireWithKeys({ wire, keys, definition }: ToolItem, read: ShownKeys): ToolItem['wire'] {
-  const added = keys.map(name => read.get(name)?.meta?.(definition)).filter(meta => meta !== undefined)
+export const keyValue = (definition: ToolDefinition, name: string) => Reflect.get(definition, name) as never
+
+export const readKeys = <Key>({ keys }: ToolItem, read: ReadonlyMap<string, Key>): Array<readonly [string, Key]> =>
+  keys.length === 0 ? [] : [...read].filter(([name]) => keys.includes(name))
+
+export function wireWithKeys(tool: ToolItem, read: ListedKeys): ToolItem['wire'] {
+  const { wire, definition } = tool
+  const added = readKeys(tool, read).flatMap(([name, key]) => key.meta?.(keyValue(definition, name), definition) ?? [])
   return added.length === 0 ? wire : { ...wire, _meta: Object.assign({}, definition._meta, ...added) }
 }
 
-export const digestsOfKeys = ({ keys, definition }: ToolItem, read: ShownKeys): Readonly<Record<string, string>> =>
+export const digestsOfKeys = (tool: ToolItem, read: ListedKeys): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    keys.flatMap(name => {
-      const digest = read.get(name)?.digest?.(definition)
+    readKeys(tool, read).flatMap(([name, key]) => {
+      const digest = key.digest?.(keyValue(tool.definition, name), tool.definition)
       return digest === undefined ? [] : [[name, digest] as const]
     }),
   )
 
 export function resourcesOfKeys(
   items: readonly CatalogItem[],
-  read: ShownKeys,
+  read: ListedKeys,
   compile: Catalog['compile'],
 ): ReadonlyMap<ResourceItem, readonly ToolItem[]> {
   const found = new Map<ResourceItem, ToolItem[]>()
   for (const tool of items) {
     if (tool.kind !== 'tools') continue
-    for (const name of tool.keys) {
-      for (const definition of read.get(name)?.resources?.(tool.definition) ?? []) {
+    for (const [name, key] of readKeys(tool, read)) {
+      for (const definition of key.resources?.(keyValue(tool.definition, name), tool.definition) ?? []) {
         const item = compile(definition, `\`${name}\` of tool "${tool.key}"`)
         if (item.kind === 'resources') found.set(item, [...(found.get(item) ?? []), tool])
       }
@@ -46,15 +56,35 @@ export function resourcesOfKeys(
   return found
 }
 
-export function checkKeys(items: readonly CatalogItem[], path: string, read: ShownKeys): void {
+interface KeyChecks {
+  /** The plugin that reads a key, to switch on. */
+  readonly readerOf: (key: string) => string
+  readonly isIsolated: (tool: ToolItem) => boolean
+}
+
+/** Throws a StartError for a key that no plugin of the route reads, and for a tool that a key refuses. */
+export function checkKeys(
+  items: readonly CatalogItem[],
+  path: string,
+  read: ListedKeys,
+  { readerOf, isIsolated }: KeyChecks,
+): void {
   for (const item of items) {
-    const stray = item.kind === 'tools' ? item.keys.find(name => !read.has(name)) : undefined
-    if (stray === undefined) continue
-    const what = `routes['${path}'] serves the tool "${item.key}", whose \`${stray}\` no plugin of this route reads`
-    throw new StartError(`${what}; switch one on there`, {
-      of: item.definition,
-      at: [stray],
-      also: [{ at: ['routes', path] }],
-    })
+    if (item.kind !== 'tools' || item.keys.length === 0) continue
+    const { key: tool, definition } = item
+    const refuse = (name: string, why: string) =>
+      new StartError('MH1109', `routes['${path}'] serves the tool "${tool}", ${why}`, {
+        of: definition,
+        at: [name],
+        also: [{ at: ['routes', path] }],
+      })
+    const stray = item.keys.find(name => !read.has(name))
+    if (stray !== undefined) {
+      throw refuse(stray, `whose \`${stray}\` no plugin of this route reads; switch on ${readerOf(stray)} there`)
+    }
+    for (const [name, key] of readKeys(item, read)) {
+      const fault = key.check?.(keyValue(definition, name), definition, { isIsolated: isIsolated(item) })
+      if (fault !== undefined) throw refuse(name, fault)
+    }
   }
 }

@@ -29,7 +29,8 @@ export interface ToolLimits {
   of(item: CatalogItem): ItemLimits
   describe(item: CatalogItem): string[]
   faultOf(item: CatalogItem): StartError | undefined
-  check(items: readonly CatalogItem[], report: Report): void
+  /** Warns of rules that fit none of these tools. `isWhole`: sessions add no others. */
+  check(names: readonly string[], isWhole: boolean, report: Report): void
 }
 
 export interface ToolLimitsSettings {
@@ -63,24 +64,21 @@ const least = (values: ReadonlyArray<number | undefined>): number | undefined =>
   return given.length === 0 ? undefined : Math.min(...given)
 }
 
-const hasNone = ({ timeout, concurrency, isolate }: ToolItem) =>
-  timeout === undefined && concurrency === undefined && isolate === undefined
-
-function checkRules(rules: readonly LimitRule[], items: readonly CatalogItem[], report: Report) {
-  const names = items.flatMap(item => (item.kind === 'tools' ? item.key : []))
+function checkRules(rules: readonly LimitRule[], names: readonly string[], isWhole: boolean, report: Report) {
   for (const { glob } of rules) {
     if (names.some(name => matchesGlob(glob, name))) continue
     const near = nearest(glob.replaceAll('*', ''), names)
+    if (near === undefined && !isWhole) continue
     const hint = near === undefined ? '' : `; did you mean "${near}"?`
     const what = `these limits fit no tool that is defined at start${hint}`
-    report(new StartError(what, { at: ['tools', 'limits', glob] }), 'warning')
+    report(new StartError('MH1113', what, { at: ['tools', 'limits', glob] }), 'warning')
   }
 }
 
 function isolationFault({ key, definition }: ToolItem, [rule]: readonly LimitRule[]): StartError | undefined {
   const fault = rule && isolateFault(definition)
   if (fault === undefined) return undefined
-  return new StartError(`"${key}" cannot be isolated: ${fault}`, {
+  return new StartError('MH1111', `"${key}" cannot be isolated: ${fault}`, {
     at: ['tools', 'limits', rule?.glob ?? '', 'isolate'],
   })
 }
@@ -111,7 +109,8 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
 
   function of(item: CatalogItem): ItemLimits {
     if (item.kind !== 'tools') return ordinary
-    if (rules.length === 0 && hasNone(item)) return ordinary
+    const hasOwn = item.timeout !== undefined || item.concurrency !== undefined || item.isolate !== undefined
+    if (rules.length === 0 && !hasOwn) return ordinary
     let limits = known.get(item)
     if (!limits) {
       limits = limitsOf(item)
@@ -134,6 +133,6 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
       ]
     },
     faultOf: item => (item.kind === 'tools' ? isolationFault(item, isolating(item)) : undefined),
-    check: (items, report) => checkRules(rules, items, report),
+    check: (names, isWhole, report) => checkRules(rules, names, isWhole, report),
   }
 }

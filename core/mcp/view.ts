@@ -16,7 +16,7 @@ import type { ServerSettings } from './configure-session.ts'
 import { SerializedResult } from './message.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
 import type { RevisionRules } from './revisions.ts'
-import { digestsOfKeys, resourcesOfKeys, type ShownKeys, wireWithKeys } from './tool-keys.ts'
+import { digestsOfKeys, type ListedKeys, resourcesOfKeys, wireWithKeys } from './tool-keys.ts'
 
 /** A paginated list. */
 export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
@@ -57,7 +57,7 @@ export interface ViewRequest {
   readonly server: ServerSettings
   readonly capabilities: ServerCapabilities
   readonly cacheScope: 'public' | 'private'
-  readonly keys: ShownKeys
+  readonly keys: ListedKeys
   /** Whether plugins hide a tool from lists. Must be the same function every time. */
   readonly unlists: (name: string) => boolean
 }
@@ -136,7 +136,7 @@ export function collect(
         const [other, twin] = first
         const what = `two ${item.kind} are called "${item.key}": in ${other} and in ${source}`
         const also = [{ of: twin.definition, at: ['name'] }]
-        report(new StartError(what, { of: item.definition, at: ['name'], also }))
+        report(new StartError('MH1107', what, { of: item.definition, at: ['name'], also }))
         continue
       }
       seen.set(id, [source, item])
@@ -176,7 +176,7 @@ function merge(items: readonly CatalogItem[], added: ReadonlyMap<ResourceItem, r
 
 export const withResourcesOfKeys = (
   items: readonly CatalogItem[],
-  keys: ShownKeys,
+  keys: ListedKeys,
   { compile }: Pick<Catalog, 'compile'>,
 ) => merge(items, resourcesOfKeys(items, keys, compile))
 
@@ -186,7 +186,7 @@ function twinFault(item: ResourceItem, user: ToolItem | undefined, other: ToolIt
   const what = `two different resources are called "${item.key}": one ${which.join(', the other ')}; rename one of them`
   const places = [user, other].flatMap(tool => (tool ? [{ of: tool.definition, at: tool.keys.slice(-1) }] : []))
   const [first, ...also] = places
-  return new StartError(what, { ...first, also })
+  return new StartError('MH1107', what, { ...first, also })
 }
 
 function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): View {
@@ -243,7 +243,14 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   }
 }
 
-export function createViews(catalog: Catalog): (request: ViewRequest, audience: Audience) => View {
+export interface Views {
+  /** The view that was found for this request object before; undefined after a change of the catalog. */
+  known(request: ViewRequest, audience: Audience): View | undefined
+  /** Throws like `check`, which a view must pass once per request object. */
+  find(request: ViewRequest, audience: Audience, check?: (view: View) => void): View
+}
+
+export function createViews(catalog: Catalog): Views {
   const views = new LRUCache<string, View>({ max: MAX_VIEWS })
   // Sessions and routes keep their request object, which then needs no key.
   let byRequest = new WeakMap<ViewRequest, Map<string, View>>()
@@ -256,24 +263,31 @@ export function createViews(catalog: Catalog): (request: ViewRequest, audience: 
     return id
   }
 
-  function find(request: ViewRequest, audience: Audience): View {
+  function forgetOld() {
+    views.clear()
+    byRequest = new WeakMap()
+    generation = catalog.generation()
+  }
+
+  function find(request: ViewRequest, audience: Audience, check?: (view: View) => void): View {
+    if (generation !== catalog.generation()) forgetOld()
     const { toolsets, extra, server, capabilities, cacheScope, keys, unlists } = request
     const ids = [...extra, keys, unlists].map(idOf)
     const key = JSON.stringify([toolsets, server, capabilities, cacheScope, ids, audience.key])
     const view = views.get(key) ?? buildView(catalog, request, audience)
     views.set(key, view)
+    check?.(view)
     const known = byRequest.get(request) ?? new Map<string, View>()
     if (known.size < MAX_VIEWS) byRequest.set(request, known.set(audience.key, view))
     return view
   }
 
-  return (request, audience) => {
-    if (generation !== catalog.generation()) {
-      views.clear()
-      byRequest = new WeakMap()
-      generation = catalog.generation()
-    }
-    return byRequest.get(request)?.get(audience.key) ?? find(request, audience)
+  return {
+    known(request, audience) {
+      if (generation !== catalog.generation()) forgetOld()
+      return byRequest.get(request)?.get(audience.key)
+    },
+    find,
   }
 }
 

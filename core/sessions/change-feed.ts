@@ -181,7 +181,8 @@ function viewOf(subscriber: Subscriber, log: Logger): View | undefined {
   try {
     return subscriber.view?.()
   } catch (err) {
-    if (!HostError.is(err)) log.error({ err }, 'what a client is served over a reload could not be found out')
+    if (!HostError.is(err))
+      log.error({ code: 'MH1431', err }, 'what a client is served over a reload could not be found out')
     return undefined
   }
 }

@@ -1,7 +1,9 @@
 // The store for events of resumable streams: in this process or shared by all nodes (a plugin).
+
 import { createHmac, randomBytes } from 'node:crypto'
 import { isBranded } from '../http/describe-thrown.ts'
 import type { EventStream } from '../http/sse.ts'
+import { FairQueue, type Queued } from '../mcp/fair-queue.ts'
 
 /** A stored stream message. */
 export interface StoredEvent {
@@ -123,40 +125,30 @@ export interface ReadPlace {
   readonly owner: string
 }
 
+interface PageRead extends Queued {
+  readonly owner: string
+  readonly begin: () => void
+}
+
 class PageQueue {
-  readonly #running = new Map<string, number>()
-  readonly #waiting = new Map<string, Array<() => void>>()
-  #total = 0
+  readonly #reads = new FairQueue<PageRead>()
 
   #isFree(owner: string): boolean {
-    return this.#total < MAX_PAGES && (this.#running.get(owner) ?? 0) < MAX_PAGES_PER_OWNER
-  }
-
-  #begin(owner: string) {
-    this.#total++
-    this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1)
+    return this.#reads.places < MAX_PAGES && this.#reads.placesOf(owner) < MAX_PAGES_PER_OWNER
   }
 
   async enter(owner: string): Promise<void> {
-    if (this.#isFree(owner)) return this.#begin(owner)
-    const tasks = this.#waiting.get(owner) ?? []
-    this.#waiting.set(owner, tasks)
-    await new Promise<void>(resolve => void tasks.push(resolve))
+    if (this.#isFree(owner)) return this.#reads.take(owner)
+    await new Promise<void>(begin => this.#reads.add(owner, { owner, begin, returns: false }))
   }
 
   leave(owner: string) {
-    this.#total--
-    const left = (this.#running.get(owner) ?? 1) - 1
-    if (left > 0) this.#running.set(owner, left)
-    else this.#running.delete(owner)
-    for (const [next, tasks] of this.#waiting) {
-      if (!this.#isFree(next)) continue
-      const task = tasks.shift()
-      this.#waiting.delete(next)
-      if (tasks.length > 0) this.#waiting.set(next, tasks)
-      this.#begin(next)
-      task?.()
-    }
+    this.#reads.leave(owner)
+    const next = this.#reads.next(read => this.#isFree(read.owner))
+    if (!next) return
+    this.#reads.delete(next.owner, next)
+    this.#reads.take(next.owner)
+    next.begin()
   }
 }
 

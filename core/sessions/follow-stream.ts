@@ -1,8 +1,8 @@
 // Follows a stream that another node writes. If that node is gone, its open requests get an error.
 import type { Timer } from '../http/clock.ts'
-import { isUnavailable, nodeLost } from '../http/errors.ts'
+import { isUnavailable } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import { encodeError } from '../mcp/message.ts'
+import { encodeError, nodeLost } from '../mcp/message.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import {
   type EventId,
@@ -69,8 +69,12 @@ async function answerLost(
     last = await store.append(session.id, stream, answer, last, { ...writer, finished: id === open.at(-1) })
   }
   if (open.length === 0) await store.shared?.finish(session.id, stream, writer)
-  if (isOver) log.warn({ requests: open.length }, 'the store lost the end of a stream: answered its requests as lost')
-  else log.warn({ requests: open.length }, 'answered requests of a node that is gone')
+  if (isOver)
+    log.warn(
+      { code: 'MH1418', requests: open.length },
+      'the store lost the end of a stream: answered its requests as lost',
+    )
+  else log.warn({ code: 'MH1419', requests: open.length }, 'answered requests of a node that is gone')
 }
 
 export async function followStream(
@@ -141,7 +145,7 @@ export async function followStream(
       await whenMore()
     }
   } catch (err) {
-    log.error({ err }, 'a stream could not be followed')
+    log.error({ code: 'MH1417', err }, 'a stream could not be followed')
   } finally {
     stop()
     // If this node closes, the client can resume on another one.

@@ -49,9 +49,8 @@ export class Holders<S extends Held> {
   }
 
   idle(session: S): void {
-    this.use(session)
+    if (!session.linked) this.idleCount++
     this.#holders.get(session.holder)?.idle.add(session)
-    this.idleCount++
   }
 
   use(session: S): void {
@@ -69,6 +68,7 @@ export class Holders<S extends Held> {
 class Kept implements Held {
   readonly digest: string
   readonly opening: SessionOpening
+  readonly holder: string
   state: SessionState
   version: number
   home: string
@@ -83,15 +83,12 @@ class Kept implements Held {
   constructor(digest: string, { opening, state, version, home }: SessionRecord, expires: number) {
     this.digest = digest
     this.opening = opening
+    this.holder = opening.holder
     this.state = state
     this.version = version
     this.home = home
     this.expires = expires
     this.requests = this.claim = this.older = this.newer = undefined
-  }
-
-  get holder(): string {
-    return this.opening.holder
   }
 
   get record(): SessionRecord {
@@ -104,11 +101,6 @@ class Kept implements Held {
       if (this.requests === undefined) this.requests = [request]
       else if (!this.requests.includes(request)) this.requests.push(request)
     }
-  }
-
-  finish(requests: readonly RequestId[]) {
-    const left = this.requests?.filter(request => !requests.includes(request))
-    this.requests = left && left.length > 0 ? left : undefined
   }
 }
 
@@ -156,7 +148,6 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
   }
 
   function victims(maxIdle: number): readonly Victim[] {
-    if (holders.idleCount <= maxIdle) return NO_VICTIMS
     const found: Victim[] = []
     while (holders.idleCount > maxIdle) {
       const victim = holders.victim()
@@ -186,7 +177,13 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
       return version === kept.version ? ENTERED : { kind: 'entered', record: kept.record }
     },
     leave(digest, requests) {
-      sessions.get(digest)?.finish(requests)
+      const kept = sessions.get(digest)
+      if (!kept?.requests) return
+      for (const request of requests) {
+        const at = kept.requests.indexOf(request)
+        if (at !== -1) kept.requests.splice(at, 1)
+      }
+      if (kept.requests.length === 0) kept.requests = undefined
     },
     change(digest, change) {
       const kept = find(digest)
@@ -230,7 +227,7 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
           holders.idle(kept)
         }
       }
-      return victims(maxIdle)
+      return holders.idleCount > maxIdle ? victims(maxIdle) : NO_VICTIMS
     },
     timeLeft(digest) {
       const kept = find(digest)

@@ -2,6 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../http/clock.ts'
 import { isError } from '../http/describe-thrown.ts'
+import type { ClientRequest } from '../mcp/call.ts'
 import { shown } from '../mcp/client-limits.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { encodeNotification } from '../mcp/message.ts'
@@ -14,13 +15,6 @@ export const ANSWER_TIMEOUT = 600_000
 interface Question {
   readonly resolve: (result: unknown) => void
   readonly reject: (reason: Error) => void
-}
-
-export interface Asking {
-  readonly send: (message: string) => void
-  readonly method: string
-  readonly params: object
-  readonly signal: AbortSignal
 }
 
 const errorMessage = (error: unknown): string =>
@@ -37,7 +31,7 @@ export class Questions {
   }
 
   /** Rejects with a ToolError on an error response or timeout, and with the signal's reason on abort. */
-  ask({ send, method, params, signal }: Asking): Promise<unknown> {
+  ask({ send, method, params, signal }: ClientRequest): Promise<unknown> {
     const id = this.#nextId()
     return new Promise((resolve, reject) => {
       const withdraw = (reason: Error) => {

@@ -1,6 +1,19 @@
 // Errors for sessions and events that do not exist or are not available yet.
-import { HostError } from '../http/errors.ts'
+import { addErrorKinds, errorKind, HostError } from '../http/errors.ts'
 import type { RequestId } from '../mcp/protocol.ts'
+
+declare module '../http/errors.ts' {
+  interface ErrorKinds {
+    sessionIdMissing: ErrorKind
+    sessionNotFound: ErrorKind
+  }
+}
+
+// The codes of the official SDKs, whose clients open a new session after 404 with -32001.
+addErrorKinds({
+  sessionIdMissing: errorKind(400, -32000, 'Session id missing', true),
+  sessionNotFound: errorKind(404, -32001, 'Session not found'),
+})
 
 export const tooManySessions = (most: number | undefined) =>
   new HostError('tooManyRequests', {

@@ -10,13 +10,32 @@ import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createWatchCharges } from './change-feed.ts'
 import { withoutCredentials } from './credentials.ts'
-import { type Caller, createEntrance, type Entering, sameParams } from './enter-session.ts'
 import { createNodeMessages, type StreamMessage, takeRecord } from './node-messages.ts'
-import { sessionGone as gone, notYours, tooManySessions } from './refusals.ts'
+import { notSure, notYours, perhapsRunning, running, sessionGone, tooManySessions } from './refusals.ts'
 import { Session, type SessionFacts, type SessionKeeper, type ThisNode } from './session.ts'
 import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
-import { FIRST_STATE, type SessionBounds, type SessionRecord } from './session-store.ts'
+import {
+  type Entered,
+  FIRST_STATE,
+  type SessionBounds,
+  type SessionOpening,
+  type SessionRecord,
+} from './session-store.ts'
 import { createSessionUpkeep } from './session-upkeep.ts'
+
+/** The caller of a request. */
+export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
+
+const sameParams = (a: Caller['params'], b: Caller['params']) =>
+  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
+
+interface Entering {
+  readonly id: string
+  readonly digest: string
+  readonly caller: Caller
+  readonly transport: string
+  readonly requests: readonly RequestId[]
+}
 
 const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
 
@@ -78,7 +97,13 @@ export function createSessionRegistry(settings: RegistrySettings) {
     ...messages,
     clock,
     feedOn,
-    used: upkeep.mark,
+    used(session, inUse) {
+      if (store.shared) upkeep.mark(session, inUse)
+      else {
+        const victims = store.mark([{ digest: session.digest, holder: session.holder, inUse, ago: 0 }], bounds)
+        if (victims instanceof Promise || victims.length > 0) upkeep.evict(victims)
+      }
+    },
     disposed(session, elsewhere) {
       sessions.delete(session.id)
       byDigest.delete(session.digest)
@@ -86,7 +111,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       // Each node with a copy runs this; only the home counts the end.
       if (session.home === name) figures.ended(session)
       Promise.resolve(events(session).drop(session.id)).catch(err =>
-        log.warn({ err }, 'the event store could not drop a session'),
+        log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'),
       )
     },
     finished: (session, requests) => store.leave(session.digest, requests),
@@ -103,7 +128,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       return await openAdmitted(facts, transport)
     } catch (thrown) {
       if (HostError.is(thrown)) throw thrown
-      log.error({ err: thrown, route: facts.route.path }, 'a session could not be opened')
+      log.error({ code: 'MH1410', err: thrown, route: facts.route.path }, 'a session could not be opened')
       throw new HostError('internal')
     }
   }
@@ -135,7 +160,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       throw error
     }
     figures.opened(session)
-    upkeep.mark(session, session.inUse)
+    keeper.used(session, session.inUse)
     return session
   }
 
@@ -180,7 +205,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       }
       const run = session.offer.run(body, restored).catch(err => {
         reject(err)
-        if (begun) log.error({ err, session: shortId(session.id) }, 'runSession failed')
+        if (begun) log.error({ code: 'MH1411', err, session: shortId(session.id) }, 'runSession failed')
         void endQuietly(session, new Error('runSession failed'))
       })
       runs.add(run)
@@ -193,7 +218,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   async function awaitRuns(patience: number) {
     await withTimeout(Promise.all(runs), patience, () => undefined)
-    if (runs.size > 0) log.warn({ runs: runs.size }, 'left without waiting for runSession any longer')
+    if (runs.size > 0) log.warn({ code: 'MH1412', runs: runs.size }, 'left without waiting for runSession any longer')
   }
 
   async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
@@ -214,7 +239,10 @@ export function createSessionRegistry(settings: RegistrySettings) {
     try {
       await end(session, reason)
     } catch (err) {
-      log.warn({ err, session: shortId(session.id) }, 'other nodes could not be told that a session ended')
+      log.warn(
+        { code: 'MH1413', err, session: shortId(session.id) },
+        'other nodes could not be told that a session ended',
+      )
     }
   }
 
@@ -231,17 +259,21 @@ export function createSessionRegistry(settings: RegistrySettings) {
     find(id, caller, transport, requests = []) {
       if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
-      if (session && session.offer.route !== caller.route) throw gone()
+      if (session && session.offer.route !== caller.route) throw sessionGone()
       // The signature of an id names its owner, so ownership is checked before the store request.
       const facts = session ? undefined : ids.read(id)
-      const owned = session ? sameUser(session.offer.user, caller.user) : facts?.isOwnedBy(ownerOf(caller))
+      const offer = session?.offer
+      const owned = offer
+        ? offer.user === caller.user || sameUser(offer.user, caller.user)
+        : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
-        if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw gone()
-        log.warn({ session: shortId(id), ip: caller.ip }, 'refused a session of another user')
+        if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw sessionGone()
+        log.warn({ code: 'MH1414', session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw notYours()
       }
-      if (!owned) throw gone()
-      if (session && (session.transport !== transport || !sameParams(session.offer.params, caller.params))) throw gone()
+      if (!owned) throw sessionGone()
+      const isHere = !offer || offer.params === caller.params || sameParams(offer.params, caller.params)
+      if (!isHere || (session && session.opening.transport !== transport)) throw sessionGone()
       return enter({ id, digest: session?.digest ?? digestOf(id), caller, transport, requests })
     },
     end,
@@ -275,6 +307,103 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 }
 
+interface EntranceParts {
+  readonly node: ThisNode
+  readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
+  readonly restore: (session: Session) => boolean | Promise<boolean>
+  readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
+  readonly adoptRun: (session: Session) => Promise<void>
+}
+
+const NO_NODES: readonly string[] = []
+
+/** Throws unless the session belongs to the caller, URL and transport. */
+function checkPlace({ caller, transport }: Entering, { route, params, user, ...opening }: SessionOpening) {
+  if (!sameUser(user, caller.user)) throw notYours()
+  const isHere = opening.transport === transport && route === caller.route.path && sameParams(params, caller.params)
+  if (!isHere) throw sessionGone()
+}
+
+/** Admits a request to its session: checks the store, and rebuilds sessions of other nodes from their records. */
+function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntranceParts) {
+  const { name, store, peers, bounds, sessions } = node
+  const building = new Map<string, Promise<Session>>()
+
+  const ask = (digest: string, requests: readonly RequestId[], from: readonly string[]) =>
+    store.enter(digest, { version: sessions.get(digest)?.version ?? 0, requests, from }, bounds)
+
+  async function restoreLost(digest: string, ended: boolean) {
+    const held = sessions.get(digest)
+    if (ended) held?.dispose(new Error('the session was ended'))
+    else if (held && (await restore(held))) return
+    throw !ended && !held && store.unsure ? notSure() : sessionGone()
+  }
+
+  async function awaitEntry({ digest, requests }: Entering, first: Entered) {
+    const from: string[] = []
+    let restored = false
+    for (let entered = first; ; entered = await ask(digest, requests, from)) {
+      if (entered.kind === 'entered') {
+        if (entered.record || sessions.has(digest)) return entered.record
+        from.push(name)
+      } else if (entered.kind === 'taken') {
+        const { node: at, request } = entered
+        const runs = at === name ? false : await runsAt(at, digest, request)
+        if (runs !== false) throw runs ? running(request) : perhapsRunning(request)
+        from.push(at)
+      } else {
+        if (restored) throw notSure()
+        await restoreLost(digest, entered.ended)
+        restored = true
+      }
+    }
+  }
+
+  function build(entering: Entering, record: SessionRecord): Promise<Session> {
+    const { digest } = entering
+    const under = building.get(digest) ?? rebuild(entering, record).finally(() => building.delete(digest))
+    building.set(digest, under)
+    return under
+  }
+
+  async function adopt(session: Session) {
+    if (session.home === name || !session.offer.spansRun) return
+    if (await peers.isAlive(session.home)) return
+    if (!(await store.adopt(session.digest, session.home))) return
+    // The version stays behind, so the next record brings other changes.
+    session.home = name
+    await adoptRun(session)
+  }
+
+  async function enterLater(entering: Entering, first: Entered | Promise<Entered>): Promise<Session> {
+    const { digest, requests } = entering
+    const record = await awaitEntry(entering, await first)
+    try {
+      if (record) checkPlace(entering, record.opening)
+      const session = sessions.get(digest) ?? (record && (await build(entering, record)))
+      if (!session || session.disposed) throw sessionGone()
+      // A concurrent request with another URL can have built it.
+      checkPlace(entering, session.opening)
+      if (record) takeRecord(session, record, name)
+      await adopt(session)
+      return session
+    } catch (error) {
+      store.leave(digest, requests)
+      throw error
+    }
+  }
+
+  return function enter(entering: Entering): Session | Promise<Session> {
+    const { digest, requests } = entering
+    const here = sessions.get(digest)
+    // Prevents an idle sweep during the store request.
+    if (here) here.lastUsed = node.clock.now()
+    const entered = store.enter(digest, { version: here?.version ?? 0, requests, from: NO_NODES }, bounds)
+    const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
+    return here && isHere && here.home === name ? here : enterLater(entering, entered)
+  }
+}
+
 type CallingSession = Pick<Session, 'holder' | 'calls' | 'disposed'>
 
 /** Limits concurrent requests per session and owner. A call continues after a disconnect. */
@@ -293,31 +422,30 @@ export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: Ses
   const byOwner = new Map<string, number>()
   let quiet = 0
 
-  function set(owner: string, before: number | undefined, calls: number) {
-    if (before === 0) quiet--
-    byOwner.set(owner, calls)
-    if (calls > 0 || ++quiet <= MAX_QUIET) return
-    for (const [one, count] of byOwner) if (count === 0) byOwner.delete(one)
-    quiet = 0
-  }
-
   return {
     enter(session, requests) {
-      if (session.disposed) throw gone()
-      const owned = byOwner.get(session.holder)
-      if (requests > 0 && session.calls >= maxCallsPerSession) {
+      if (session.disposed) throw sessionGone()
+      if (requests === 0) return
+      const { holder } = session
+      const owned = byOwner.get(holder)
+      if (session.calls >= maxCallsPerSession) {
         throw tooMany(`at most ${maxCallsPerSession} requests of a session run at once`)
       }
-      if (requests > 0 && (owned ?? 0) >= maxCallsPerOwner) {
+      if ((owned ?? 0) >= maxCallsPerOwner) {
         throw tooMany(`at most ${maxCallsPerOwner} requests of one user or address run at once`)
       }
       session.calls += requests
-      set(session.holder, owned, (owned ?? 0) + requests)
+      if (owned === 0) quiet--
+      byOwner.set(holder, (owned ?? 0) + requests)
     },
     leave(session, requests) {
-      const owned = byOwner.get(session.holder)
+      if (requests === 0) return
+      const left = (byOwner.get(session.holder) ?? 0) - requests
       session.calls -= requests
-      set(session.holder, owned, (owned ?? 0) - requests)
+      byOwner.set(session.holder, left)
+      if (left > 0 || ++quiet <= MAX_QUIET) return
+      for (const [owner, calls] of byOwner) if (calls === 0) byOwner.delete(owner)
+      quiet = 0
     },
   }
 }

@@ -1,30 +1,33 @@
-// Serves session messages for every transport: requests become Calls; responses and notifications are delivered.
+// Serves requests for every transport, with and without a session; delivers responses and notifications of sessions.
 import type { IncomingHttpHeaders } from 'node:http'
-import { HostError, nodeLost } from '../http/errors.ts'
+import { HostError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import type { AskClient, Call, CallChannel, CallRequest } from '../mcp/call.ts'
+import {
+  type Call,
+  type CallChannel,
+  type ClientFacts,
+  type Offer,
+  type RequestFacts,
+  TransportCall,
+} from '../mcp/call.ts'
 import type { RefusedRequest } from '../mcp/call-record.ts'
-import { checkClientFacts, isShortName, shown } from '../mcp/client-limits.ts'
+import { checkClientFacts, shown } from '../mcp/client-limits.ts'
 import { encodeAnswer } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { type EncodedAnswer, encodeError, type Message } from '../mcp/message.ts'
-import type { Implementation } from '../mcp/protocol.ts'
-import { isHandshakeRevision, LATEST_HANDSHAKE } from '../mcp/revisions.ts'
+import { type EncodedAnswer, encodeError, isShortName, type Message, nodeLost } from '../mcp/message.ts'
+import type { Implementation, LogLevel } from '../mcp/protocol.ts'
+import { isHandshakeRevision, LATEST_HANDSHAKE, type Revision, rulesOf } from '../mcp/revisions.ts'
 import { running } from './refusals.ts'
 import type { RunningCalls } from './registry.ts'
-import type { Session } from './session.ts'
+import { Session } from './session.ts'
 
-/** Sends the response to one request. */
-export interface SessionReply {
-  send(message: string): void
+/** Connects one request to its client; provided by the transport. */
+export interface CallReply extends CallChannel {
+  /** `error`: the response is this error. Ignored after the first response, and after `cancel`. */
   respond(answer: EncodedAnswer, error?: HostError): void
-  signal(): AbortSignal
-  cancelled?(): boolean
   cancel(reason: Error): void
-  disconnect?(retry?: number): void
-  hold?(): () => void
 }
 
 /** The HTTP request of a message. Its token can differ from the session's first token. */
@@ -36,11 +39,21 @@ export interface Sender {
   readonly alone?: boolean
 }
 
+/** What a request has instead of a session. */
+export interface PerRequest {
+  readonly facts: RequestFacts
+  readonly revision: Revision
+  readonly client: ClientFacts
+  readonly logLevel: LogLevel | undefined
+  /** Throws to refuse the call before it runs. */
+  readonly checkCall?: ((call: Call) => void) | undefined
+}
+
 /** Host functions for `serveRequests`. */
 export interface Answering {
   readonly log: Logger
   readonly sessions: { readonly calls: RunningCalls }
-  createCall(request: CallRequest): Call
+  makeOffer(facts: RequestFacts): Offer | Promise<Offer>
   answer(call: Call): Promise<object>
   tellRefused(refused: RefusedRequest & { readonly route: Route }): void
   inFlight(cancel: (reason: Error) => void): () => void
@@ -48,104 +61,77 @@ export interface Answering {
 
 type Request = Extract<Message, { kind: 'request' }>
 
-class RequestChannel implements CallChannel, AskClient {
-  answered = false
-  readonly #session: Session
-  readonly #reply: SessionReply
-
-  constructor(session: Session, reply: SessionReply) {
-    this.#session = session
-    this.#reply = reply
-  }
-  send(message: string) {
-    if (!this.answered) this.#reply.send(message)
-  }
-  signal() {
-    return this.#reply.signal()
-  }
-  cancelled() {
-    return this.#reply.cancelled?.() ?? this.#reply.signal().aborted
-  }
-  disconnect(retry?: number) {
-    this.#reply.disconnect?.(retry)
-  }
-  hold() {
-    return this.#reply.hold?.() ?? (() => undefined)
-  }
-  ask(method: string, params: object, signal: AbortSignal) {
-    return this.#session.ask(message => this.send(message), method, params, signal)
-  }
-}
-
-type Served = readonly [Request, SessionReply]
-
 async function serveRequest(
   host: Answering,
-  session: Session,
-  [request, reply]: Served,
+  origin: Session | PerRequest,
+  request: Request,
+  reply: CallReply,
   sender: Sender,
   leaveHost?: () => void,
 ): Promise<void> {
   const { id, method, params } = request
-  const { headers, user } = sender
-  const { revision = LATEST_HANDSHAKE } = session
-  const fail = (error: HostError) => reply.respond(encodeError(error, { id, revision }), error)
-  function refuse(error: HostError) {
-    if (!sender.alone) {
-      if (sender.state) sender.state.hasRecords = true
-      const { offer, client, revision, transport, id: sessionId } = session
-      const { route, ip } = offer
-      host.tellRefused({ error, method, headers, user, route, ip, client, revision, transport, sessionId })
-    }
-    fail(error)
-  }
+  const { headers, user, state } = sender
+  const session = origin instanceof Session ? origin : undefined
+  const perRequest = origin instanceof Session ? undefined : origin
+  const { revision = LATEST_HANDSHAKE } = origin
+  let stage = 'new' as 'new' | 'begun' | 'called'
   try {
-    if (method === 'initialize' && session.revision !== undefined) {
-      return refuse(new HostError('invalidRequest', { detail: 'the session is initialized already' }))
-    }
-    if (!session.begin(id, reason => reply.cancel(reason))) return refuse(running(id))
-    const leave = session.use()
-    const channel = new RequestChannel(session, reply)
-    let isCall = false
-    try {
+    if (session) {
+      if (method === 'initialize' && session.revision !== undefined) {
+        throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
+      }
+      if (!session.begin(id, reply)) throw running(id)
+      stage = 'begun'
       if (method === 'initialize') negotiate(session, params)
-      const offered = session.offerFor(user)
-      const call = host.createCall({
-        id,
-        method,
-        params,
-        headers,
-        user,
-        revision: session.revision ?? LATEST_HANDSHAKE,
-        offer: offered instanceof Promise ? await offered : offered,
-        session,
-        client: session.client,
-        logLevel: undefined,
-        channel,
-        asks: channel,
-      })
-      isCall = true
-      if (sender.state) sender.state.hasRecords = true
-      const answer = encodeAnswer(host, call, await host.answer(call))
-      const { revision: negotiated, client } = session
-      if (method === 'initialize' && negotiated) await session.keep({ revision: negotiated, client })
-      channel.answered = true
-      // Before the response: the client can then reuse the id on another node.
-      session.finish(id)
-      reply.respond(answer)
-    } catch (thrown) {
-      channel.answered = true
-      if (method === 'initialize') session.revision = undefined
-      const error = HostError.is(thrown) ? thrown : new HostError('internal')
-      if (error !== thrown) host.log.error({ err: thrown, method, route: session.offer.route.path }, 'a call failed')
-      if (isCall) fail(error)
-      else refuse(error)
-    } finally {
-      session.finish(id)
-      leave()
     }
+    const offered = origin instanceof Session ? origin.offerFor(user) : host.makeOffer(origin.facts)
+    const offer = offered instanceof Promise ? await offered : offered
+    const call = new TransportCall({
+      id,
+      method,
+      params,
+      headers,
+      user,
+      revision: origin.revision ?? LATEST_HANDSHAKE,
+      offer,
+      session,
+      client: origin.client,
+      logLevel: perRequest?.logLevel,
+      channel: reply,
+      asks: session ?? (rulesOf(revision).handshake ? undefined : 'input_required'),
+    })
+    perRequest?.checkCall?.(call)
+    let result: object | undefined
+    const answerCall = async () => {
+      stage = 'called'
+      if (state) state.hasRecords = true
+      result = await host.answer(call)
+    }
+    // A session is inside of its `runSession` already.
+    if (perRequest && offer.spansRun) await offer.run(answerCall)
+    else await answerCall()
+    const answer = encodeAnswer(host, call, result ?? {})
+    if (session?.revision && method === 'initialize') {
+      await session.keep({ revision: session.revision, client: session.client })
+    }
+    // Before the response: the client can then reuse the id on another node.
+    session?.finish(id)
+    reply.respond(answer)
+  } catch (thrown) {
+    const error = HostError.is(thrown) ? thrown : new HostError('internal')
+    const { route, ip } = origin instanceof Session ? origin.offer : origin.facts
+    if (error !== thrown) host.log.error({ code: 'MH1610', err: thrown, method, route: route.path }, 'a call failed')
+    if (session && stage !== 'new' && method === 'initialize') session.revision = undefined
+    if (stage !== 'called' && !sender.alone) {
+      if (state) state.hasRecords = true
+      const { client, revision } = origin
+      const from = { transport: session?.transport, sessionId: session?.id }
+      host.tellRefused({ error, method, headers, user, route, ip, client, revision, ...from })
+    }
+    reply.respond(encodeError(error, { id, revision }), error)
   } finally {
-    host.sessions.calls.leave(session, 1)
+    if (session && stage !== 'new') session.finish(id)
+    if (session) host.sessions.calls.leave(session, 1)
     leaveHost?.()
   }
 }
@@ -166,35 +152,34 @@ function negotiate(session: Session, params: Request['params']): void {
  */
 export function serveRequests(
   host: Answering,
-  session: Session,
+  origin: Session | PerRequest,
   requests: readonly Request[],
   sender: Sender,
-  createReply: (request: Request) => SessionReply,
-): Promise<unknown> {
-  const { calls } = host.sessions
-  const served: Served[] = []
+  createReply: (request: Request) => CallReply,
+): Promise<void> {
+  const session = origin instanceof Session ? origin : undefined
+  const served: Array<readonly [Request, CallReply]> = []
   let leave: (() => void) | undefined
-  calls.enter(session, requests.length)
+  if (session) host.sessions.calls.enter(session, requests.length)
   try {
     leave = host.inFlight(reason => {
+      const error = nodeLost()
       for (const [{ id }, reply] of served) {
-        if (session.runs(id)) {
-          const error = nodeLost()
-          session.finish(id)
-          reply.respond(encodeError(error, { id, revision: session.revision }), error)
-        }
+        session?.finish(id)
+        reply.respond(encodeError(error, { id, revision: origin.revision }), session && error)
         reply.cancel(reason)
       }
     })
     for (const request of requests) served.push([request, createReply(request)])
   } catch (thrown) {
     leave?.()
-    calls.leave(session, requests.length)
+    if (session) host.sessions.calls.leave(session, requests.length)
     throw thrown
   }
   const [only] = served
-  if (only && served.length === 1) return serveRequest(host, session, only, sender, leave)
-  return Promise.all(served.map(one => serveRequest(host, session, one, sender))).finally(leave)
+  if (only && served.length === 1) return serveRequest(host, origin, ...only, sender, leave)
+  const all = served.map(([request, reply]) => serveRequest(host, origin, request, reply, sender))
+  return Promise.all(all).then(leave)
 }
 
 /** Handles a response or notification. Returns a promise if another node must receive it. */
@@ -217,7 +202,7 @@ export interface ReplyLine {
 }
 
 /** A reply for transports with one connection per session. Sends nothing after the response. */
-export function createLineReply(line: ReplyLine): Required<SessionReply> {
+export function createLineReply(line: ReplyLine): Required<CallReply> {
   let abort: AbortController | undefined
   let reason: Error | undefined
   let over = false

@@ -99,7 +99,7 @@ export function createParts(
         finished: name => {
           if (session.streams.get(name) === stream) session.streams.delete(name)
         },
-        failed: err => log.error({ err }, 'an event could not be stored: its stream cannot be resumed'),
+        failed: err => log.error({ code: 'MH1416', err }, 'an event could not be stored: its stream cannot be resumed'),
         ...more,
       })
       session.streams.set(stream.name, stream)

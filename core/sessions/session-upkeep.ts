@@ -15,7 +15,9 @@ const RENEW_INTERVAL = 300_000
 const RESTORE_BATCH = 100
 
 export interface SessionUpkeep {
+  /** Reports the use of a session to a shared store. */
   mark(session: Session, inUse: boolean): void
+  evict(victims: readonly Victim[] | Promise<readonly Victim[]>): void
   restore(session: Session): boolean | Promise<boolean>
   start(): void
   stop(): void
@@ -23,30 +25,26 @@ export interface SessionUpkeep {
 }
 
 export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => Promise<void>): SessionUpkeep {
-  const { name, store, bounds, log, clock, figures, sessions } = node
+  const { name, store, peers, bounds, log, clock, figures, sessions } = node
   const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
   let timer: Timer | undefined
   let evicted = 0
   let loggedAt = Number.NEGATIVE_INFINITY
   let renewedAt = clock.monotonic()
+  let sweptAt = clock.now()
 
   const fail = (err: unknown) => log.debug({ err }, 'the use of sessions could not be told to the store')
 
   async function evictAll(victims: readonly Victim[]) {
+    if (victims.length === 0) return
     for (const victim of victims) await evict(victim).catch(fail)
     evicted += victims.length
     figures.evicted(victims.length)
     if (clock.monotonic() - loggedAt < LOG_INTERVAL) return
     loggedAt = clock.monotonic()
     const what = 'ended idle sessions: more than sessions.maxIdle, or than there is room for'
-    log.warn({ evicted, maxIdle: bounds.maxIdle }, what)
+    log.warn({ code: 'MH1420', evicted, maxIdle: bounds.maxIdle }, what)
     evicted = 0
-  }
-
-  function report(uses: readonly SessionUse[]): Promise<void> | undefined {
-    const victims = store.mark(uses, bounds)
-    if (victims instanceof Promise) return victims.then(late => (late.length > 0 ? evictAll(late) : undefined))
-    return victims.length > 0 ? evictAll(victims) : undefined
   }
 
   async function flush() {
@@ -56,11 +54,10 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     const now = clock.monotonic()
     const uses = [...waiting.values()].map(({ at, ...use }) => ({ ...use, ago: now - at }))
     waiting.clear()
-    await report(uses)?.catch(fail)
+    await Promise.resolve(store.mark(uses, bounds)).then(evictAll).catch(fail)
   }
 
   function mark({ digest, holder }: Session, inUse: boolean) {
-    if (!store.shared) return void report([{ digest, holder, inUse, ago: 0 }])?.catch(fail)
     waiting.set(digest, { digest, holder, inUse, at: clock.monotonic() })
     timer ??= clock.setTimeout(() => void flush(), MARK_INTERVAL).unref()
   }
@@ -78,14 +75,30 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     } else session.dispose(new Error('the session is not used here'), true)
   }
 
+  /** `mcp_host_sessions` counts a session at its home. Requests check the home only if `runSession` has to continue. */
+  async function adoptUsed(since: number) {
+    const alive = new Map<string, boolean>()
+    for (const session of sessions.values()) {
+      const { home } = session
+      if (home === name || session.offer.spansRun || !(session.inUse || session.lastUsed >= since)) continue
+      const isAlive = alive.get(home) ?? (await peers.isAlive(home))
+      alive.set(home, isAlive)
+      if (!isAlive && (await store.adopt(session.digest, home))) session.home = name
+    }
+  }
+
   async function sweep() {
+    const since = sweptAt
+    sweptAt = clock.now()
+    if (store.shared) await adoptUsed(since)
     const limit = clock.now() - bounds.idleTimeout
     const renews = clock.monotonic() - renewedAt > RENEW_INTERVAL
     if (renews) renewedAt = clock.monotonic()
     for (const session of sessions.values()) {
       if (renews) for (const stream of session.streams.values()) stream.reopen()
-      if (session.inUse) mark(session, true)
-      else if (session.lastUsed <= limit) await sweepIdle(session)
+      if (session.inUse) {
+        if (store.shared) mark(session, true)
+      } else if (session.lastUsed <= limit) await sweepIdle(session)
     }
   }
 
@@ -108,7 +121,8 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
         }
       })
     }
-    if (here.length > 0) log.info({ sessions: here.length - lost, ended: lost }, 'told the store of every session here')
+    if (here.length > 0)
+      log.info({ code: 'MH1421', sessions: here.length - lost, ended: lost }, 'told the store of every session here')
   }
 
   const sweeping = clock
@@ -120,10 +134,11 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
 
   return {
     mark,
+    evict: victims => void Promise.resolve(victims).then(evictAll).catch(fail),
     restore,
     start: () =>
       store.onReturn(() => {
-        restoreAll().catch(err => log.warn({ err }, 'the store could not be told of the sessions here'))
+        restoreAll().catch(err => log.warn({ code: 'MH1422', err }, 'the store could not be told of the sessions here'))
       }),
     stop: () => clock.clear(sweeping),
     flush,

@@ -2,7 +2,7 @@
 import type { Clock } from '../http/clock.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
-import type { CallSession, ClientFacts, Offer } from '../mcp/call.ts'
+import type { AskClient, CallSession, ClientFacts, ClientRequest, Offer } from '../mcp/call.ts'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
@@ -65,6 +65,10 @@ export interface SessionFigures {
 
 const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
 
+interface RunningCall {
+  cancel(reason: Error): void
+}
+
 export interface SessionFacts {
   readonly id: string
   readonly digest: string
@@ -76,11 +80,12 @@ export interface SessionFacts {
 }
 
 /** A client's session on one node. */
-export class Session implements CallSession {
+export class Session implements CallSession, AskClient {
   readonly id: string
   readonly digest: string
   offer: Offer
   readonly opening: SessionOpening
+  readonly holder: string
   home: string
   version: number
   claim: { readonly stream: string; readonly epoch: number } | undefined
@@ -96,7 +101,7 @@ export class Session implements CallSession {
   readonly #keeper: SessionKeeper
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
-  #calls: Map<RequestId, (reason: Error) => void> | undefined
+  #calls: Map<RequestId, RunningCall> | undefined
   #questions: Questions | undefined
   #subscription: Subscription | undefined
   #disposing: Array<() => void> | undefined
@@ -109,14 +114,11 @@ export class Session implements CallSession {
     this.digest = digest
     this.offer = offer
     this.opening = opening
+    this.holder = opening.holder
     this.home = home
     this.version = version
     this.#keeper = keeper
     this.lastUsed = keeper.clock.now()
-  }
-
-  get holder(): string {
-    return this.opening.holder
   }
 
   get transport(): string {
@@ -153,9 +155,13 @@ export class Session implements CallSession {
     return () => {
       if (over) return
       over = true
-      this.lastUsed = this.#keeper.clock.now()
-      if (--this.#uses === 0 && !this.disposed) this.#keeper.used(this, false)
+      this.#leave()
     }
+  }
+
+  #leave() {
+    this.lastUsed = this.#keeper.clock.now()
+    if (--this.#uses === 0 && !this.disposed) this.#keeper.used(this, false)
   }
 
   get inUse(): boolean {
@@ -207,11 +213,12 @@ export class Session implements CallSession {
     this.#channel?.send(message)
   }
 
-  /** Returns false if a call with this id is running. */
-  begin(id: RequestId, cancel: (reason: Error) => void): boolean {
+  /** Marks the session as in use until `finish`. Returns false if a call with this id is running. */
+  begin(id: RequestId, call: RunningCall): boolean {
     this.#calls ??= new Map()
     if (this.#calls.has(id)) return false
-    this.#calls.set(id, cancel)
+    this.#calls.set(id, call)
+    if (this.#uses++ === 0) this.#keeper.used(this, true)
     return true
   }
 
@@ -219,6 +226,7 @@ export class Session implements CallSession {
     if (!this.#calls?.delete(id)) return
     if (this.#calls.size === 0) this.#calls = undefined
     this.#keeper.finished(this, [id])
+    this.#leave()
   }
 
   abandon(ids: readonly RequestId[]): void {
@@ -242,12 +250,12 @@ export class Session implements CallSession {
   }
 
   cancelHere(id: RequestId, reason: string): void {
-    this.#calls?.get(id)?.(new Error(reason))
+    this.#calls?.get(id)?.cancel(new Error(reason))
   }
 
-  ask(send: (message: string) => void, method: string, params: object, signal: AbortSignal): Promise<unknown> {
+  ask(request: ClientRequest): Promise<unknown> {
     this.#questions ??= new Questions(this.#keeper.nameQuestions(this), this.#keeper.clock)
-    return this.#questions.ask({ send, method, params, signal })
+    return this.#questions.ask(request)
   }
 
   /** Accepts a response for any node. Unknown ids are ignored. */
@@ -283,7 +291,7 @@ export class Session implements CallSession {
     this.disposed = true
     const streams = [...(this.#streams?.values() ?? [])]
     if (elsewhere) for (const stream of streams) stream.abandon()
-    for (const cancel of [...(this.#calls?.values() ?? [])]) cancel(reason)
+    for (const call of [...(this.#calls?.values() ?? [])]) call.cancel(reason)
     this.#questions?.rejectAll(reason)
     this.#subscription?.end()
     this.#channel?.close()

@@ -61,7 +61,7 @@ function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {
       const why = 'its sessions are kept for every node, but by another name than other nodes know this one by'
       const fix =
         'give the plugins that keep sessions and that carry messages between nodes the same options there, or neither'
-      throw new StartError(`${why}; ${fix}`, { at: ['routes', route.path] })
+      throw new StartError('MH1401', `${why}; ${fix}`, { at: ['routes', route.path] })
     }
     const peers = sessionStore.shared ? others : nobody
     const group = groups.find(other => other.sessionStore === sessionStore && other.peers === peers)

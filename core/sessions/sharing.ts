@@ -71,7 +71,9 @@ function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: S
     const shared = sharedOn(route)
     if (shared === false) continue
     const refuse = (why: string) =>
-      report(new StartError(`its sessions are kept for every node, but ${why}`, { at: ['routes', route.path] }))
+      report(
+        new StartError('MH1402', `its sessions are kept for every node, but ${why}`, { at: ['routes', route.path] }),
+      )
     if (shared === true && !isFilled('peers', route)) {
       const fix = `fill the slot \`peers\` there as well, or switch on ${suggest('peers')}`
       refuse(`nothing provides peers, which carry messages between the nodes; ${fix}`)
@@ -87,5 +89,5 @@ export function checkSharing(parts: SharedParts): void {
   if (parts.ownKeys) problems.push(`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`)
   if (problems.length === 0) return
   const what = [`${parts.processes} processes are to serve this config, but each would keep to itself`, ...problems]
-  parts.report(new StartError(what.join('\n- '), { exitCode: 2 }))
+  parts.report(new StartError('MH1403', what.join('\n- '), { exitCode: 2 }))
 }

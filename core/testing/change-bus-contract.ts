@@ -1,7 +1,7 @@
 // The contract of change buses.
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
-import { type Check, type ContractSettings, checksOf, eventually, type Promises } from './contract.ts'
+import { eventually, type Promises } from './contract.ts'
 
 const resource = (uri: string): Change => ({ kind: 'resource', uri })
 const CHANGES: readonly Change[] = [
@@ -109,6 +109,4 @@ const together: Promises<ChangeBus>['together'] = {
   },
 }
 
-/** Checks for the slot `changeBus`. */
-export const changeBusContract = (settings: ContractSettings<ChangeBus>): readonly Check[] =>
-  checksOf(settings, { alone, together })
+export const changeBusChecks: Promises<ChangeBus> = { alone, together }

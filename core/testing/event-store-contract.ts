@@ -1,7 +1,7 @@
 // The contract of event stores, and of shared ones between nodes.
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { type EventStore, type SharedStreams, StreamFenced, type StreamWriter } from '../sessions/event-store.ts'
-import { type Check, type ContractSettings, checksOf, type Promises } from './contract.ts'
+import type { Promises } from './contract.ts'
 
 const A: StreamWriter = { epoch: 1, facts: 'node A' }
 const B: StreamWriter = { epoch: 2, facts: 'node B' }
@@ -168,6 +168,4 @@ const passed: Promises<EventStore>['together'] = {
   },
 }
 
-/** `shared`: whether the store has `shared`. */
-export const eventStoreContract = (settings: ContractSettings<EventStore>): readonly Check[] =>
-  checksOf(settings, { alone: kept, together: passed })
+export const eventStoreChecks: Promises<EventStore> = { alone: kept, together: passed }

@@ -1,16 +1,7 @@
 // The contract of grant stores.
 import { rejects } from 'node:assert/strict'
 import { GRANT_KINDS, type GrantStore } from '../access/grant-store.ts'
-import {
-  type Check,
-  type ContractSettings,
-  checksOf,
-  type Expiry,
-  holds,
-  type Promises,
-  pause,
-  same,
-} from './contract.ts'
+import { type Expiry, holds, type Promises, pause, same } from './contract.ts'
 
 const MINUTE = 60_000
 /** More than 2^31 milliseconds, which timers cannot wait for. */
@@ -295,14 +286,12 @@ const sets: Promises<GrantStore>['alone'] = {
   }),
 }
 
-/** Checks for the slot `grantStore`. */
-export const grantStoreContract = (settings: ContractSettings<GrantStore>): readonly Check[] =>
-  checksOf(settings, {
-    alone: {
-      ...texts,
-      ...times,
-      ...sets,
-      'lets one of many concurrent take, add, replace or join calls succeed': store => racing(store),
-    },
-    together,
-  })
+export const grantStoreChecks: Promises<GrantStore> = {
+  alone: {
+    ...texts,
+    ...times,
+    ...sets,
+    'lets one of many concurrent take, add, replace or join calls succeed': store => racing(store),
+  },
+  together,
+}

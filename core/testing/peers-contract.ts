@@ -1,7 +1,7 @@
 // The contract of peers: ordered messages to one node, and liveness.
 import { deepEqual, equal, notEqual } from 'node:assert/strict'
 import type { PeerMessage, Peers } from '../sessions/peers.ts'
-import { type Check, type ContractSettings, checksOf, eventually, type Promises } from './contract.ts'
+import { eventually, type Promises } from './contract.ts'
 
 const COUNT = 100
 
@@ -78,6 +78,4 @@ const together: Promises<Peers>['together'] = {
   },
 }
 
-/** Checks for the slot `peers`. */
-export const peersContract = (settings: ContractSettings<Peers>): readonly Check[] =>
-  checksOf(settings, { alone, together })
+export const peersChecks: Promises<Peers> = { alone, together }

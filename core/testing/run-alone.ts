@@ -3,20 +3,16 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { openAccess } from '../access/authorize.ts'
 import { makeClaims, readUser, type TestUser } from '../access/claims.ts'
-import { createHost, type Host } from '../create-host.ts'
+import { builtInContext, createHost } from '../create-host.ts'
+import type { Host } from '../host.ts'
 import { HostError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
+import { isHostKey } from '../mcp/catalog-item.ts'
 import { createMemoryChangeBus } from '../mcp/change-bus.ts'
-import {
-  type CallContext,
-  type Definition,
-  kindOf,
-  type ToolDefinition,
-  type UpstreamTokenRequest,
-} from '../mcp/define.ts'
+import { type BuiltInContext, type CallContext, type Definition, kindOf, type ToolDefinition } from '../mcp/define.ts'
+import { resultTypeOf } from '../mcp/message.ts'
 import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
-import { resultTypeOf } from '../mcp/result-type.ts'
 import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { definePlugin, type Services } from '../plugin-host.ts'
@@ -37,8 +33,8 @@ export interface RunSettings {
   headers?: Readonly<IncomingHttpHeaders>
   /** The id of `ctx.session`. Default: none. */
   session?: string
-  /** Result of `ctx.upstreamToken`: a token, or a function that can throw. Default: rejects. */
-  upstreamToken?: string | ((request: UpstreamTokenRequest) => string | Promise<string>)
+  /** Members of `ctx` from plugins. Default: their values on routes without the plugin. */
+  context?: Partial<BuiltInContext> & Readonly<Record<string, unknown>>
   signal?: AbortSignal
   /** Called for each progress report, for example to cancel. */
   onProgress?: (report: Happened['progress'][number]) => void
@@ -75,7 +71,10 @@ function makeUser(user: TestUser): User {
 
 type Handler = (args: unknown, ctx: CallContext) => unknown
 
-function withoutKeys({ app: _app, task: _task, ...tool }: ToolDefinition): ToolDefinition {
+/** The tool without the keys of plugins, which do not run here. */
+function withoutKeys(definition: ToolDefinition): ToolDefinition {
+  const tool = { ...definition }
+  for (const key of Object.keys(tool)) if (!isHostKey(key)) Reflect.deleteProperty(tool, key)
   return tool
 }
 
@@ -88,21 +87,19 @@ function runHere(definition: Definition): Definition {
   return { ...tool, handler: cloned as ToolDefinition['handler'] }
 }
 
-async function openAlone(definition: Definition, { upstreamToken }: RunSettings): Promise<Alone> {
+async function openAlone(definition: Definition, { context = {} }: RunSettings): Promise<Alone> {
   const bus = createMemoryChangeBus()
   let found: Pick<Alone, 'services' | 'route'> | undefined
   const caller = definePlugin<Record<never, never>>({
     options: NO_OPTIONS,
     // Access depends on the config: use `testHost` to test it.
     provides: ['access', 'policy'],
+    context: Object.fromEntries(Object.keys(context).map(name => [name, builtInContext.get(name)?.value])),
     setup(host) {
       host.revisions(() => REVISIONS)
-      host.fill('access', openAccess)
-      host.fill('changeBus', bus)
-      if (upstreamToken !== undefined) {
-        const give = typeof upstreamToken === 'function' ? upstreamToken : () => upstreamToken
-        host.fill('upstreamTokens', { tokenFor: async (_caller, request) => give(request) })
-      }
+      host.provide('access', openAccess)
+      host.provide('changeBus', bus)
+      for (const [name, value] of Object.entries(context)) host.context(name, () => value)
       host.serving(services => {
         found = { services, route: host.routes[0] as McpRoute }
       })
@@ -145,7 +142,7 @@ async function answerCall(
   let unanswered: unknown
   const asks: CallRequest['asks'] = handshake
     ? {
-        ask: (method, params) =>
+        ask: ({ method, params }) =>
           questioned.answer(method, params).catch(error => {
             unanswered = error
             throw error

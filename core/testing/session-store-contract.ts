@@ -3,16 +3,7 @@ import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../mcp/clie
 import { LATEST_HANDSHAKE } from '../mcp/revisions.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import { FIRST_STATE } from '../sessions/session-store.ts'
-import {
-  type Check,
-  type ContractSettings,
-  checksOf,
-  eventually,
-  holds,
-  type Promises,
-  pause,
-  same,
-} from './contract.ts'
+import { eventually, holds, type Promises, pause, same } from './contract.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
 
 const records: Promises<SessionStore>['alone'] = {
@@ -446,9 +437,7 @@ const sharedBounds: Promises<SessionStore>['together'] = {
   },
 }
 
-/** Checks for the slot `sessionStore`. */
-export const sessionStoreContract = (settings: ContractSettings<SessionStore>): readonly Check[] =>
-  checksOf(settings, {
-    alone: { ...records, ...requests, ...ends, ...bounds, ...restores },
-    together: { ...sharedRecords, ...sharedBounds },
-  })
+export const sessionStoreChecks: Promises<SessionStore> = {
+  alone: { ...records, ...requests, ...ends, ...bounds, ...restores },
+  together: { ...sharedRecords, ...sharedBounds },
+}

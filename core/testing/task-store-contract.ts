@@ -1,6 +1,6 @@
 // The contract of task stores, and of shared ones between nodes.
 import { hasEnded, type TaskStore } from '../tasks/task-store.ts'
-import { type Check, type ContractSettings, checksOf, eventually, holds, type Promises, same } from './contract.ts'
+import { eventually, holds, type Promises, same } from './contract.ts'
 import { rooms, runs } from './task-runs-contract.ts'
 import { begin, create, hear, MANY, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 
@@ -251,14 +251,12 @@ const together: Promises<TaskStore>['together'] = {
   'lets one of many concurrent create, claim, answer, end or cancel calls on both nodes succeed': racing,
 }
 
-/** Checks for the slot `taskStore`. */
-export const taskStoreContract = (settings: ContractSettings<TaskStore>): readonly Check[] =>
-  checksOf(settings, {
-    alone: {
-      ...tasks,
-      ...runs,
-      ...rooms,
-      'lets one of many concurrent create, claim, answer, end or cancel calls succeed': store => racing(store),
-    },
-    together,
-  })
+export const taskStoreChecks: Promises<TaskStore> = {
+  alone: {
+    ...tasks,
+    ...runs,
+    ...rooms,
+    'lets one of many concurrent create, claim, answer, end or cancel calls succeed': store => racing(store),
+  },
+  together,
+}

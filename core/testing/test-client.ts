@@ -1,4 +1,5 @@
 // Wraps the official client for tests, with test responses.
+import { EventEmitter, once } from 'node:events'
 import type { Client, Transport } from '@modelcontextprotocol/client'
 import type { TestUser } from '../access/claims.ts'
 import { assertInstalled } from '../http/optional-packages.ts'
@@ -78,36 +79,26 @@ type Sdk = typeof import('@modelcontextprotocol/client')
 function createInbox() {
   const notifications: Notified[] = []
   const taken = new Set<Notified>()
-  const waiting = new Set<() => void>()
-  const take = (method: string) => {
-    const found = notifications.find(one => one.method === method && !taken.has(one))
-    if (found) taken.add(found)
-    return found
-  }
+  const arrivals = new EventEmitter()
   return {
     notifications,
     put(one: Notified) {
       notifications.push(one)
-      for (const look of [...waiting]) look()
+      arrivals.emit('notification')
     },
     async notified(method: string, patience = 5_000): Promise<Notified> {
-      const there = take(method)
-      if (there) return there
-      return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiting.delete(look)
-          const came = notifications.map(one => one.method).join(', ') || 'none'
-          reject(new Error(`no ${method} within ${patience} ms; notifications so far: ${came}`))
-        }, patience)
-        function look() {
-          const found = take(method)
-          if (!found) return
-          clearTimeout(timer)
-          waiting.delete(look)
-          resolve(found)
+      const signal = AbortSignal.timeout(patience)
+      for (;;) {
+        const found = notifications.find(one => one.method === method && !taken.has(one))
+        if (found) {
+          taken.add(found)
+          return found
         }
-        waiting.add(look)
-      })
+        await once(arrivals, 'notification', { signal }).catch(() => {
+          const came = notifications.map(one => one.method).join(', ') || 'none'
+          throw new Error(`no ${method} within ${patience} ms; notifications so far: ${came}`)
+        })
+      }
     },
   }
 }
@@ -132,15 +123,9 @@ function makeClient(sdk: Sdk, revision: Revision, answers: Answers | undefined) 
       throw error
     })
   if (answers !== undefined) {
-    client.setRequestHandler(
-      'elicitation/create',
-      ({ params }) => answer('elicitation/create', params) as Promise<never>,
-    )
-    client.setRequestHandler(
-      'sampling/createMessage',
-      ({ params }) => answer('sampling/createMessage', params) as Promise<never>,
-    )
-    client.setRequestHandler('roots/list', () => answer('roots/list', {}) as Promise<never>)
+    for (const method of ['elicitation/create', 'sampling/createMessage', 'roots/list'] as const) {
+      client.setRequestHandler(method, ({ params = {} }) => answer(method, params) as Promise<never>)
+    }
   }
   async function hear<Result>(asked: Promise<Result>): Promise<Result> {
     const [ended] = await Promise.allSettled([asked])

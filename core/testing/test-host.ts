@@ -1,15 +1,18 @@
-// `testHost`: serves a config on a free port, with test users.
+// `testHost` and `testPlugin`: serve a config on a free port, with test users.
 import { randomBytes } from 'node:crypto'
 import { basename, dirname, resolve } from 'node:path'
-import type { TestUser } from '../access/claims.ts'
-import type { Config, PluginsSettings } from '../config/define-config.ts'
-import { createHost, type Host, loadConfig, pluginsFor } from '../create-host.ts'
+import type { TestUser, UnderTest } from '../access/claims.ts'
+import type { Config, PluginsSettings, RoutePluginsSettings } from '../config/define-config.ts'
+import { loadConfig } from '../config/load-config.ts'
+import { createHost, pluginsFor } from '../create-host.ts'
+import type { Host } from '../host.ts'
 import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
+import { type ConfiguredPlugin, isConfiguredPlugin } from '../kernel/define-plugin.ts'
+import { defineTool } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { McpRoute } from '../mcp/routes.ts'
-import { definePlugin, type Services } from '../plugin-host.ts'
-import { type Repointed, repoint } from './authenticators.ts'
+import { definePlugin, type Plugin, type Services } from '../plugin-host.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 import { type ClientSettings, openClient, type TestClient } from './test-client.ts'
 
@@ -71,6 +74,74 @@ function createWatcher() {
   return { seen, plugin }
 }
 
+type Issue = UnderTest<object>['issue']
+
+interface Repointed {
+  readonly config: Config
+  /** Throws if no plugin of the route accepts test tokens. */
+  issue(route: string, ...given: Parameters<Issue>): string
+  close(): Promise<void>
+}
+
+const optionsOf = (value: unknown): object => {
+  if (isConfiguredPlugin(value)) return value.options
+  return isObject(value) ? value : {}
+}
+
+const withOptions = (value: unknown, options: object) => (isConfiguredPlugin(value) ? { ...value, options } : options)
+
+async function repoint(config: Config, plugins: ReadonlyMap<string, Plugin<object>>): Promise<Repointed> {
+  const opened: UnderTest<object>[] = []
+  const issuers = new Map<string | undefined, Map<string, Issue | undefined>>()
+
+  async function repointed<Settings extends PluginsSettings | RoutePluginsSettings>(
+    settings: Settings,
+    route?: string,
+  ) {
+    const own = new Map<string, Issue | undefined>()
+    issuers.set(route, own)
+    const changed: Record<string, unknown> = { ...settings }
+    for (const [name, value] of Object.entries(settings)) {
+      const plugin = plugins.get(name)
+      if (!plugin?.provides?.includes('user') || value === undefined) continue
+      own.set(name, undefined)
+      if (value === false || !plugin.underTest) continue
+      const general = route === undefined ? {} : optionsOf(config.plugins?.[name])
+      const test = await plugin.underTest({ ...general, ...optionsOf(value) })
+      opened.push(test)
+      own.set(name, test.issue)
+      changed[name] = withOptions(value, test.options)
+    }
+    return changed as Settings
+  }
+
+  const general = await repointed(config.plugins ?? {})
+  const routes: Config['routes'] = {}
+  for (const [path, settings] of Object.entries(config.routes)) {
+    routes[path] = settings.plugins ? { ...settings, plugins: await repointed(settings.plugins, path) } : settings
+  }
+
+  function issuerOn(route: string): Issue {
+    const acting = new Map([...(issuers.get(undefined) ?? []), ...(issuers.get(route) ?? [])])
+    const [issue] = [...acting.values()].filter(issue => issue !== undefined)
+    if (issue) return issue
+    const names = [...acting.keys()].filter(name => config.plugins?.[name] !== false)
+    const why =
+      names.length > 0
+        ? `plugins.${names[0]} says who calls, and has no \`underTest\`: give client({ token }) what it takes`
+        : 'no plugin of this route finds out who calls'
+    throw new Error(`there is no token for routes['${route}']: ${why}`)
+  }
+
+  return {
+    config: { ...config, plugins: general, routes },
+    issue: (route, ...given) => issuerOn(route)(...given),
+    async close() {
+      await Promise.all(opened.map(test => test.close?.()))
+    },
+  }
+}
+
 async function configOf(given: Config | string, directory: string | undefined) {
   if (typeof given !== 'string') return { config: given, directory: directory ?? process.cwd() }
   const file = resolve(directory ?? process.cwd(), given)
@@ -126,7 +197,7 @@ interface Started {
 }
 
 function openTestHost({ host, prepared, log, services, routes }: Started): TestHost {
-  if (!services) throw new StartError('the host has no services')
+  if (!services) throw new StartError('MH1920', 'the host has no services')
   const buses = new Set(routes.map(route => services.slot('changeBus', route)))
   const changes: ToldChange[] = []
   const watching = [...buses].map(bus => keepChanges(bus, changes))
@@ -169,4 +240,39 @@ function openTestHost({ host, prepared, log, services, routes }: Started): TestH
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+/** Settings of `testPlugin`. */
+export interface TestPluginSettings extends TestHostSettings {
+  /** The plugin's name in config and messages. Default `plugin`. */
+  name?: string
+  /** Merged over a config with the toolset `echo` at `/`. */
+  config?: Partial<Config> & Readonly<Record<string, unknown>>
+}
+
+const echo = defineTool({
+  name: 'echo',
+  description: 'Says who called it, and with what.',
+  handler: (args, { user, route, session }) => ({
+    args,
+    user: user ? { subject: user.subject, scopes: user.scopes, roles: user.roles } : null,
+    route: route.path,
+    session: session !== undefined,
+  }),
+})
+
+type Factory<Options> = (options?: Options) => ConfiguredPlugin
+
+/** Starts a host with the configured plugin and the tool `echo` at `/`. Rejects with a StartError. */
+export function testPlugin<Options extends object>(
+  plugin: Factory<Options>,
+  options?: Options,
+  { name = 'plugin', config = {}, ...settings }: TestPluginSettings = {},
+): Promise<TestHost> {
+  const base: Config = {
+    server: { name: 'test-host', version: '1.0.0' },
+    toolsets: { echo: [echo] },
+    routes: { '/': { toolsets: 'echo' } },
+  }
+  return testHost({ ...base, ...config, plugins: { [name]: plugin(options), ...config.plugins } }, settings)
 }

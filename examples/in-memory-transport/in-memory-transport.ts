@@ -1,16 +1,20 @@
 // A transport that is not HTTP: serves clients in the host's own process, over a pair of ends, each as one session of the
 // revisions that begin with `initialize`. docs/plugins.md, "For transports", goes through it.
-import { definePlugin, HostError, type McpRoute, type User } from 'mcp-host'
-import type { RequestId, Session, Transport, ValidMessage } from 'mcp-host/transport'
+import { HostError, type User } from 'mcp-host'
+import { definePlugin, type McpRoute } from 'mcp-host/plugin'
 import {
   createLineReply,
   demandBatches,
   encodeError,
   HANDSHAKE_REVISIONS,
+  type RequestId,
   readMessages,
   receiveMessage,
+  type Session,
   serveRequests,
+  type Transport,
   transportOf,
+  type ValidMessage,
   validBatch,
 } from 'mcp-host/transport'
 import { createPair, type End } from './pair.ts'
@@ -42,7 +46,7 @@ function serveEnd(host: Transport, route: McpRoute, end: End, { user, params = {
 
   async function open(): Promise<Session> {
     const signal = () => new AbortController().signal
-    // It asks the route's `authorize`: nobody here came through `admit`.
+    // It asks the route's `authorize`: nobody here came through `authorize`.
     const opened = await host.sessions.open({ route, params, user, headers: {}, ip: 'memory', signal }, host.name)
     // In use for as long as the client is there, so that it is not swept as idle.
     opened.use()

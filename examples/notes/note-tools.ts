@@ -1,6 +1,6 @@
 // Tools that change notes: they tell watchers of a resource, report progress, and ask the user before deleting.
 // notes.ts serves them beside the resources.
-import { type CallContext, defineTool, type ResourceLink, ToolError } from 'mcp-host'
+import { type CallContext, type ContentBlock, defineTool, ToolError } from 'mcp-host'
 import { INDEX_URI, noteUri } from './note-resources.ts'
 import { noteStore, searchNotes } from './note-store.ts'
 
@@ -89,7 +89,7 @@ export const searchTool = defineTool({
     const notes = found.slice(-MAX_FOUND).reverse()
     // A whole result: links for people and models to follow, the same notes as structured content for programs.
     const links = notes.map(
-      ({ id, title }): ResourceLink => ({ type: 'resource_link', uri: noteUri(id), name: `note-${id}`, title }),
+      ({ id, title }): ContentBlock => ({ type: 'resource_link', uri: noteUri(id), name: `note-${id}`, title }),
     )
     const text = found.length === 1 ? '1 note found.' : `${found.length} notes found.`
     return { content: [{ type: 'text', text }, ...links], structuredContent: { total: found.length, notes } }

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isatty } from 'node:tty'
-import { DURATION_PATTERN, definePlugin, type OptionsOf, type PluginHost, parseDuration } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { DURATION_PATTERN, type OptionsOf, parseDuration } from '../../core/plugin.ts'
 import { requestIdIn } from '../../core/transport.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { toFile, toStream } from './destination.ts'
@@ -33,18 +34,18 @@ function giveIds(host: PluginHost) {
 }
 
 function setup(host: PluginHost, { file, format, sample, slow }: FilledAccessLogOptions) {
-  const path = file === undefined ? undefined : resolve(host.directory, file)
+  const path = file === undefined ? undefined : resolve(host.config.directory, file)
   // stdout of stdio carries the protocol only.
-  const stream = host.purpose === 'stdio' ? STDERR : STDOUT
+  const stream = host.config.purpose === 'stdio' ? STDERR : STDOUT
   const isText = (format ?? (path === undefined && isatty(stream) ? 'text' : 'json')) === 'text'
   const lineOf = isText ? textLine : jsonLine
   const threshold = parseDuration(slow)
-  const lost = host.figures.counter(LOST)
+  const lost = host.metrics.counter(LOST)
   let lines: Lines | undefined
-  host.figures.gauge(FAILING, () => (lines?.failure === undefined ? 0 : 1))
-  const isKept = host.purpose === 'serve' || host.purpose === 'stdio'
+  host.metrics.gauge(FAILING, () => (lines?.failure === undefined ? 0 : 1))
+  const isKept = host.config.purpose === 'serve' || host.config.purpose === 'stdio'
   if (path !== undefined) claimFile(host, path, { appendsOnly: true })
-  host.starting(() => {
+  host.onStart(() => {
     if (!isKept) return
     if (path !== undefined) makeFolderOf(path)
     const destination =
@@ -52,7 +53,7 @@ function setup(host: PluginHost, { file, format, sample, slow }: FilledAccessLog
     lines = new Lines({ destination, file: path, log: host.log, lost: count => lost(count) })
   })
   giveIds(host)
-  host.observe(record => {
+  host.onFinish(record => {
     const { outcome, milliseconds } = record
     const isSlow = milliseconds >= threshold && record.http?.verb !== 'GET'
     const isWell = outcome === 'ok' || outcome === 'input_required'
@@ -60,7 +61,7 @@ function setup(host: PluginHost, { file, format, sample, slow }: FilledAccessLog
     if (isSampled && Math.random() >= sample) return
     lines?.write(lineOf(record, { slow: isSlow, sample: isSampled ? sample : undefined }))
   })
-  host.closing(() => lines?.close())
+  host.onClose(() => lines?.close())
 }
 
 const OPTIONS = {

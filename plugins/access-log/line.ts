@@ -1,5 +1,5 @@
 // Formats a line of the access log: JSON, or text for people.
-import type { CallRecord } from '../../core/index.ts'
+import type { CallRecord } from '../../core/plugin.ts'
 import { plainText } from '../../core/transport.ts'
 
 /** Maximum characters of a reason in a text line. */

@@ -1,5 +1,5 @@
 // Buffers log lines and writes them a few times a second, without blocking requests.
-import { errorText, type Logger } from '../../core/index.ts'
+import { errorText, type Logger } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import type { Destination } from './destination.ts'
 
@@ -119,7 +119,10 @@ export class Lines {
   #tell(problem: string) {
     const { file, log } = this.#settings
     if (this.#failure === undefined || this.#isStuck) {
-      log.error({ file, problem }, 'the access log cannot be written; its lines wait, up to 8 MB of them')
+      log.error(
+        { code: 'MH2210', file, problem },
+        'the access log cannot be written; its lines wait, up to 8 MB of them',
+      )
     }
     this.#failure = problem
     this.#isStuck = false
@@ -133,7 +136,7 @@ export class Lines {
   #succeed() {
     if (this.#failure === undefined && this.#lost === 0) return
     const { file, log } = this.#settings
-    log.info({ file, lost: this.#lost }, 'the access log is written again')
+    log.info({ code: 'MH2211', file, lost: this.#lost }, 'the access log is written again')
     this.#failure = undefined
     this.#isStuck = false
     this.#lost = 0
@@ -142,7 +145,7 @@ export class Lines {
   #lose() {
     const { file, log, lost } = this.#settings
     const problem = this.#failure ?? 'lines come faster than they are taken'
-    if (this.#lost++ === 0) log.warn({ file, problem }, 'lines of the access log are lost')
+    if (this.#lost++ === 0) log.warn({ code: 'MH2212', file, problem }, 'lines of the access log are lost')
     lost(1)
   }
 
@@ -157,7 +160,10 @@ export class Lines {
     if (left > 0) {
       lost(left)
       const problem = this.#failure ?? 'nobody takes them'
-      log.error({ file, lines: left, problem }, 'closed with lines of the access log that were not written')
+      log.error(
+        { code: 'MH2213', file, lines: left, problem },
+        'closed with lines of the access log that were not written',
+      )
     }
     // A hanging write still uses the file.
     if (this.#writing === undefined) destination.close()

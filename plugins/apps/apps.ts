@@ -1,15 +1,10 @@
 // The resources and pages of the apps of one plugin instance.
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import {
-  type AppDefinition,
-  type PluginHost,
-  parseSize,
-  type ResourceDefinition,
-  type Services,
-  StartError,
-  type ToolDefinition,
-} from '../../core/index.ts'
+import type { ResourceDefinition, ToolDefinition } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { parseSize, StartError } from '../../core/plugin.ts'
+import type { AppDefinition } from './define-app.ts'
 import type { FilledAppsOptions } from './options.ts'
 import { canonical, lastPage, type Page, PageFault, type PageSettings, pageOf } from './page.ts'
 import { resourceFor, uiFault, uriOf } from './wire.ts'
@@ -84,7 +79,8 @@ async function build(app: AppDefinition, settings: PageSettings, host: Pick<Plug
 }
 
 export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
-  const { directory, log } = host
+  const { log } = host
+  const { directory } = host.config
   const resources = new LRUCache<string, ResourceDefinition>({ max: MAX_KEPT })
   const pages = new LRUCache<string, Promise<Page>>({ max: MAX_KEPT })
   /** Digests by URI: different routes can have different apps with one URI. */
@@ -106,7 +102,7 @@ export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
     } catch (error) {
       if (!PageFault.is(error)) throw error
       const at = ['app', ...error.at]
-      host.report(new StartError(`app "${app.name}": ${error.message}`, { of: tool, at, cause: error }))
+      host.report(new StartError('MH2901', `app "${app.name}": ${error.message}`, { of: tool, at, cause: error }))
     }
   }
 
@@ -120,7 +116,7 @@ export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
       const tools = toolsOn(host, services)
       for (const tool of tools) {
         const fault = uiFault(tool)
-        if (fault !== undefined) host.report(new StartError(fault, { of: tool, at: ['_meta'] }))
+        if (fault !== undefined) host.report(new StartError('MH2902', fault, { of: tool, at: ['_meta'] }))
       }
       await Promise.all([...appsOf(tools).values()].map(checkApp))
     },

@@ -1,7 +1,7 @@
 // Bundles a module with its imports and CSS into one HTML page. Loaded only for apps with a module.
 import { resolve } from 'node:path'
 import { type BuildOptions, build, type Metafile } from 'esbuild'
-import type { AppDefinition } from '../../core/index.ts'
+import type { AppDefinition } from './define-app.ts'
 
 export interface BundleSettings {
   readonly file: string

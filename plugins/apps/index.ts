@@ -1,9 +1,13 @@
 // The plugin `apps` (MCP Apps, SEP-1865): serves the pages of tools with `app` as resources `ui://<name>/app.html`.
-import { type CallToolResult, definePlugin } from '../../core/index.ts'
+import type { CallToolResult } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import { APP_SCHEMA } from './app-schema.ts'
 import { createApps } from './apps.ts'
+import type { AppDefinition } from './define-app.ts'
 import { type AppsOptions, type FilledAppsOptions, OPTIONS } from './options.ts'
 import { MIME_TYPE, toolMeta } from './wire.ts'
 
+export type { AppDefinition } from './define-app.ts'
 export type { AppsOptions } from './options.ts'
 
 const ID = 'io.modelcontextprotocol/ui'
@@ -18,22 +22,19 @@ function withText(result: object): object {
 export const apps = definePlugin<AppsOptions, FilledAppsOptions>({
   provides: ['app'],
   options: OPTIONS,
+  toolKeys: { app: APP_SCHEMA },
   setup(host, options) {
     const served = createApps(host, options)
-    host.extension(ID, {
-      settings: { mimeTypes: [MIME_TYPE] },
-      toolKeys: {
-        app: {
-          around: async (_call, _tool, run) => withText(await run()),
-          meta: toolMeta,
-          digest: ({ app }) => app && served.digestOf(app),
-          resources: ({ app }) => (app ? [served.resourceOf(app)] : []),
-        },
-      },
+    host.extension(ID, { settings: { mimeTypes: [MIME_TYPE] } })
+    host.toolKey<AppDefinition>('app', {
+      onCall: async (_call, _app, run) => withText(await run()),
+      meta: (_app, tool) => toolMeta(tool),
+      digest: served.digestOf,
+      resources: app => [served.resourceOf(app)],
     })
     host.serving(services => {
-      host.checking(() => served.check(services))
-      host.reconfigure<FilledAppsOptions>(next => () => served.renew(services, next))
+      host.onReady(() => served.check(services))
+      host.onReload<FilledAppsOptions>(next => () => served.renew(services, next))
     })
   },
 })

@@ -1,5 +1,5 @@
 // The options of apps.
-import { type OptionsOf, SIZE_PATTERN } from '../../core/index.ts'
+import { type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
 
 export const OPTIONS = {
   type: 'object',

@@ -5,8 +5,9 @@ import { relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { BuildFailure } from 'esbuild'
 import { LRUCache } from 'lru-cache'
-import { type AppDefinition, errorText } from '../../core/index.ts'
+import { errorText } from '../../core/plugin.ts'
 import type { BundleSettings } from './bundle-page.ts'
+import type { AppDefinition } from './define-app.ts'
 
 const BRAND = Symbol.for('mcp-host.app-page-fault')
 

@@ -1,12 +1,7 @@
 // Wire format of apps: `_meta` of tools, and resources.
-import {
-  type AppDefinition,
-  defineResource,
-  isObject,
-  type Meta,
-  type ResourceDefinition,
-  type ToolDefinition,
-} from '../../core/index.ts'
+import { defineResource, type Meta, type ResourceDefinition, type ToolDefinition } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
+import type { AppDefinition } from './define-app.ts'
 
 export const MIME_TYPE = 'text/html;profile=mcp-app'
 

@@ -1,6 +1,6 @@
 // The audit entries of requests, and the summary of refused anonymous requests.
 import { addressKey } from '../../core/auth.ts'
-import { type CallRecord, isObject } from '../../core/index.ts'
+import { type CallRecord, isObject } from '../../core/plugin.ts'
 import { plainText } from './files.ts'
 
 /** Characters of one value. */
@@ -25,7 +25,8 @@ interface EntrySettings {
   isKnown(route: string | undefined, kind: string, name: string): boolean
 }
 
-const FAILURES: ReadonlySet<string> = new Set(['internal', 'callTimeout', 'nodeLost', 'stateTooLarge', 'unavailable'])
+/** The code of failures, in contrast to refusals. */
+const INTERNAL_ERROR = -32603
 
 const MOST_REASON = 256
 /** Name of an item that the caller cannot see; see CallRecord. */
@@ -33,7 +34,7 @@ const OTHER = '_OTHER'
 
 function decisionOf({ outcome, error }: CallRecord): 'allowed' | 'refused' {
   if (outcome === 'refused') return 'refused'
-  return outcome === 'error' && error && !FAILURES.has(error.kind) ? 'refused' : 'allowed'
+  return outcome === 'error' && error && error.code !== INTERNAL_ERROR ? 'refused' : 'allowed'
 }
 
 /** Includes the name of an existing item that is hidden from the caller. */

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { link, lstat, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { isObject, StartError } from '../../core/index.ts'
+import { isObject, StartError } from '../../core/plugin.ts'
 
 /** Milliseconds between heartbeats, and missed ones after which a writer on another machine is dead. */
 const TOUCH = 10_000
@@ -39,7 +39,7 @@ function isRunning(pid: number, began: unknown): boolean {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-const stop = (what: string) => new StartError(what, { exitCode: 2 })
+const stop = (what: string) => new StartError('MH2202', what, { exitCode: 2 })
 
 async function read(path: string): Promise<string | undefined> {
   try {

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { access, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { plainText as printableText } from '../../core/transport.ts'
 import { type FileFacts, factsIn, MOST_LINE, type ReadLine, readLine } from './chain.ts'
 
@@ -171,7 +171,7 @@ export async function openTail(path: string, mode: number) {
 }
 
 async function strangeFile(path: string, isFile: boolean): Promise<StartError> {
-  const stop = (what: string) => new StartError(what, { exitCode: 2 })
+  const stop = (what: string) => new StartError('MH2203', what, { exitCode: 2 })
   if (!isFile) return stop(`${path} is no file that lines can be added to: give the audit another \`file\``)
   let lines = 0
   for await (const { number, bytes } of linesOf(path)) {

@@ -1,15 +1,8 @@
 // An audit trail: a line for each request that did or read something or was refused, in a chain that reveals changes.
 import { blame } from '../../core/auth.ts'
-import {
-  type CallRecord,
-  definePlugin,
-  HostError,
-  isObject,
-  nearest,
-  type PluginHost,
-  type Services,
-  StartError,
-} from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import { definePlugin, nearest, type PluginHost, type Services } from '../../core/internal.ts'
+import { type CallRecord, isObject, StartError } from '../../core/plugin.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
 
 import { type AuditOptions, type FilledAuditOptions, OPTIONS } from './options.ts'
@@ -41,7 +34,7 @@ function lintArguments(
     .flatMap(route => services.reachableItemsOf(route))
     .flatMap(item => (item.kind === 'tools' ? item : []))
   const warn = (what: string, at: readonly string[]) =>
-    host.report(new StartError(what, { at: [...host.at, 'arguments', ...at] }), 'warning')
+    host.report(new StartError('MH2204', what, { at: [...host.at, 'arguments', ...at] }), 'warning')
   for (const [tool, names] of listed) {
     const found = tools.filter(({ key }) => key === tool)
     if (found.length === 0) {
@@ -72,7 +65,7 @@ const NO_KEY =
 const turnedAway = new WeakSet<object>()
 
 function refuseUnwritten(host: PluginHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {
-  host.around((call, next) => {
+  host.onCall((call, next) => {
     const failure = trail()?.failure
     if (failure === undefined || isLeftOut(call.method)) return next()
     trail()?.countRefused()
@@ -85,7 +78,7 @@ function refuseUnwritten(host: PluginHost, trail: () => Trail | undefined, isLef
   })
   const [, at = ''] = host.at
   const name = host.at[0] === 'plugins' ? host.name : `${host.name} ${at}`
-  host.ready(name, () => {
+  host.readiness(name, () => {
     const failure = trail()?.failure
     return failure === undefined || `the audit cannot be written: ${failure}`
   })
@@ -103,13 +96,13 @@ function setup(host: PluginHost, options: FilledAuditOptions) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
   const { current, refusals } = trailOf(host, options)
-  if (host.ownKeys) host.report(new StartError(NO_KEY, { at: host.at }), 'warning')
+  if (host.ownKeys) host.report(new StartError('MH2205', NO_KEY, { at: host.at }), 'warning')
   if (onFailure === 'refuse') refuseUnwritten(host, current, method => leftOut.has(method))
   let services: Services | undefined
   const listed = new Map(Object.entries(options.arguments))
   host.serving(given => {
     services = given
-    host.checking(() => lintArguments(listed, host, given))
+    host.onReady(() => lintArguments(listed, host, given))
   })
   const routes = new Map(host.routes.map(route => [route.path, route]))
   const settings = {
@@ -121,7 +114,7 @@ function setup(host: PluginHost, options: FilledAuditOptions) {
       return items?.some(item => item.kind === kind && item.key === name) ?? false
     },
   }
-  host.observe(record => {
+  host.onFinish(record => {
     if (record.error && turnedAway.has(record.error)) return
     if (isWritten(record, leftOut) && !refusals.count(record)) current()?.push(entryOf(record, settings))
   })

@@ -1,5 +1,5 @@
 // The options of audit.
-import { DURATION_PATTERN, type OptionsOf, SIZE_PATTERN } from '../../core/index.ts'
+import { DURATION_PATTERN, type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
 
 /** Read-only methods. */
 const LOOKING = [

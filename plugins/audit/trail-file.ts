@@ -1,7 +1,7 @@
 // Appends chained lines to the audit file, repairs an incomplete end, and rotates.
 import { createHash, randomBytes } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import type { Logger } from '../../core/index.ts'
+import type { Logger } from '../../core/plugin.ts'
 import { FORMAT, type Head, NO_HASH, plainSigner, type Signer, sealLine } from './chain.ts'
 import { archivesOf, moveAway, openTail, readTail, readTailOf, removeOldest, shownTorn, type Tail } from './files.ts'
 
@@ -187,7 +187,7 @@ export class TrailFile {
     this.#toldChanged = true
     const fix = `look at it with: mcp-host audit verify ${path}`
     log.error(
-      { file: path, seq: this.#head.seq, how, fix },
+      { code: 'MH2220', file: path, seq: this.#head.seq, how, fix },
       'somebody changed the file of the audit; its chain goes on',
     )
     await this.#writeOwn({ event: 'changed', how })
@@ -200,7 +200,10 @@ export class TrailFile {
 
   async #goOnInCut(size: number): Promise<void> {
     const { path, log } = this.#settings
-    log.error({ file: path, was: this.#size, size, head: this.#head.hash }, 'somebody cut the audit; its chain goes on')
+    log.error(
+      { code: 'MH2220', file: path, was: this.#size, size, head: this.#head.hash },
+      'somebody cut the audit; its chain goes on',
+    )
     this.#size = size
     await this.#writeOpened('cut')
   }
@@ -237,7 +240,10 @@ export class TrailFile {
     this.#toldChanged = false
     if (this.#size > 0) return known && known.ino !== ino ? this.#tellChanged('replaced') : undefined
     await this.#writeOpened('moved')
-    log.info({ file: path, seq, head: hash }, 'the file of the audit was moved; its chain goes on in a new one')
+    log.info(
+      { code: 'MH2221', file: path, seq, head: hash },
+      'the file of the audit was moved; its chain goes on in a new one',
+    )
   }
 
   async #adopt(): Promise<void> {
@@ -278,7 +284,8 @@ export class TrailFile {
   #heal(file: string, torn: Buffer): void {
     const { log } = this.#settings
     const text = shownTorn(torn)
-    if (!this.#healing) log.warn({ file, bytes: torn.length, text }, 'the last line of the audit was not whole')
+    if (!this.#healing)
+      log.warn({ code: 'MH2222', file, bytes: torn.length, text }, 'the last line of the audit was not whole')
     this.#healing = torn
   }
 
@@ -291,7 +298,10 @@ export class TrailFile {
     if (signer?.sign(last.signed) === last.hash) return
     const why = signer ? 'it was changed' : `its key ${facts.key} is none of our secrets`
     const fix = 'look at it with: mcp-host audit verify'
-    log.error({ file: path, seq: last.seq, why, fix }, 'the last line of the audit does not verify; its chain goes on')
+    log.error(
+      { code: 'MH2223', file: path, seq: last.seq, why, fix },
+      'the last line of the audit does not verify; its chain goes on',
+    )
   }
 
   async #writeHealed(): Promise<void> {
@@ -313,10 +323,10 @@ export class TrailFile {
     this.#openedAt = Date.now()
     this.#toldChanged = false
     const { seq, hash } = this.#head
-    log.info({ file: archive, seq, head: hash, why }, 'the audit goes on in a new file')
+    log.info({ code: 'MH2221', file: archive, seq, head: hash, why }, 'the audit goes on in a new file')
     await this.#writeOpened(why)
     for (const removed of await removeOldest(path, keep))
-      log.info({ file: removed }, 'removed an old file of the audit')
+      log.info({ code: 'MH2224', file: removed }, 'removed an old file of the audit')
   }
 
   #writeOpened(why: string): Promise<number> {

@@ -1,7 +1,8 @@
 // The audit trail of a plugin instance: one per file, with its metrics.
 
 import { dirname, resolve } from 'node:path'
-import { errorText, type PluginHost, parseDuration, parseSize, StartError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { errorText, parseDuration, parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
 import { createAnonymousRefusals } from './entry.ts'
@@ -29,11 +30,11 @@ interface Opened {
 }
 
 function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {
-  const tell = { written: host.figures.counter(LINES), lost: host.figures.counter(LOST) }
+  const tell = { written: host.metrics.counter(LINES), lost: host.metrics.counter(LOST) }
   return {
     path,
     signers: host.ownKeys ? [plainSigner] : host.keys('audit').map(keySigner),
-    node: host.node,
+    node: host.config.node,
     log: host.log,
     sync,
     headEvery: parseDuration(headEvery),
@@ -46,7 +47,7 @@ function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }:
 
 function open(host: PluginHost, path: string, options: FilledAuditOptions): Opened {
   const settings = settingsOf(host, path, options)
-  const processes = host.purpose === 'stdio' ? STDIO_PROCESSES : host.processes
+  const processes = host.config.purpose === 'stdio' ? STDIO_PROCESSES : host.config.processes
   let trail: Trail | undefined
   let lock: FileLock | undefined
 
@@ -67,15 +68,15 @@ function open(host: PluginHost, path: string, options: FilledAuditOptions): Open
       await lock?.release()
       if (cause instanceof StartError) throw cause
       const why = `the audit cannot be written in ${dirname(path)}: ${errorText(cause)}`
-      throw new StartError(`${why}; let this user write there, or give it another \`file\``, { cause })
+      throw new StartError('MH2201', `${why}; let this user write there, or give it another \`file\``, { cause })
     }
     trail = started
   }
 
   const refusals = createAnonymousRefusals(fields => trail?.push(fields))
-  host.figures.gauge(FAILING, () => (trail?.failure === undefined ? 0 : 1))
-  if (host.purpose === 'serve' || host.purpose === 'stdio') host.starting(start)
-  host.closing(async () => {
+  host.metrics.gauge(FAILING, () => (trail?.failure === undefined ? 0 : 1))
+  if (host.config.purpose === 'serve' || host.config.purpose === 'stdio') host.onStart(start)
+  host.onClose(async () => {
     refusals.close()
     await trail?.close()
     await lock?.release()
@@ -85,12 +86,13 @@ function open(host: PluginHost, path: string, options: FilledAuditOptions): Open
 
 export function trailOf(host: PluginHost, options: FilledAuditOptions): Opened {
   const { file, sync, headEvery, rotate } = options
-  const path = resolve(host.directory, file)
+  const path = resolve(host.config.directory, file)
   const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly said: string }>())
   const said = JSON.stringify({ sync, headEvery, rotate })
   const known = trails.get(path)
   if (known && known.said !== said) {
     throw new StartError(
+      'MH1041',
       `${file} is written by several routes, of which each says otherwise how: give them the same ` +
         '`sync`, `rotate` and `headEvery`, or each a `file` of its own',
       { at: host.at },

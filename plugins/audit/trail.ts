@@ -1,5 +1,5 @@
 // Queues and writes audit entries in batches, and reports failures.
-import { errorText } from '../../core/index.ts'
+import { errorText } from '../../core/plugin.ts'
 import type { Appended, FileSettings } from './trail-file.ts'
 import { TrailFile } from './trail-file.ts'
 
@@ -102,7 +102,7 @@ export class Trail {
     const lines = this.#queue.length + this.#lost
     if (lines > 0)
       log.error(
-        { file: this.#path, lines, problem: this.failure },
+        { code: 'MH2227', file: this.#path, lines, problem: this.failure },
         'closed with lines of the audit that were not written',
       )
     else await this.#file?.sync().catch(problem => this.#fail(problem))
@@ -115,7 +115,8 @@ export class Trail {
   #lose(): void {
     const { log, count } = this.#settings
     count?.('lost', 1)
-    if (this.#lost++ === 0) log.error({ file: this.#path, problem: this.failure }, 'lines of the audit are lost')
+    if (this.#lost++ === 0)
+      log.error({ code: 'MH2226', file: this.#path, problem: this.failure }, 'lines of the audit are lost')
   }
 
   #enqueue(fields: string): void {
@@ -184,7 +185,7 @@ export class Trail {
     const why = errorText(problem)
     const code = codeOf(problem)
     if (!this.#failure || this.#failure.code !== code)
-      this.#settings.log.error({ file: this.#path, problem: why }, 'the audit cannot be written')
+      this.#settings.log.error({ code: 'MH2201', file: this.#path, problem: why }, 'the audit cannot be written')
     this.#failure = { since: this.#failure?.since ?? new Date().toISOString(), why, code }
     clearTimeout(this.#retrying)
     this.#retrying = setTimeout(() => this.#retry(), RETRY).unref()
@@ -200,7 +201,7 @@ export class Trail {
     if (!this.#failure && (this.#lost === 0 || this.#queue.length > 0)) return
     const since = this.#failure?.since
     const told = { file: this.#path, since, lost: this.#lost, refused: this.#refused }
-    this.#settings.log.info(told, 'the audit is written again')
+    this.#settings.log.info({ code: 'MH2225', ...told }, 'the audit is written again')
     this.#failure = undefined
     this.#noteGap()
   }
@@ -211,6 +212,6 @@ export class Trail {
     const { seq, hash, chain } = this.#file.head
     if (hash === this.#told) return
     this.#told = hash
-    this.#settings.log.info({ file: this.#path, chain, seq, head: hash }, 'the head of the audit')
+    this.#settings.log.info({ code: 'MH2228', file: this.#path, chain, seq, head: hash }, 'the head of the audit')
   }
 }

@@ -1,14 +1,21 @@
 // Checks of `mcp-host doctor --config`: sends requests to the provider with the configured credentials.
 import { randomBytes } from 'node:crypto'
-import { type Examination, type PluginFinding, shownUrl } from '../../core/auth.ts'
-import { errorText, isObject } from '../../core/index.ts'
+import { shownUrl } from '../../core/auth.ts'
+import { type Examination, errorText, isObject, type PluginFinding } from '../../core/plugin.ts'
 import { createIssuerKeys } from '../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from './options.ts'
-import { fixOfConnection, jsonOf, readText, WRONG_PAGE } from './upstream/ask.ts'
-import { type Connection, createConnector, through } from './upstream/connection.ts'
+import {
+  type Connection,
+  createConnector,
+  fixOfConnection,
+  jsonOf,
+  readText,
+  through,
+  WRONG_PAGE,
+} from './upstream/connection.ts'
+import { begin, scopesOf } from './upstream/index.ts'
 import { explain, type Refusal, refusalIn, refusalWords, safeText } from './upstream/refusal.ts'
 import { settle } from './upstream/settings.ts'
-import { begin, scopesOf } from './upstream/sign-in.ts'
 import { bodyOf } from './upstream/tokens.ts'
 import { UpstreamError } from './upstream/upstream.ts'
 
@@ -223,7 +230,7 @@ async function checkToken(connection: Connection, redirectUri: string): Promise<
   const [code, state, verifier] = [0, 1, 2].map(() => randomBytes(32).toString('base64url')) as [string, string, string]
   const iss = server.authorization_response_iss_parameter_supported ? { iss: server.issuer } : {}
   const callback = oauth.validateAuthResponse(server, client, new URLSearchParams({ code, state, ...iss }), state)
-  const options = { ...through(connection), headers: { Accept: 'application/json' } }
+  const options = through(connection)
   const { authorizationCodeGrantRequest: send } = oauth
   try {
     const response = await send(server, client, authenticate, callback, redirectUri, verifier, options)

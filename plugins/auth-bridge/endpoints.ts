@@ -1,5 +1,7 @@
 // HTTP endpoints of auth-bridge. Client endpoints allow all origins and use no cookies.
-import { type HostContext, HostError, type HostMiddleware, type PluginHost } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { HostContext, HostMiddleware } from '../../core/plugin.ts'
 import { sendPage } from './browser/browser.ts'
 import type { Handlers } from './browser/handlers.ts'
 import { refuseForeignRequest } from './development/upstream.ts'
@@ -47,7 +49,7 @@ function refusePeople(ctx: HostContext, { pages }: Bridge): void {
 const isAway = (error: unknown): error is Error => error instanceof Error && 'status' in error && error.status === 503
 
 function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
-  log.warn({ err }, 'a page of the bridge cannot be served now')
+  log.warn({ code: 'MH2130', err }, 'a page of the bridge cannot be served now')
   const text = 'Something that this service needs does not answer. Load this page again in a moment.'
   ctx.set('Retry-After', RETRY_AFTER)
   sendPage(ctx, pages.message({ title: 'Not now', text, isError: true }), 503)
@@ -89,7 +91,7 @@ export function addEndpoints(host: PluginHost, options: FilledAuthBridge, getBri
     }
   const limited = (what: string, most: number, handler: Handler, refuse: (ctx: HostContext) => unknown): Handler => {
     const tell = (ip: string) =>
-      host.log.warn({ ip, what, most }, 'an address does this too often: more is refused for a minute')
+      host.log.warn({ code: 'MH2131', ip, what, most }, 'an address does this too often: more is refused for a minute')
     const may = createAddressLimit(most, host.clock, tell)
     return async ctx => {
       if (may(ctx.ip)) await handler(ctx)
@@ -104,7 +106,7 @@ export function addEndpoints(host: PluginHost, options: FilledAuthBridge, getBri
   }
   const open = { public: true, cors }
   const discovery = { ...open, methods: { GET: at('/.well-known/openid-configuration') } }
-  for (const path of discoveryPaths(base, host.http.publicUrl)) host.endpoint(path, discovery)
+  for (const path of discoveryPaths(base, host.config.http.publicUrl)) host.endpoint(path, discovery)
   host.endpoint(`${base}${ROUTES.jwks}`, { ...open, methods: { GET: at(ROUTES.jwks) } })
   for (const path of [ROUTES.token, ROUTES.revocation])
     host.endpoint(`${base}${path}`, { ...open, methods: { POST: at(path) } })

@@ -1,15 +1,17 @@
 // The plugin `auth-bridge`: an authorization server for MCP clients with sign-in at an identity provider.
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
+import { NO_UPSTREAM } from './upstream-member.ts'
 
 export { devAuthServer } from './development/dev-auth-server.ts'
-export type { AuthBridgeOptions } from './options.ts'
-export { auth0, entra, github, google, keycloak, oauth, oidc, okta } from './options.ts'
+
+export type { UpstreamContext, UpstreamTokenRequest } from './upstream-member.ts'
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,
-  provides: ['authorizationServer', 'upstreamTokens'],
+  provides: ['authorizationServer'],
+  context: NO_UPSTREAM,
   async examine(options, about) {
     const { examine } = await import('./doctor.ts')
     return examine(options, about)

@@ -1,7 +1,7 @@
 // Limits per minute on sign-ins, registrations and fetched documents, per process and with bounded memory.
 import { LRUCache } from 'lru-cache'
 import { addressKey } from '../../core/auth.ts'
-import type { Clock } from '../../core/index.ts'
+import type { Clock } from '../../core/plugin.ts'
 
 const WINDOW = 60_000
 const MAX_KNOWN = 10_000

@@ -1,20 +1,19 @@
 // Creates the authorization server from the options. Loaded on demand, because oidc-provider loads slowly.
 
 import { type GrantStore, isLoopback } from '../../core/auth.ts'
-import { type PluginHost, parseDuration, type Services } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { parseDuration } from '../../core/plugin.ts'
 import { isUnavailable } from '../../core/transport.ts'
 import type { TrustedIssuers } from './assertions/trusted-issuers.ts'
-import { createRegisteredClients } from './clients/registered-clients.ts'
+import { createRegisteredClients } from './clients/client-rules.ts'
 import { createAddressLimit } from './limits.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { createPages, type Logo } from './pages/index.ts'
-import { Accounts, unavailable } from './people/accounts.ts'
-import { Consents } from './people/consents.ts'
+import { Accounts, Consents, unavailable } from './people/accounts.ts'
 import { createDecide } from './people/decide.ts'
 import { Logins } from './people/logins.ts'
 import { createRecords, createSealer, withFailures } from './records.ts'
-import { createClientFetch } from './server/client-fetch.ts'
-import { createProvider, type Lifetimes, refusalPage } from './server/provider.ts'
+import { createClientFetch, createProvider, type Lifetimes, refusalPage } from './server/provider.ts'
 import { createResources, withFixed } from './server/resources.ts'
 import type { SigningKey } from './server/signing-keys.ts'
 import { settle } from './upstream/settings.ts'
@@ -48,18 +47,18 @@ const lifetimesOf = (options: FilledAuthBridge): Lifetimes => ({
   refreshGrace: parseDuration(options.refreshGrace),
 })
 
-const figuresOf = ({ figures }: PluginHost) => ({
-  signIns: figures.counter({
+const figuresOf = ({ metrics }: PluginHost) => ({
+  signIns: metrics.counter({
     name: 'mcp_host_bridge_sign_ins_total',
     help: 'Logins that came back from the identity provider: ok, not_allowed by the config, or what failed.',
     labels: ['outcome'],
   }),
-  renewals: figures.counter({
+  renewals: metrics.counter({
     name: 'mcp_host_bridge_renewals_total',
     help: 'Questions whether a person may still sign in: renewed, ended, or unasked where the provider did not say.',
     labels: ['outcome'],
   }),
-  replays: figures.counter({
+  replays: metrics.counter({
     name: 'mcp_host_bridge_replays_total',
     help: 'Codes and refresh tokens that came again after they were used up.',
     labels: ['model'],
@@ -86,7 +85,7 @@ export function makeBridge(parts: BridgeParts) {
   const accounts = new Accounts({ records, logins, consents, log, clock, session })
   const resources = withFixed(createResources(host, services, Object.keys(options.scopes)), options.provider.resources)
   const pages = createPages({
-    page: { ...options.page, name: options.page.name ?? host.server.name },
+    page: { ...options.page, name: options.page.name ?? host.config.server.name },
     label: upstream.label,
     base: new URL(issuer).pathname,
     users: options.provider.users,

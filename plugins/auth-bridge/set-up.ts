@@ -1,7 +1,8 @@
 // Sets up the bridge: checks options, fills slots and serves pages. Loaded on demand.
 import { join, resolve } from 'node:path'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
-import { errorText, type PluginHost, parseDuration, type Services, StartError } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
 import type { Handlers } from './browser/handlers.ts'
 import { fixedClientProblem } from './clients/fixed-clients.ts'
@@ -14,49 +15,56 @@ import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { type Logo, readLogo } from './pages/index.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
+import { upstreamTokenOf } from './upstream-member.ts'
 import type { BridgeTokens } from './upstream-tokens.ts'
 
-function checkAddress({ at, http }: PluginHost): void {
+function checkAddress({ at, config: { http } }: PluginHost): void {
   const { publicUrl } = http
   if (publicUrl === undefined) {
     if (isLoopback(http.host)) return
     throw new StartError(
+      'MH2106',
       'the issuer is under http.publicUrl: set it to the https address that people know this host by',
       { at },
     )
   }
   if (publicUrl.startsWith('http:') && !isLoopback(new URL(publicUrl).hostname))
-    throw new StartError(`http.publicUrl is ${publicUrl}: codes and cookies would go over plain http; use https`, {
-      at,
-    })
+    throw new StartError(
+      'MH2106',
+      `http.publicUrl is ${publicUrl}: codes and cookies would go over plain http; use https`,
+      { at },
+    )
 }
 
 function checkKeys(
-  { at, ownKeys, processes, purpose, log, report }: PluginHost,
+  { at, ownKeys, config: { processes, purpose }, log, report }: PluginHost,
   { isShared, isKept }: { isShared: boolean; isKept: boolean },
 ): void {
   const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
-  if (ownKeys && isShared) report(new StartError(`every node must know the keys that sign tokens; ${make}`, { at }))
+  if (ownKeys && isShared)
+    report(new StartError('MH2107', `every node must know the keys that sign tokens; ${make}`, { at }))
   else if (ownKeys && !isKept)
-    log.warn({ fix: make }, 'the keys that sign tokens are of this process alone: a restart signs everybody out')
+    log.warn(
+      { code: 'MH2107', fix: make },
+      'the keys that sign tokens are of this process alone: a restart signs everybody out',
+    )
   if (!isShared && !isKept && purpose === 'serve' && processes === 1)
     log.warn(
-      { fix: 'add store-sqlite, grant-store-redis or cluster-redis' },
+      { code: 'MH2108', fix: 'add store-sqlite, grant-store-redis or cluster-redis' },
       'logins are kept in this process alone: a restart signs everybody out',
     )
   if (processes > 1 && !isShared)
     report(
       new StartError(
+        'MH2108',
         'logins are in one process; add store-sqlite, grant-store-redis or cluster-redis, or start without --workers',
-        {
-          at,
-        },
+        { at },
       ),
     )
 }
 
 function readKeys(
-  { at, directory }: PluginHost,
+  { at, config: { directory } }: PluginHost,
   { signingKeys }: FilledAuthBridge,
   keys: PluginHost['keys'],
 ): SigningKey[] {
@@ -64,11 +72,11 @@ function readKeys(
   try {
     return readSigningKeys(resolve(directory, signingKeys))
   } catch (cause) {
-    throw new StartError(errorText(cause), { at: [...at, 'signingKeys'], cause })
+    throw new StartError('MH2109', errorText(cause), { at: [...at, 'signingKeys'], cause })
   }
 }
 
-function logoOf({ at, directory }: PluginHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
+function logoOf({ at, config: { directory } }: PluginHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
   try {
     return logo === undefined ? undefined : readLogo(logo, directory)
   } catch (error) {
@@ -81,14 +89,14 @@ function checkClients({ at, report }: PluginHost, { clients }: FilledAuthBridge)
     try {
       parseRedirectPattern(text)
     } catch (cause) {
-      report(new StartError(errorText(cause), { at: [...at, 'clients', ...place], cause }))
+      report(new StartError('MH2110', errorText(cause), { at: [...at, 'clients', ...place], cause }))
     }
   }
   for (const [index, text] of clients.redirects.entries()) check(text, ['redirects', index])
   for (const [index, client] of clients.fixed.entries()) {
     for (const [number, text] of client.redirects.entries()) check(text, ['fixed', index, 'redirects', number])
     const problem = fixedClientProblem(client)
-    if (problem !== undefined) report(new StartError(problem, { at: [...at, 'clients', 'fixed', index] }))
+    if (problem !== undefined) report(new StartError('MH2110', problem, { at: [...at, 'clients', 'fixed', index] }))
   }
 }
 
@@ -96,7 +104,7 @@ function storeOf({ at, routes }: PluginHost, services: Services) {
   const stores = new Set(routes.map(route => services.slot('grantStore', route)))
   const [store] = stores
   if (!store || stores.size > 1)
-    throw new StartError('its routes keep grants in different stores; it needs one', { at })
+    throw new StartError('MH2111', 'its routes keep grants in different stores; it needs one', { at })
   return store
 }
 
@@ -114,10 +122,10 @@ const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.
 async function openKept(host: PluginHost, { provider: { keepIn } }: FilledAuthBridge): Promise<KeptStore | undefined> {
   const folder = process.env['MCP_HOST_DEV_FOLDER']
   const standard = folder === undefined ? undefined : join(folder, `${host.name}.json`)
-  const file = keepIn === undefined ? standard : resolve(host.directory, keepIn)
-  if (file === undefined || host.purpose === 'test' || host.purpose === 'inspect') return undefined
+  const file = keepIn === undefined ? standard : resolve(host.config.directory, keepIn)
+  if (file === undefined || host.config.purpose === 'test' || host.config.purpose === 'inspect') return undefined
   const kept = await openKeptStore(file, host.log)
-  host.closing(kept.flush)
+  host.onClose(kept.flush)
   return kept
 }
 
@@ -129,7 +137,7 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
   checkClients(host, options)
   if (parseDuration(options.refreshToken) < parseDuration(options.accessToken)) {
     const why = `is shorter than accessToken (${options.accessToken}), so no client can use a refresh token`
-    host.report(new StartError(why, { at: [...host.at, 'refreshToken'] }), 'warning')
+    host.report(new StartError('MH2112', why, { at: [...host.at, 'refreshToken'] }), 'warning')
   }
   const kept = inDevelopment ? await openKept(host, options) : undefined
   const keys = kept?.keys ?? host.keys
@@ -142,12 +150,11 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
   const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
-  host.fill('authorizationServer', { issuer, keys: () => published })
+  host.provide('authorizationServer', { issuer, keys: () => published })
   let made: Promise<Made> | undefined
   let getBridge: () => Promise<Made> = () => Promise.reject(new Error('the host is not built yet'))
-  host.fill('upstreamTokens', {
-    tokenFor: async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request),
-  })
+  const member = upstreamTokenOf(async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request))
+  host.context('upstreamToken', member)
   host.serving(services => {
     const store = kept?.store ?? storeOf(host, services)
     checkKeys(host, { isShared: store.shared, isKept: inDevelopment })
@@ -166,7 +173,7 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
     addEndpoints(host, options, getBridge)
   })
   // The body of a first POST would not wait for it.
-  host.starting(async () => {
-    if (host.purpose !== 'inspect') await load()
+  host.onStart(async () => {
+    if (host.config.purpose !== 'inspect') await load()
   })
 }

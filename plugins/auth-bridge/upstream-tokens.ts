@@ -1,10 +1,12 @@
 // `ctx.upstreamToken()`: the caller's token at the identity provider, refreshed before expiry.
 import { LRUCache } from 'lru-cache'
-import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
-import { HostError, type Services, ToolError } from '../../core/index.ts'
+import { loginEnded } from '../../core/auth.ts'
+import { HostError, ToolError } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
 import type { Bridge } from './make.ts'
 import type { Login, Renewed } from './people/logins.ts'
 import { isUpstreamError, type ProviderTokens } from './upstream/upstream.ts'
+import type { UpstreamCaller, UpstreamTokenRequest } from './upstream-member.ts'
 
 const TOO_SHORT = 60_000
 /** Maximum cached tokens of other scopes, and lifetime without expiry, milliseconds. */
@@ -81,7 +83,7 @@ export class BridgeTokens {
       return tokens
     } catch (error) {
       if (!isUpstreamError(error)) throw error
-      log.warn({ err: error, fix: error.fix, scope }, 'the identity provider gave no token for a tool')
+      log.warn({ code: 'MH2141', err: error, fix: error.fix, scope }, 'the identity provider gave no token for a tool')
       if (error.fault === 'unavailable') throw this.#unavailable('the identity provider does not answer now')
       const fix = error.fix === undefined ? '' : ` ${error.fix}`
       throw new ToolError(`The identity provider gives no token for the scope "${scope}".${fix}`)

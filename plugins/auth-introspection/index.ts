@@ -1,16 +1,15 @@
 // Authenticates callers by opaque tokens (RFC 7662), and enforces `authorize` of routes.
+import { fetchJson, isLoopback, needResource, sameResources, shownUrl } from '../../core/auth.ts'
+import { definePlugin } from '../../core/internal.ts'
 import {
   authorizeRoute,
   type Claims,
-  fetchJson,
   identifyBearer,
-  isLoopback,
-  needResource,
-  sameResources,
-  shownUrl,
+  isObject,
+  parseDuration,
+  StartError,
   type TokenPlace,
-} from '../../core/auth.ts'
-import { definePlugin, isObject, parseDuration, StartError } from '../../core/index.ts'
+} from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema, type FilledAuthIntrospection } from './options.ts'
 import { createVerifier } from './verify-token.ts'
@@ -56,7 +55,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
   provides: ['user', 'authorize'],
   setup(host, options) {
     const { endpoint, clientId, clientSecret, clientAuth, issuer, audience, validate, claims } = options
-    const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...host.at, ...key] })
+    const stop = (why: string, ...key: string[]) => new StartError('MH2020', why, { at: [...host.at, ...key] })
     if (!endpoint || !clientId || !clientSecret) throw stop('endpoint, clientId and clientSecret must not be empty')
     if (endpoint.startsWith('http:') && !isLoopback(new URL(endpoint).hostname)) {
       const what = 'tokens and the client secret are sent over plain http: whoever is on the way reads them; use https'
@@ -71,7 +70,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
       throw stop('it is empty; name whom tokens are for, or leave it out for the address of each route', 'audience')
     if (!validate.audience) {
       const what = 'validate.audience is off: tokens that were issued for other services are accepted'
-      host.log.warn({ check: 'audience' }, what)
+      host.log.warn({ code: 'MH2009', check: 'audience' }, what)
     }
     const closing = new AbortController()
     const client = { endpoint, clientId, clientSecret, clientAuth, signal: closing.signal }
@@ -90,11 +89,11 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
         log: host.log,
         now: host.clock.now,
       })
-      host.identify(identifyBearer(host, services, verify, possessionOn(services)))
-      host.admit(authorizeRoute(host, services))
+      host.authenticate(identifyBearer(host, services, verify, possessionOn(services)))
+      host.authorize(authorizeRoute(host, services))
       if (validate.audience && !fixed) needResource(host, services)
     })
-    host.closing(() => closing.abort(new Error('the host is closing')))
+    host.onClose(() => closing.abort(new Error('the host is closing')))
   },
   async underTest(options) {
     const { answerInTest } = await import('./under-test.ts')

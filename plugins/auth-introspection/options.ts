@@ -1,7 +1,7 @@
 // The options of auth-introspection and their schema.
 
-import { CLAIM_PATHS_SCHEMA, ENDPOINT_URL_PATTERN, IDENTIFIER, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
-import { DURATION_PATTERN, type OptionsOf } from '../../core/index.ts'
+import { ENDPOINT_URL_PATTERN, IDENTIFIER, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import { CLAIM_PATHS_SCHEMA, DURATION_PATTERN, type OptionsOf } from '../../core/plugin.ts'
 import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 
 export const authIntrospectionSchema = {

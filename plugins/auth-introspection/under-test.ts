@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { makeClaims, type UnderTest } from '../../core/auth.ts'
+import { makeClaims, type UnderTest } from '../../core/plugin.ts'
 import type { AuthIntrospectionOptions } from './options.ts'
 
 const NAMELESS = 'https://issuer.test'

@@ -1,15 +1,16 @@
 // Verifies opaque tokens by introspection, with a short cache and shared concurrent requests.
 import { LRUCache } from 'lru-cache'
+import { stringsAt } from '../../core/auth.ts'
 import {
   type ClaimPaths,
   type Claims,
+  isObject,
+  type Logger,
   readUser,
-  stringsAt,
   type TokenPlace,
   type TokenVerdict,
   type VerifyToken,
-} from '../../core/auth.ts'
-import { isObject, type Logger } from '../../core/index.ts'
+} from '../../core/plugin.ts'
 
 const MAX_REMEMBERED = 10_000
 /** Seconds. */
@@ -63,7 +64,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     try {
       claims = await ask(token)
     } catch (err) {
-      log.error({ err }, 'the authorization server cannot be asked about a token')
+      log.error({ code: 'MH2021', err }, 'the authorization server cannot be asked about a token')
       return { unavailable: 'the authorization server cannot be asked about the token', retryAfter: RETRY_AFTER }
     }
     if (!claims) return { refused: 'the token is not active' }

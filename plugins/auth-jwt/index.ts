@@ -1,13 +1,12 @@
 // Authenticates callers by JWT access tokens, and enforces `authorize` of routes.
-import { authorizeRoute, identifyBearer, needResource } from '../../core/auth.ts'
-import { definePlugin, type PluginHost, type Services, StartError } from '../../core/index.ts'
+import { needResource } from '../../core/auth.ts'
+import { definePlugin, type PluginHost, type Services } from '../../core/internal.ts'
+import { authorizeRoute, identifyBearer, StartError } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
 import { createProfile, findOwnIssuers, type Profile } from './issuers.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { createVerifier } from './verify-token.ts'
 
-export { DPOP_SCHEMA, type DPoPSettings, enforceDPoP } from '../families/dpop/index.ts'
-export type { AuthJwtOptions, IssuerOptions, JwtClaims } from './options.ts'
 export { auth0, cognito, entra, keycloak, okta } from './presets.ts'
 
 const KEY_AGE = {
@@ -23,9 +22,10 @@ function warnOfOtherServers(host: PluginHost, services: Services, { issuers }: P
   const others = [...new Set(named)].filter(server => !issuers.has(server))
   if (others.length === 0 || issuers.size === 0) return
   const what = `the metadata sends clients to ${others.join(', ')}, and tokens of ${[...issuers.keys()].join(', ')} are accepted`
-  host.report(new StartError(`${what}; write the same issuers in both places`, { at: host.at }), 'warning')
+  host.report(new StartError('MH2010', `${what}; write the same issuers in both places`, { at: host.at }), 'warning')
 }
 
+/** The plugin `auth-jwt` as a configured value, for configs that give it another name. */
 export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   options: authJwtSchema,
   provides: ['user', 'authorize'],
@@ -40,20 +40,20 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
         now: host.clock.now,
         resourceAt: ({ route, params }) => services.slot('protectedResource', route).resourceOf(route, params),
       })
-      host.identify(identifyBearer(host, services, verify, possessionOn(services)))
-      host.admit(authorizeRoute(host, services))
+      host.authenticate(identifyBearer(host, services, verify, possessionOn(services)))
+      host.authorize(authorizeRoute(host, services))
       const perRoute = [...profile.issuers.values(), ...own.values()].some(({ audience }) => audience === undefined)
       if (perRoute && profile.validate.audience) needResource(host, services)
-      if (host.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, services, profile)
+      if (host.config.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, services, profile)
     })
     for (const [issuer, keys] of profile.remote) {
-      host.figures.gauge(KEY_AGE, () => {
+      host.metrics.gauge(KEY_AGE, () => {
         const age = keys.age()
         return age === undefined ? [] : [[age / 1_000, { issuer }]]
       })
-      host.ready(`${host.name}: keys of ${issuer}`, async () => (await keys.usable()) || KEYS_AWAY)
-      host.starting(() => keys.warmUp())
-      host.closing(() => keys.close())
+      host.readiness(`${host.name}: keys of ${issuer}`, async () => (await keys.usable()) || KEYS_AWAY)
+      host.onStart(() => keys.warmUp())
+      host.onClose(() => keys.close())
     }
   },
   async underTest(options) {

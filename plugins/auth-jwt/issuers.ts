@@ -7,15 +7,8 @@ import {
   sameResources,
   shownUrl,
 } from '../../core/auth.ts'
-import {
-  errorText,
-  type Logger,
-  type PluginHost,
-  parseDuration,
-  type Route,
-  type Services,
-  StartError,
-} from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { errorText, type Logger, parseDuration, type Route, StartError } from '../../core/plugin.ts'
 import {
   type Algorithm,
   ASYMMETRIC,
@@ -61,11 +54,11 @@ function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string
   const listed = [given].flat()
   if (listed.length > 0 && !listed.includes('')) return listed.flatMap(sameResources)
   const why = 'the audience is empty; name whom tokens are for, or leave it out for the address of each route'
-  throw new StartError(why, { at })
+  throw new StartError('MH2001', why, { at })
 }
 
 function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at: Path): string {
-  const stop = (why: string, ...key: string[]) => new StartError(why, { at: [...at, ...key] })
+  const stop = (why: string, ...key: string[]) => new StartError('MH2002', why, { at: [...at, ...key] })
   const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
     value === undefined ? [] : [name],
   )
@@ -91,7 +84,9 @@ function algorithmsOf({ secret }: IssuerOptions, given: readonly Algorithm[] | u
   const accepted = (given ?? possible).filter(algorithm => possible.includes(algorithm))
   if (accepted.length === 0) {
     const kind = secret === undefined ? 'public keys' : 'a secret'
-    throw new StartError(`none of the algorithms works with ${kind}; take from ${possible.join(', ')}`, { at })
+    throw new StartError('MH2003', `none of the algorithms works with ${kind}; take from ${possible.join(', ')}`, {
+      at,
+    })
   }
   return new Set(accepted)
 }
@@ -105,7 +100,7 @@ const WITHOUT: Readonly<Record<keyof Checks, string>> = {
 
 function warnOfChecksOff(validate: Checks, host: PluginHost): void {
   for (const name of Object.keys(WITHOUT) as Array<keyof Checks>) {
-    if (!validate[name]) host.log.warn({ check: name }, `validate.${name} is off: ${WITHOUT[name]}`)
+    if (!validate[name]) host.log.warn({ code: 'MH2009', check: name }, `validate.${name} is off: ${WITHOUT[name]}`)
   }
 }
 
@@ -114,7 +109,7 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   const single = { authority, issuer, jwksUri, keys, secret }
   const isNamed = Object.values(single).some(value => value !== undefined)
   if (several && isNamed) {
-    throw new StartError('the issuer stands beside issuers; put it into the list', { at: [...at, 'issuers'] })
+    throw new StartError('MH2002', 'the issuer stands beside issuers; put it into the list', { at: [...at, 'issuers'] })
   }
   if (several) return several
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
@@ -131,7 +126,7 @@ export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile
     const place = several ? [...at, 'issuers', index] : at
     const name = nameOf(one, place)
     if (issuers.has(name)) {
-      throw new StartError(`the issuer "${name}" is there twice; remove one of them`, { at: place })
+      throw new StartError('MH2002', `the issuer "${name}" is there twice; remove one of them`, { at: place })
     }
     const wanted = audienceOf(one.audience ?? audience, place)
     const placed = { one, name, place, loose: !validate.signingKey }
@@ -161,11 +156,11 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   try {
     return createFixedKeys(keys, loose)
   } catch (cause) {
-    throw new StartError(errorText(cause), { at: [...place, 'keys'], cause })
+    throw new StartError('MH2004', errorText(cause), { at: [...place, 'keys'], cause })
   }
 }
 
-function isOwnAddress({ origin, hostname, port, protocol }: URL, { http }: PluginHost): boolean {
+function isOwnAddress({ origin, hostname, port, protocol }: URL, { config: { http } }: PluginHost): boolean {
   if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
   const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))
   return isHere && Number(port || (protocol === 'https:' ? 443 : 80)) === http.port
@@ -185,15 +180,19 @@ function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, plac
   ]
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw new StartError(
+      'MH2002',
       `"${shownUrl(url)}" is no http or https URL; write all of it, such as https://login.example.com`,
       { at: keyed },
     )
   }
   if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
     const what = `keys are fetched over plain http, from ${shownUrl(url)}: whoever is on the way can put in their own; use https`
-    host.report(new StartError(what, { at: keyed }), process.env['NODE_ENV'] === 'production' ? 'error' : 'warning')
+    host.report(
+      new StartError('MH2005', what, { at: keyed }),
+      process.env['NODE_ENV'] === 'production' ? 'error' : 'warning',
+    )
   }
-  const fetches = host.figures.counter(KEY_FETCHES)
+  const fetches = host.metrics.counter(KEY_FETCHES)
   return createIssuerKeys({
     issuer: name,
     fetched: outcome => fetches(1, { issuer: name, outcome }),
@@ -225,7 +224,7 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
     try {
       return readKey(jwk)
     } catch (err) {
-      log.error({ err, kid: jwk['kid'] }, 'a key of the authorization server of this host is not used')
+      log.error({ code: 'MH2011', err, kid: jwk['kid'] }, 'a key of the authorization server of this host is not used')
       return undefined
     }
   }
@@ -280,23 +279,23 @@ function checkOwn(
   if (issuers.size > 0) {
     if (found.size > 0 || routes.length === 0) return
     const why = 'this host gives out no tokens here; switch on auth-bridge, or leave it out'
-    report(new StartError(why, { at: [...at, 'ownIssuer'] }))
+    report(new StartError('MH2006', why, { at: [...at, 'ownIssuer'] }))
     return
   }
   if (found.size > 0 && algorithms && !algorithms.includes(ALGORITHM)) {
     const why = `this host signs its own tokens by ${ALGORITHM}; take it in, or leave them out`
-    report(new StartError(why, { at: [...at, 'algorithms'] }))
+    report(new StartError('MH2003', why, { at: [...at, 'algorithms'] }))
   }
   if (found.size > 0 && dpop.mode === 'required') {
     const why =
       'this host gives out bearer tokens alone, and they would all be refused; name an issuer, or write optional'
-    report(new StartError(why, { at: [...at, 'dpop', 'mode'] }))
+    report(new StartError('MH2007', why, { at: [...at, 'dpop', 'mode'] }))
   }
   if (without.length === 0) return
   const where = found.size === 0 ? '' : ` for ${without.map(path => `routes['${path}']`).join(', ')}`
   const off = found.size === 0 ? '' : ', or switch auth-jwt off there'
   const bridge = 'or switch on auth-bridge, with which this host gives out the tokens itself'
-  report(new StartError(`${NO_KEYS.replace(':', `${where}:`)}; ${bridge}${off}`, { at }))
+  report(new StartError('MH2006', `${NO_KEYS.replace(':', `${where}:`)}; ${bridge}${off}`, { at }))
 }
 
 /** The routes whose tokens this host issues. */

@@ -1,14 +1,13 @@
 // The options of auth-jwt and their schema.
 
 import {
-  CLAIM_PATHS_SCHEMA,
   ENDPOINT_URL_PATTERN,
   IDENTIFIER,
   ISSUER_URL,
   KEYS_URL,
   STREAMS_OUTLIVE_TOKEN_SCHEMA,
 } from '../../core/auth.ts'
-import { DURATION_PATTERN, type OptionsOf } from '../../core/index.ts'
+import { CLAIM_PATHS_SCHEMA, DURATION_PATTERN, type OptionsOf } from '../../core/plugin.ts'
 import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
 

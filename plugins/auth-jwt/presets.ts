@@ -1,26 +1,27 @@
 // Options of auth-jwt for well-known providers. Spread a preset to change it.
 
 import { shownUrl } from '../../core/auth.ts'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import type { AuthJwtOptions } from './options.ts'
 
 type Audience = string | string[]
 
 const bareHost = (given: string, preset: string): string => {
   if (/^[a-z0-9.-]+(?::\d+)?$/i.test(given)) return given
-  throw new StartError(`${preset}(): "${shownUrl(given)}" is no host name; write it without https:// and path`, {
-    exitCode: 2,
-  })
+  throw new StartError(
+    'MH2008',
+    `${preset}(): "${shownUrl(given)}" is no host name; write it without https:// and path`,
+    { exitCode: 2 },
+  )
 }
 
 /** Microsoft Entra ID, tokens of versions 1 and 2. `tenant` is the directory id, not a domain. */
 export function entra({ tenant, clientId, audience }: { tenant: string; clientId: string; audience?: Audience }) {
   if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(tenant)) {
     throw new StartError(
+      'MH2008',
       `entra(): "${tenant}" is no directory (tenant) id, such as 00000000-0000-0000-0000-000000000000`,
-      {
-        exitCode: 2,
-      },
+      { exitCode: 2 },
     )
   }
   const id = tenant.toLowerCase()

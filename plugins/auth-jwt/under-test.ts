@@ -1,8 +1,8 @@
 // For `testHost`: replaces the issuer keys by a test key.
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import jwt from 'jsonwebtoken'
-import type { UnderTest } from '../../core/auth.ts'
-import { makeClaims, writeClaim } from '../../core/auth.ts'
+import { writeClaim } from '../../core/auth.ts'
+import { makeClaims, type UnderTest } from '../../core/plugin.ts'
 import type { AuthJwtOptions, IssuerOptions } from './options.ts'
 
 /** For a name from a missing environment variable. */

@@ -1,16 +1,15 @@
 // Verifies access tokens, with a cache by token hash and audience.
 import { LRUCache } from 'lru-cache'
+import { claimAt, sameResources, stringsAt } from '../../core/auth.ts'
+import type { User } from '../../core/index.ts'
 import {
   type Claims,
-  claimAt,
+  type Route,
   readUser,
-  sameResources,
-  stringsAt,
   type TokenPlace,
   type TokenVerdict,
   type VerifyToken,
-} from '../../core/auth.ts'
-import type { Route, User } from '../../core/index.ts'
+} from '../../core/plugin.ts'
 import {
   type Algorithm,
   type JsonWebToken,

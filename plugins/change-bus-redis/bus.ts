@@ -1,7 +1,7 @@
 // The change bus of all nodes: a Redis Stream of numbered changes. A gap becomes `missed`.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { errorText, type Logger } from '../../core/index.ts'
+import { errorText, type Logger } from '../../core/plugin.ts'
 import type { Change, ChangeBus, ChangeHistory } from '../../core/transport.ts'
 import { isMomentary, type RedisConnection, redisScript, within } from '../families/redis/index.ts'
 
@@ -207,7 +207,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
     async close() {
       if (sending && redis.healthy) {
         await within(sending, redis.commandTimeout).catch(err =>
-          log.warn({ reason: errorText(err) }, 'stopped before Redis had every change'),
+          log.warn({ code: 'MH2310', reason: errorText(err) }, 'stopped before Redis had every change'),
         )
       }
       closed = true

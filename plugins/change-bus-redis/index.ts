@@ -1,5 +1,6 @@
 // Carries changes to every node and messages to single ones, over Redis Streams. docs/plugins/change-bus-redis.md.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createBus } from './bus.ts'
 import { createPeers, createReading } from './peers.ts'
@@ -28,14 +29,14 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedis
     const bus = createBus(redis, host.log)
     const peers = createPeers(redis, host)
     const reading = createReading(redis, { inbox: peers.inbox, bus, receive: peers.deliver, log: host.log })
-    host.fill('changeBus', bus)
-    host.fill('peers', peers)
-    host.starting(async () => {
-      if (host.purpose === 'inspect') return
+    host.provide('changeBus', bus)
+    host.provide('peers', peers)
+    host.onStart(async () => {
+      if (host.config.purpose === 'inspect') return
       await peers.begin()
       await reading.begin()
     })
-    host.closing(async () => {
+    host.onClose(async () => {
       await bus.close()
       reading.close()
       await peers.leave()

@@ -1,6 +1,7 @@
 // Messages to single nodes: each node has an inbox (a Redis Stream) and a key with a TTL. Also reads changes and inbox.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Logger, PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { Logger } from '../../core/plugin.ts'
 import type { PeerMessage, Peers } from '../../core/transport.ts'
 import { entriesOf, type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
 import { changesKey, inboxKey, leftKey, nodeKey, type RedisChangeBus } from './bus.ts'
@@ -29,7 +30,10 @@ interface RedisPeers extends Peers {
   deliver(text: string): void
 }
 
-export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>): RedisPeers {
+export function createPeers(
+  redis: RedisConnection,
+  { config: { node }, log }: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+): RedisPeers {
   const inbox = inboxKey(redis, node)
   const own = nodeKey(redis, node)
   const known = new Map<string, { readonly alive: boolean; readonly at: number }>()
@@ -100,7 +104,7 @@ export function createPeers(redis: RedisConnection, { node, log }: Pick<PluginHo
       try {
         listener?.(JSON.parse(text))
       } catch (err) {
-        log.error({ err }, 'a message of another node could not be taken')
+        log.error({ code: 'MH2311', err }, 'a message of another node could not be taken')
       }
     },
     async leave() {
@@ -188,7 +192,7 @@ export function createReading(redis: RedisConnection, { inbox, bus, receive, log
         else if (!located) void locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
       })
       if (redis.healthy) await locateOnce()
-      void readAll().catch(err => log.error({ err }, 'changes are not read any more'))
+      void readAll().catch(err => log.error({ code: 'MH2312', err }, 'changes are not read any more'))
     },
     close() {
       closed = true

@@ -1,5 +1,6 @@
 // The plugin `cluster-redis`: all Redis plugins that a cluster needs, with one set of options.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { changeBusRedis } from '../change-bus-redis/index.ts'
 import { EVENT_STORE_OPTIONS, eventStoreRedis } from '../event-store-redis/index.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../families/redis/index.ts'

@@ -1,17 +1,14 @@
 // Named CORS policies for routes with `cors`. The headers of MCP are always allowed and exposed.
 import koaCors from '@koa/cors'
+import { type CrossOrigin, definePlugin, didYouMean, type PluginHost } from '../../core/internal.ts'
 import {
-  type CrossOrigin,
   DURATION_PATTERN,
-  definePlugin,
-  didYouMean,
   type HostContext,
   type HostMiddleware,
   type OptionsOf,
-  type PluginHost,
   parseDuration,
   StartError,
-} from '../../core/index.ts'
+} from '../../core/plugin.ts'
 
 const ANY = '*'
 /** Browser extensions and apps have their own schemes. */
@@ -30,15 +27,17 @@ function compilePolicy(name: string, policy: FilledCorsOptions['policies'][strin
   const at = [...host.at, 'policies', name]
   const any = origins.includes(ANY)
   if (any && origins.length > 1) {
-    host.report(new StartError('"*" stands alone; remove the other origins, or it', { at: [...at, 'origins'] }))
+    host.report(
+      new StartError('MH2740', '"*" stands alone; remove the other origins, or it', { at: [...at, 'origins'] }),
+    )
   }
   if (any && credentials) {
     const why = 'credentials need a list of origins; with "*" any page could use them'
-    host.report(new StartError(why, { at: [...at, 'credentials'] }))
+    host.report(new StartError('MH2741', why, { at: [...at, 'credentials'] }))
   }
   if (credentials && headers.includes(ANY)) {
     const why = 'with credentials, browsers read "*" as a literal header name; list the names'
-    host.report(new StartError(why, { at: [...at, 'headers'] }))
+    host.report(new StartError('MH2741', why, { at: [...at, 'headers'] }))
   }
   const known = new Set(origins.map(canonical))
   const allows = (origin: string) => any || known.has(origin)
@@ -55,7 +54,7 @@ function compilePolicy(name: string, policy: FilledCorsOptions['policies'][strin
 }
 
 const unknownPolicy = (path: string, name: string, known: Iterable<string>) =>
-  new StartError(`there is no policy "${name}"; ${didYouMean(name, known)}`, { at: ['routes', path, 'cors'] })
+  new StartError('MH2742', `there is no policy "${name}"; ${didYouMean(name, known)}`, { at: ['routes', path, 'cors'] })
 
 /** On reload, problems were already reported. */
 const refuse = (fault: StartError): never => {
@@ -79,7 +78,7 @@ function warnOfUnused(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginHo
   for (const name of compiled.keys()) {
     if (used.has(name)) continue
     const why = `no route uses this policy; set \`cors: '${name}'\` on a route`
-    host.report(new StartError(why, { at: [...host.at, 'policies', name] }), 'warning')
+    host.report(new StartError('MH2743', why, { at: [...host.at, 'policies', name] }), 'warning')
   }
 }
 
@@ -87,7 +86,10 @@ function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginH
   for (const { path, cors, authorize } of host.routes) {
     if (cors === undefined || authorize !== undefined || !compiled.get(cors)?.allows('null')) continue
     const fix = `list the origins of plugins.${host.name}.policies.${cors}, or set authorize on the route`
-    host.log.warn({ route: path, fix }, 'any website that somebody visits can call this route from their browser')
+    host.log.warn(
+      { code: 'MH2744', route: path, fix },
+      'any website that somebody visits can call this route from their browser',
+    )
   }
 }
 
@@ -155,7 +157,7 @@ export const cors = definePlugin<CorsOptions, FilledCorsOptions>({
     let compiled = compilePolicies(options, host, host.report)
     warnOfAnySite(compiled, host)
     warnOfUnused(compiled, host)
-    host.crossOrigin(({ cors }) => {
+    host.cors(({ cors }) => {
       if (cors === undefined) return undefined
       const now = () => compiled.get(cors)
       return {
@@ -163,7 +165,7 @@ export const cors = definePlugin<CorsOptions, FilledCorsOptions>({
         middleware: (ctx, next) => now()?.middleware(ctx, next),
       }
     })
-    host.reconfigure<FilledCorsOptions>(changed => {
+    host.onReload<FilledCorsOptions>(changed => {
       const next = compilePolicies(changed, host, refuse)
       return () => {
         compiled = next

@@ -1,6 +1,7 @@
 // Detects that the event loop is blocked, with the delay histogram of Node.js: a warning in the log and a counter.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { type Call, DURATION_PATTERN, definePlugin, type OptionsOf, parseDuration } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import { type Call, DURATION_PATTERN, type OptionsOf, parseDuration } from '../../core/plugin.ts'
 
 /** How often the delay is read, milliseconds. */
 const CHECK_EVERY = 1_000
@@ -38,7 +39,7 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
   setup(host, { warnAfter }) {
     const limit = parseDuration(warnAfter)
     const delays = monitorEventLoopDelay({ resolution: 20 })
-    const blocked = host.figures.counter(BLOCKED)
+    const blocked = host.metrics.counter(BLOCKED)
     const running = new Map<string, number>()
     /** The histogram can record a delay one interval late, so calls of the previous interval count too. */
     let ended = new Set<string>()
@@ -47,7 +48,7 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
     let cpuBefore = cpu
     let timer: ReturnType<typeof host.clock.setInterval> | undefined
 
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       const name = nameOf(call)
       running.set(name, (running.get(name) ?? 0) + 1)
       try {
@@ -73,19 +74,20 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
         const fix = 'set `isolate: true` in the tool or in tools.limits, or divide its work'
         const fields = { ms: Math.round(delay), calls, fix }
         // Without a call, the host itself worked: a start or a reload.
-        if (calls.length > 0) host.log.warn(fields, 'The event loop was blocked: no other caller was served')
+        if (calls.length > 0)
+          host.log.warn({ code: 'MH2610', ...fields }, 'The event loop was blocked: no other caller was served')
       }
       endedBefore = ended
       ended = new Set()
     }
 
-    host.starting(() => {
+    host.onStart(() => {
       delays.enable()
       cpu = process.cpuUsage()
       cpuBefore = cpu
       timer = host.clock.setInterval(check, CHECK_EVERY).unref()
     })
-    host.closing(() => {
+    host.onClose(() => {
       host.clock.clear(timer)
       delays.disable()
     })

@@ -1,5 +1,6 @@
 // Stores the events of resumable streams in Redis, so that clients can reconnect to any node.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { readStreamBounds, STREAM_PROPERTIES } from '../families/stores/index.ts'
 import { createRedisEventStore } from './store.ts'
@@ -29,6 +30,6 @@ export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledEventS
   provides: ['eventStore'],
   setup(host, options) {
     const bounds = readStreamBounds(host, options)
-    host.fill('eventStore', createRedisEventStore(redisConnection(host, options, EVENT_STORE_COMMANDS), bounds))
+    host.provide('eventStore', createRedisEventStore(redisConnection(host, options, EVENT_STORE_COMMANDS), bounds))
   },
 })

@@ -1,13 +1,7 @@
 // The event store in Redis, with idempotent appends. Lost data is reported as a gap.
 import { performance } from 'node:perf_hooks'
-import {
-  type EventStore,
-  type StoredEvent,
-  type StoredEvents,
-  StreamFenced,
-  type StreamState,
-  type StreamWriter,
-} from '../../core/transport.ts'
+import type { EventStore, StoredEvent, StoredEvents, StreamWriter } from '../../core/plugin.ts'
+import { StreamFenced, type StreamState } from '../../core/transport.ts'
 import type { RedisConnection, RedisScript } from '../families/redis/index.ts'
 import { isMomentary, RedisTimeout, unavailable } from '../families/redis/index.ts'
 import type { StreamBounds } from '../families/stores/index.ts'

@@ -1,5 +1,6 @@
 // Stores logins and grants in Redis, so that any node can continue a login.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,
@@ -20,7 +21,7 @@ export const GRANT_STORE_COMMANDS = [
 
 export function fillGrantStore(host: RedisHost, options: RedisSettings) {
   const redis = redisConnection(host, options, GRANT_STORE_COMMANDS)
-  host.fill('grantStore', createRedisGrantStore(redis))
+  host.provide('grantStore', createRedisGrantStore(redis))
   return redis
 }
 

@@ -2,7 +2,8 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../core/auth.ts'
-import { definePlugin, type HostContext, type OptionsOf, type PluginHost } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import type { HostContext, OptionsOf } from '../../core/plugin.ts'
 
 interface DetailSettings {
   readonly details: 'local' | 'anyone' | 'nobody'
@@ -32,10 +33,13 @@ function isLocal({ req, state }: HostContext): boolean {
 }
 
 /** Whether a local proxy without forwarding headers is likely, whose requests look like those of local users. */
-const isHiddenProxyLikely = ({ publicUrl, trustProxy }: PluginHost['http']): boolean =>
+const isHiddenProxyLikely = ({ publicUrl, trustProxy }: PluginHost['config']['http']): boolean =>
   trustProxy === false && publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)
 
-function createDetailRule(http: PluginHost['http'], { details, token }: DetailSettings): (ctx: HostContext) => boolean {
+function createDetailRule(
+  http: PluginHost['config']['http'],
+  { details, token }: DetailSettings,
+): (ctx: HostContext) => boolean {
   if (details === 'anyone') return () => true
   const hasToken = token === undefined ? () => false : createBearerCheck(token)
   if (details === 'nobody' || isHiddenProxyLikely(http)) return hasToken
@@ -88,7 +92,7 @@ export interface FilledHealthOptions extends OptionsOf<typeof OPTIONS, true> {}
 export const health = definePlugin<HealthOptions, FilledHealthOptions>({
   options: OPTIONS,
   setup(host, { path, live, ready, ...settings }) {
-    const maySeeDetails = createDetailRule(host.http, settings)
+    const maySeeDetails = createDetailRule(host.config.http, settings)
 
     function serve(at: string | false, answer: (ctx: HostContext) => void | Promise<void>, standard?: string) {
       if (at === false) return
@@ -101,7 +105,7 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
     }
 
     const report = (more?: () => object) => async (ctx: HostContext) => {
-      const { ready: isReady, ...found } = await host.readiness()
+      const { ready: isReady, ...found } = await host.checkReadiness()
       ctx.status = isReady ? 200 : 503
       const status = isReady ? 'ready' : 'not ready'
       ctx.body = maySeeDetails(ctx) ? { status, ...more?.(), ...found } : { status }
@@ -115,7 +119,7 @@ export const health = definePlugin<HealthOptions, FilledHealthOptions>({
     serve(ready, report(), READY)
     serve(
       path,
-      report(() => ({ server: host.server, routes: routesNow() })),
+      report(() => ({ server: host.config.server, routes: routesNow() })),
     )
   },
 })

@@ -1,5 +1,5 @@
 // The plugin `isolate`: runs tools with `isolate` in worker processes, which start on the first call.
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { shuttingDown } from '../../core/transport.ts'
 import type { Pools } from './pools.ts'
 
@@ -13,11 +13,11 @@ const PROCESSES = { name: 'mcp_host_isolated_processes', help: 'Worker processes
 export const isolate = definePlugin({
   provides: ['isolation'],
   setup(host) {
-    const ended = host.figures.counter(ENDED)
+    const ended = host.metrics.counter(ENDED)
     let pools: Pools | undefined
     let opening: Promise<Pools> | undefined
     let isClosed = false
-    host.figures.gauge(PROCESSES, () => pools?.size() ?? 0)
+    host.metrics.gauge(PROCESSES, () => pools?.size() ?? 0)
 
     async function open(): Promise<Pools> {
       const { createPools } = await import('./pools.ts')
@@ -25,7 +25,7 @@ export const isolate = definePlugin({
       return pools
     }
 
-    host.fill('isolation', {
+    host.provide('isolation', {
       async run(isolated) {
         opening ??= open()
         const { run } = await opening
@@ -33,7 +33,7 @@ export const isolate = definePlugin({
         return run(isolated)
       },
     })
-    host.closing(async () => {
+    host.onClose(async () => {
       isClosed = true
       await (await opening)?.close()
     })

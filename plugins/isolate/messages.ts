@@ -1,6 +1,7 @@
 // Messages between the host, a worker process and its thread.
 import type { MessagePort } from 'node:worker_threads'
-import type { CallContext, Slots } from '../../core/index.ts'
+import type { CallContext } from '../../core/index.ts'
+import type { Slots } from '../../core/internal.ts'
 import type { PackedError } from './pack-error.ts'
 
 export type Isolation = Slots['isolation']
@@ -11,6 +12,9 @@ export type Bounds = IsolatedCall['bounds']
 export type CallData = Pick<CallContext, 'user' | 'session' | 'route' | 'headers' | 'client' | 'meta'> & {
   readonly fetchTimeout: number
   readonly fetchHeaders: Readonly<Record<string, string>>
+  /** Members of plugins: functions, which the host runs, and values. */
+  readonly functions: readonly string[]
+  readonly values: Readonly<Record<string, unknown>>
 }
 
 export interface Task {
@@ -38,12 +42,10 @@ export type ExceededLimit = 'memory' | 'cpuTime' | 'stopped' | 'kept'
 
 /** Methods of the context that return nothing. */
 export type NotifyMethod = 'progress' | 'log' | 'disconnect' | 'resourceUpdated'
-/** Methods of the context that return a promise. */
-export type RequestMethod = 'elicit' | 'sample' | 'roots' | 'ping' | 'upstreamToken' | 'settled'
-
 export interface Ask {
   readonly n: number
-  readonly what: RequestMethod
+  /** A method of the context that returns a promise. */
+  readonly what: string
   readonly args: readonly unknown[]
 }
 

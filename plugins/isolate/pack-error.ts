@@ -1,5 +1,6 @@
 // Errors as data that can be sent to another process. A ToolError and a HostError keep their type.
-import { errorText, HostError, ToolError } from '../../core/index.ts'
+import { HostError, ToolError } from '../../core/index.ts'
+import { errorText } from '../../core/plugin.ts'
 
 const MAX_CAUSES = 3
 const MAX_TEXT = 20_000

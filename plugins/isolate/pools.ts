@@ -1,9 +1,11 @@
 // Worker processes: one pool per module version and set of limits. A process runs one call at a time.
 import { deserialize } from 'node:v8'
 import { Tinypool } from 'tinypool'
-import { errorText, HostError, type PluginHost, ToolError } from '../../core/index.ts'
+import { HostError, ToolError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { errorText } from '../../core/plugin.ts'
 import { boundsInWords, holderOf, processEntry } from '../../core/transport.ts'
-import type { ExceededLimit, IsolatedCall, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
+import type { CallData, ExceededLimit, IsolatedCall, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'
 import { serveCall } from './serve-call.ts'
 import { toBytes } from './transferable.ts'
@@ -81,7 +83,14 @@ function createPool({ processes }: IsolatedCall['bounds']): Tinypool {
   return pool
 }
 
-function taskOf({ tool, origin, bounds, used, args, ctx, fetchTimeout, headers }: IsolatedCall): Task {
+function membersOf({ ctx, members }: IsolatedCall): Pick<CallData, 'functions' | 'values'> {
+  const found = members.map(name => [name, Reflect.get(ctx, name) as unknown] as const)
+  const functions = found.flatMap(([name, value]) => (typeof value === 'function' ? name : []))
+  return { functions, values: Object.fromEntries(found.filter(([name]) => !functions.includes(name))) }
+}
+
+function taskOf(isolated: IsolatedCall): Task {
+  const { tool, origin, bounds, used, args, ctx, fetchTimeout, headers: fetchHeaders } = isolated
   const { user, session, route, client, meta } = ctx
   return {
     tool: tool.name,
@@ -89,7 +98,10 @@ function taskOf({ tool, origin, bounds, used, args, ctx, fetchTimeout, headers }
     name: origin.name,
     index: origin.index,
     args,
-    data: { user, session, route, headers: { ...ctx.headers }, client, meta, fetchTimeout, fetchHeaders: headers },
+    data: {
+      ...{ user, session, route, headers: { ...ctx.headers }, client, meta, fetchTimeout, fetchHeaders },
+      ...membersOf(isolated),
+    },
     memory: bounds.memory,
     cpuTime: bounds.cpuTime - (used?.cpuTime ?? 0),
   }
@@ -104,7 +116,7 @@ export function createPools(
 
   function tell(tool: string, over: ExceededLimit | 'uncaught', more: object = {}) {
     const [what, fix] = MESSAGES[over]
-    log.warn({ tool, over, ...more, fix }, what)
+    log.warn({ code: 'MH2930', tool, over, ...more, fix }, what)
     ended(1, { tool, over })
   }
 

@@ -3,7 +3,7 @@ import type { CallContext } from '../../core/index.ts'
 import type { Ask, IsolatedCall, NotifyMethod, ToProcess } from './messages.ts'
 import { type PackedError, packError, unpackError } from './pack-error.ts'
 
-/** How long the error of a rejected `upstreamToken` can take to the handler and back as its response, milliseconds. */
+/** How long the error of a plugin's member can take to the handler and back as its response, milliseconds. */
 const HELD_FOR = 250
 
 export interface ServedCall {
@@ -19,17 +19,18 @@ function notify(ctx: CallContext, what: NotifyMethod, [one, two, three]: readonl
   else if (what === 'resourceUpdated') ctx.host.resourceUpdated(one as never)
 }
 
-async function request({ ctx, call }: IsolatedCall, { what, args }: Ask): Promise<unknown> {
+async function request({ ctx, call, members }: IsolatedCall, { what, args }: Ask): Promise<unknown> {
   const [one, two] = args as [never, never]
   if (what === 'elicit') return ctx.elicit(one, two)
   if (what === 'sample') return ctx.sample(one, two)
   if (what === 'roots') return ctx.roots(one)
   if (what === 'ping') return ctx.ping()
   if (what === 'settled') return ctx.host.settled()
-  if (what !== 'upstreamToken') throw new TypeError(`ctx.${what} does not exist`)
+  const member = members.includes(what) ? (Reflect.get(ctx, what) as unknown) : undefined
+  if (typeof member !== 'function') throw new TypeError(`ctx.${what} does not exist`)
   const release = call.hold()
   try {
-    return await ctx.upstreamToken(one)
+    return await member(...args)
   } finally {
     setTimeout(release, HELD_FOR).unref()
   }

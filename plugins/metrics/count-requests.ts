@@ -1,5 +1,5 @@
 // Counts and measures finished requests. Label values are limited; further names are counted together.
-import type { CallRecord, Observer } from '../../core/index.ts'
+import type { CallRecord, Observer } from '../../core/plugin.ts'
 import { REVISIONS, rulesOf } from '../../core/transport.ts'
 import { type Add, CALL_BUCKETS, type Metric, OTHER, Series } from './series.ts'
 

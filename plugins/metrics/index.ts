@@ -4,15 +4,9 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
 import { assertInstalled, isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
-import {
-  definePlugin,
-  errorText,
-  type HostContext,
-  HostError,
-  type OptionsOf,
-  type PluginHost,
-  StartError,
-} from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { errorText, type HostContext, type OptionsOf, StartError } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import { createRequestCounts } from './count-requests.ts'
 import {
@@ -41,10 +35,10 @@ const FACTS = {
 } as const
 
 /** A scrape returns the previous result if conditions hang. */
-function createReadinessReader({ readiness }: Pick<PluginHost, 'readiness'>): () => Promise<Metric> {
-  let last: Awaited<ReturnType<typeof readiness>>['checks'] = {}
+function createReadinessReader({ checkReadiness }: Pick<PluginHost, 'checkReadiness'>): () => Promise<Metric> {
+  let last: Awaited<ReturnType<typeof checkReadiness>>['checks'] = {}
   const check = async () => {
-    const { checks } = await readiness()
+    const { checks } = await checkReadiness()
     last = checks
   }
   return async () => {
@@ -71,11 +65,11 @@ const OWN_PORT = { port: 9464, host: '127.0.0.1' } as const
 
 /** Reports settings that expose metrics to anyone. */
 function checkPlace(host: PluginHost, { path, port, host: address, token }: FilledMetricsOptions) {
-  const wrong = (key: string, text: string) => host.report(new StartError(text, { at: [...host.at, key] }))
+  const wrong = (key: string, text: string) => host.report(new StartError('MH2601', text, { at: [...host.at, key] }))
   if (host.at[0] === 'routes') {
     const what =
       'the metrics are those of the whole host: set their options in `plugins`; a route may only say `metrics: false`'
-    return host.report(new StartError(what, { at: host.at }))
+    return host.report(new StartError('MH2601', what, { at: host.at }))
   }
   if (token !== undefined && token.length < SHORTEST_TOKEN) {
     wrong('token', `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`)
@@ -112,10 +106,10 @@ async function setup(host: PluginHost, options: FilledMetricsOptions) {
   assertInstalled(['prom-client'], host)
   const { default: prometheus } = await import('prom-client')
   const counts = createRequestCounts(options.clients)
-  host.observe(counts.observe)
+  host.onFinish(counts.observe)
   const taken = new Set([...counts.read().map(({ name }) => name), READY])
   const figures = createFigureReader(host.log, taken)
-  host.figures.readBy(figures.reader)
+  host.metrics.readBy(figures.reader)
 
   const readReadiness = createReadinessReader(host)
   async function readAll(): Promise<Metric[]> {
@@ -126,7 +120,7 @@ async function setup(host: PluginHost, options: FilledMetricsOptions) {
   const render = shareInTurn(async (format: Format) => expose(await askAll(), format, prometheus.AggregatorRegistry))
   const scrape = (req: IncomingMessage): Promise<Exposition> => render(formatFor(req))
 
-  if (options.process && host.purpose !== 'inspect') host.starting(watchProcess)
+  if (options.process && host.config.purpose !== 'inspect') host.onStart(watchProcess)
   const mayRead = token === undefined ? undefined : createTokenCheck(token)
   if (path === undefined) return serveOnOwnPort(host, options, mayRead, scrape)
   const show = async (ctx: HostContext) => {
@@ -144,23 +138,23 @@ async function setup(host: PluginHost, options: FilledMetricsOptions) {
 const ANY_ADDRESS = ['0.0.0.0', '::']
 
 /** The host's own port conflicts once it listens. */
-function checkPort({ http, at, report }: PluginHost, port: number, address: string) {
+function checkPort({ config: { http }, at, report }: PluginHost, port: number, address: string) {
   const isSame = http.port === port && port !== 0
   const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)
   if (!isSame || !meet) return
   const what = `${port} is the host's own port (http.port); give the metrics another, such as ${port === OWN_PORT.port ? port + 1 : OWN_PORT.port}`
-  report(new StartError(what, { at: [...at, 'port'] }))
+  report(new StartError('MH1301', what, { at: [...at, 'port'] }))
 }
 
 const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : address)
 
 /** `http.tls` protects the port of the host only. */
-function warnOfPlainPort({ http: { tls }, at, report }: PluginHost, address: string) {
-  if (!tls || isLoopback(address)) return
+function warnOfPlainPort({ config: { http }, at, report }: PluginHost, address: string) {
+  if (!http.tls || isLoopback(address)) return
   const what =
     `http.tls does not apply to this port: token and metrics cross the network unencrypted; ` +
     'set `host` to 127.0.0.1, or serve the metrics on the host itself with `path`'
-  report(new StartError(what, { at: [...at, 'host'] }), 'warning')
+  report(new StartError('MH2602', what, { at: [...at, 'host'] }), 'warning')
 }
 
 function serveOnOwnPort(
@@ -169,31 +163,32 @@ function serveOnOwnPort(
   mayRead: ReturnType<typeof createTokenCheck> | undefined,
   scrape: (req: IncomingMessage) => Promise<Exposition>,
 ) {
-  if (host.purpose === 'stdio') {
+  if (host.config.purpose === 'stdio') {
     const fix = 'they are those of a host that listens: mcp-host start'
-    return host.starting(() =>
-      host.log.info({ fix }, 'serving no metrics: each client of stdio has a process of its own'),
+    return host.onStart(() =>
+      host.log.info({ code: 'MH2603', fix }, 'serving no metrics: each client of stdio has a process of its own'),
     )
   }
-  host.checking(() => checkPort(host, port, address))
+  host.onReady(() => checkPort(host, port, address))
   warnOfPlainPort(host, address)
-  if (host.purpose !== 'serve') return
+  if (host.config.purpose !== 'serve') return
   let close: (() => void) | undefined
-  host.starting(async () => {
-    const failed = (error: unknown) => host.log.error({ problem: errorText(error) }, 'the metrics could not be read')
+  host.onStart(async () => {
+    const failed = (error: unknown) =>
+      host.log.error({ code: 'MH2604', problem: errorText(error) }, 'the metrics could not be read')
     const news = {
       pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
       slowReaders: (readers: object) =>
-        host.log.warn(readers, 'closed connections to the metrics whose readers do not read'),
+        host.log.warn({ code: 'MH1309', ...readers }, 'closed connections to the metrics whose readers do not read'),
     }
     const { server, url } = await openOwnPort({ at: host.at, port, host: address, mayRead, scrape, news, failed })
-    host.log.info({ url }, 'serving metrics')
+    host.log.info({ code: 'MH2605', url }, 'serving metrics')
     close = () => {
       server.close()
       server.closeAllConnections()
     }
   })
-  host.closing(() => close?.())
+  host.onClose(() => close?.())
 }
 
 const OPTIONS = {

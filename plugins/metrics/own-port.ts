@@ -2,7 +2,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { addressKey, isLoopback } from '../../core/auth.ts'
-import { type PluginHost, StartError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { StartError } from '../../core/plugin.ts'
 import { createHttpServer, type ServerNews } from '../../core/transport.ts'
 import type { Exposition } from './exposition.ts'
 
@@ -86,7 +87,7 @@ export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; re
         cause.code === 'EADDRINUSE'
           ? `port ${port} of ${host} is in use; set another \`port\` (0: any that is free), or stop what listens there`
           : `the metrics cannot be served on ${host}:${port}: ${cause.message}`
-      reject(new StartError(why, { at: [...own.at, 'port'], exitCode: 1, cause }))
+      reject(new StartError('MH1301', why, { at: [...own.at, 'port'], exitCode: 1, cause }))
     })
     server.listen(port, host, () => {
       server.on('error', own.failed)

@@ -1,5 +1,6 @@
-// Reads the metrics that the host and plugins offer with `host.figures`, with a limit on labels.
-import { errorText, type PluginHost } from '../../core/index.ts'
+// Reads the metrics that the host and plugins offer with `host.metrics`, with a limit on labels.
+import type { PluginHost } from '../../core/internal.ts'
+import { errorText } from '../../core/plugin.ts'
 import {
   type Aggregator,
   bucketsFor,
@@ -11,7 +12,7 @@ import {
   Series,
 } from './series.ts'
 
-type FigureReader = Parameters<PluginHost['figures']['readBy']>[0]
+type FigureReader = Parameters<PluginHost['metrics']['readBy']>[0]
 type Figure = Parameters<FigureReader['counter']>[0]
 type Read = Parameters<FigureReader['gauge']>[1]
 type Tell = ReturnType<FigureReader['counter']>
@@ -113,7 +114,10 @@ export function createFigureReader(
   function warn({ name }: Figure, problem: string) {
     if (warned.has(name)) return
     warned.add(name)
-    log.warn({ figure: name, problem }, 'a figure is not shown among the metrics; mend what its plugin offers')
+    log.warn(
+      { code: 'MH2606', figure: name, problem },
+      'a figure is not shown among the metrics; mend what its plugin offers',
+    )
   }
 
   function find(figure: Figure, kind: Family['kind'], create: () => Family): Family | undefined {

@@ -1,6 +1,8 @@
 // Counts in Redis with rate-limiter-flexible. `onFailure` decides if a store does not respond.
 import { blame } from '../../core/auth.ts'
-import { errorText, HostError, type PluginHost } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { errorText } from '../../core/plugin.ts'
 import { type RedisConnection, type RedisScript, redisScript } from '../families/redis/index.ts'
 import type { Count, CreateCount, Tally } from './memory-counts.ts'
 import type { FilledRateLimit } from './options.ts'
@@ -8,9 +10,9 @@ import type { FilledRateLimit } from './options.ts'
 /** Seconds. */
 const RETRY_AFTER = '2'
 
-function createTrouble({ log, figures }: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
+function createTrouble({ log, metrics }: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
   let failing = false
-  const tell = figures.counter({
+  const tell = metrics.counter({
     name: 'mcp_host_rate_limit_uncounted_total',
     help: 'Requests that could not be counted because the store did not respond: open (passed) or closed (refused).',
     labels: ['on_failure'],
@@ -19,11 +21,11 @@ function createTrouble({ log, figures }: PluginHost, onFailure: FilledRateLimit[
   return {
     began(problem: string) {
       tell(1, { on_failure: onFailure })
-      if (!failing) log.warn({ problem, onFailure, means }, `rate limits cannot be counted in ${store}`)
+      if (!failing) log.warn({ code: 'MH2703', problem, onFailure, means }, `rate limits cannot be counted in ${store}`)
       failing = true
     },
     ended() {
-      if (failing) log.info({}, `rate limits are counted in ${store} again`)
+      if (failing) log.info({ code: 'MH2704' }, `rate limits are counted in ${store} again`)
       failing = false
     },
   }

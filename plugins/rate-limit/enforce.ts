@@ -1,7 +1,8 @@
 // Applies the limits to requests and calls: keys of callers, 429 responses and the RateLimit headers.
 import { hash } from 'node:crypto'
 import { addressKey, blame, type ToolItem } from '../../core/auth.ts'
-import { type Call, type HostContext, HostError, type HostMiddleware, type Next, type User } from '../../core/index.ts'
+import { HostError, type User } from '../../core/index.ts'
+import type { Call, HostContext, HostMiddleware, Next } from '../../core/plugin.ts'
 import { holderOf } from '../../core/transport.ts'
 import { type Cap, inWords, type Limit, type Limits, type ToolRule } from './limits.ts'
 import type { Tally } from './memory-counts.ts'
@@ -108,7 +109,7 @@ function charge(ctx: HostContext, limit: Limit, key: string, refusing: Refusing)
   return undefined
 }
 
-/** For `host.edge`. */
+/** For `host.onRequest`. */
 export const limitAddresses =
   (now: () => Limits, refusing: Refusing): HostMiddleware =>
   (ctx, next) => {
@@ -118,7 +119,7 @@ export const limitAddresses =
     return counting ? counting.then(next) : next()
   }
 
-/** For `host.admit`. Counts concurrently, in one round trip to Redis. */
+/** For `host.authorize`. Counts concurrently, in one round trip to Redis. */
 export const limitUsers =
   (now: () => Limits, refusing: Refusing): HostMiddleware =>
   (ctx, next) => {
@@ -187,7 +188,7 @@ async function runLimited(call: Call, next: Next, limits: Limits, rules: readonl
   }
 }
 
-/** For `host.around`. */
+/** For `host.onCall`. */
 export const limitCalls =
   (now: () => Limits, refusing: Refusing) =>
   (call: Call, next: Next): Promise<object> => {

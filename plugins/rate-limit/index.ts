@@ -1,6 +1,7 @@
 // Limits requests per address, user, OAuth client and tool, and concurrent calls; above a limit clients get 429.
 import { assertInstalled, matchesGlob } from '../../core/auth.ts'
-import { definePlugin, nearest, type Services, StartError } from '../../core/index.ts'
+import { definePlugin, nearest, type Services } from '../../core/internal.ts'
+import { StartError } from '../../core/plugin.ts'
 import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createGuard, createRedisCounts, RATE_LIMIT_COMMANDS } from './counts.ts'
 import type { Refusing } from './enforce.ts'
@@ -18,15 +19,18 @@ const counts = (options: FilledRateLimit) =>
   [options.address, options.user, options.client].some(rate => rate !== undefined) ||
   toolLimits(options).some(rule => typeof rule === 'string' || rule.limit !== undefined)
 
-function faultIn(options: FilledRateLimit, { processes, countTogether, at }: RedisHost): StartError | undefined {
+function faultIn(
+  options: FilledRateLimit,
+  { config: { processes }, countTogether, at }: RedisHost,
+): StartError | undefined {
   if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
     const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
-    return new StartError(`it limits nothing; ${fix}`, { at })
+    return new StartError('MH2701', `it limits nothing; ${fix}`, { at })
   }
   if (processes === 1 || countTogether || options.store === 'redis' || !counts(options)) return undefined
   const why = `${processes} processes serve this config and each counts separately`
   const fix = "Start them with `mcp-host start --workers`, set `store: 'redis'`, or limit requests in the load balancer"
-  return new StartError(`${why}, so callers get up to ${processes} times each limit. ${fix}`, { at })
+  return new StartError('MH2702', `${why}, so callers get up to ${processes} times each limit. ${fix}`, { at })
 }
 
 const countInMemory =
@@ -34,7 +38,10 @@ const countInMemory =
   (name, { window }) => {
     const full = () => {
       const means = 'new ones share counters, and may be refused for what others did; nobody gets more than the limit'
-      log.warn({ limit: name, callers: MOST_CALLERS, means }, 'a rate limit counts as many callers as it can')
+      log.warn(
+        { code: 'MH2705', limit: name, callers: MOST_CALLERS, means },
+        'a rate limit counts as many callers as it can',
+      )
     }
     return createMemoryCount({ window, full, now: clock.monotonic }).count
   }
@@ -76,12 +83,12 @@ function lintRules({ rules }: Limits, host: RedisHost, services: Services) {
     const near = nearest(glob.replaceAll('*', ''), tools)
     const hint = near === undefined ? '' : `; did you mean "${near}"?`
     const what = `the limit fits no tool that is defined at start${hint}`
-    host.report(new StartError(what, { at: [...host.at, 'tools', glob] }), 'warning')
+    host.report(new StartError('MH1113', what, { at: [...host.at, 'tools', glob] }), 'warning')
   }
 }
 
-function createRefusing({ name, figures, clock }: RedisHost): Refusing {
-  const tell = figures.counter({
+function createRefusing({ name, metrics, clock }: RedisHost): Refusing {
+  const tell = metrics.counter({
     name: 'mcp_host_rate_limited_total',
     help: 'Requests and calls that were refused with 429, by the limit: address, user, client, tool or concurrent.',
     labels: ['limit'],
@@ -96,15 +103,15 @@ async function setup(host: RedisHost, options: FilledRateLimit) {
   let limits = compileLimits(options, createCount)
   const now = () => limits
   const refusing = createRefusing(host)
-  host.edge(limitAddresses(now, refusing))
-  host.admit(limitUsers(now, refusing))
-  host.around(limitCalls(now, refusing))
+  host.onRequest(limitAddresses(now, refusing))
+  host.authorize(limitUsers(now, refusing))
+  host.onCall(limitCalls(now, refusing))
   host.explain(item => {
     if (!item) return describeRoute(limits)
     return item.kind === 'tools' ? describeTool(limits, item) : []
   })
-  host.serving(services => host.checking(() => lintRules(limits, host, services)))
-  host.reconfigure<FilledRateLimit>(changed => {
+  host.serving(services => host.onReady(() => lintRules(limits, host, services)))
+  host.onReload<FilledRateLimit>(changed => {
     const wrong = faultIn(changed, host)
     if (wrong) throw wrong
     // The store cannot change on reload.

@@ -1,5 +1,5 @@
 // The options of rate-limit, and rates such as `120/1m`.
-import { type OptionsOf, parseDuration } from '../../core/index.ts'
+import { type OptionsOf, parseDuration } from '../../core/plugin.ts'
 
 /** A number of requests per window. */
 export interface Rate {

@@ -1,6 +1,7 @@
 // URLs of metadata documents (RFC 9728 section 3), and their members about DPoP (RFC 9449 section 5.1).
 import type { TokenBinding } from '../../core/auth.ts'
-import { type PluginHost, type ResolvedHttp, type Route, StartError } from '../../core/index.ts'
+import type { PluginHost, ResolvedHttp } from '../../core/internal.ts'
+import { type Route, StartError } from '../../core/plugin.ts'
 import type { FilledResourceMetadata } from './options.ts'
 
 export const WELL_KNOWN = '/.well-known/oauth-protected-resource'
@@ -50,7 +51,7 @@ type Said = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpop
 const namesOf = (routes: readonly Route[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
 function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingOn: (route: Route) => TokenBinding) {
-  const tell = (why: string, key: keyof Said) => report(new StartError(why, { at: [...at, key] }))
+  const tell = (why: string, key: keyof Said) => report(new StartError('MH2040', why, { at: [...at, key] }))
   const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said
   const otherwise = required === undefined ? [] : routes.filter(route => bindingOn(route).required() !== required)
   if (otherwise.length > 0) {
@@ -65,7 +66,10 @@ function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingO
   const where = routes.filter(route => unknownOn(route).length > 0)
   if (where.length === 0) return
   const facts = { dpopSigningAlgValuesSupported: [...new Set(where.flatMap(unknownOn))], routes: namesOf(where) }
-  log.warn(facts, 'dpopSigningAlgValuesSupported is published, but nothing here does what it promises')
+  log.warn(
+    { code: 'MH2042', ...facts },
+    'dpopSigningAlgValuesSupported is published, but nothing here does what it promises',
+  )
 }
 
 export function sayBinding(host: PluginHost, options: FilledResourceMetadata): (routes: readonly Route[]) => Said {
@@ -73,7 +77,7 @@ export function sayBinding(host: PluginHost, options: FilledResourceMetadata): (
   host.serving(services => {
     bindingOn = route => services.slot('tokenBinding', route)
   })
-  host.checking(() => {
+  host.onReady(() => {
     if (bindingOn) checkSaid(host, options, bindingOn)
   })
 

@@ -1,15 +1,8 @@
 // Protected resource metadata (RFC 9728), and the slot `protectedResource`.
 import koaCors from '@koa/cors'
 import { type AuthorizationServer, isLoopback } from '../../core/auth.ts'
-import {
-  definePlugin,
-  type Endpoint,
-  type HostContext,
-  type HostMiddleware,
-  type PluginHost,
-  type Route,
-  StartError,
-} from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { type Endpoint, type HostContext, type HostMiddleware, type Route, StartError } from '../../core/plugin.ts'
 import { documentPaths, documentUrl, onlyDocument, resourcePaths, sayBinding } from './documents.ts'
 import {
   describeResource,
@@ -37,11 +30,11 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   ].map(([name, value]) => [name, value])
 }
 
-function checkOptions({ at, http, log, report, purpose }: PluginHost, options: FilledResourceMetadata) {
-  const fail = (what: string, ...key: (string | number)[]) => new StartError(what, { at: [...at, ...key] })
+function checkOptions({ at, config: { http, purpose }, log, report }: PluginHost, options: FilledResourceMetadata) {
+  const fail = (what: string, ...key: (string | number)[]) => new StartError('MH2040', what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options
   for (const [name, value] of unchecked(options)) {
-    log.warn({ [name]: value }, `${name} is published, but nothing here does what it promises`)
+    log.warn({ code: 'MH2042', [name]: value }, `${name} is published, but nothing here does what it promises`)
   }
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
     report(fail(`set http.publicUrl; its documents say how clients reach this host, and ${http.host} does not`))
@@ -63,7 +56,10 @@ function checkOptions({ at, http, log, report, purpose }: PluginHost, options: F
     report(fail(why, 'authorizationServers', index))
   }
   if (http.publicUrl?.startsWith('http:') && !isLoopbackUrl(http.publicUrl)) {
-    log.warn({ publicUrl: http.publicUrl }, 'http.publicUrl is not https: whoever is on the way reads the tokens')
+    log.warn(
+      { code: 'MH2043', publicUrl: http.publicUrl },
+      'http.publicUrl is not https: whoever is on the way reads the tokens',
+    )
   }
 }
 
@@ -80,7 +76,7 @@ function sayServers(host: PluginHost, options: FilledResourceMetadata): Said {
     const where =
       nobody.length === host.routes.length ? '' : ` for ${nobody.map(({ path }) => `routes['${path}']`).join(', ')}`
     const why = `missing${where}; say who gives out tokens, such as ["https://login.acme.example"], or switch on auth-bridge`
-    host.report(new StartError(why, { at: [...host.at, 'authorizationServers'] }))
+    host.report(new StartError('MH2041', why, { at: [...host.at, 'authorizationServers'] }))
   })
   return routes => {
     const found = new Set(routes.flatMap(route => serverOn?.(route).issuer() ?? []))
@@ -106,21 +102,25 @@ function serveDocuments(host: PluginHost, options: ResourceMetadataOptions, said
   const theOne =
     resource === undefined ? undefined : createEndpoint(() => describeResource(resource, said(host.routes)))
   if (theOne && resourceMetadataUri !== undefined) {
-    const { path, url } = onlyDocument(resourceMetadataUri, host.http)
+    const { path, url } = onlyDocument(resourceMetadataUri, host.config.http)
     if (path !== undefined) host.endpoint(path, theOne)
-    else host.log.info({ url: resourceMetadataUri }, 'the metadata document is on another host, which must serve it')
+    else
+      host.log.info(
+        { code: 'MH2044', url: resourceMetadataUri },
+        'the metadata document is on another host, which must serve it',
+      )
     return url
   }
   for (const route of host.routes) {
     const endpoint = theOne ?? createEndpoint(({ state }) => describeResource(route.url(state.params), said([route])))
-    const [own, ...others] = documentPaths(route, host.http)
+    const [own, ...others] = documentPaths(route, host.config.http)
     host.endpoint(own, endpoint, { route })
     for (const path of others) host.endpoint(path, endpoint, { route, fallback: true })
   }
   if (theOne && resource !== undefined) {
     for (const path of resourcePaths(resource)) host.endpoint(path, theOne, { fallback: true })
   }
-  return (route: Route, params: Params) => documentUrl(route, params, host.http)
+  return (route: Route, params: Params) => documentUrl(route, params, host.config.http)
 }
 
 export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledResourceMetadata>({
@@ -131,7 +131,7 @@ export const resourceMetadata = definePlugin<ResourceMetadataOptions, FilledReso
     checkOptions(host, options)
     const [serversOf, bindingOf] = [sayServers(host, options), sayBinding(host, options)]
     const urlOf = serveDocuments(host, options, routes => ({ ...bindingOf(routes), ...serversOf(routes) }))
-    host.fill('protectedResource', {
+    host.provide('protectedResource', {
       resourceOf: (route, params) => options.resource ?? route.url(params),
       metadataUrlOf: urlOf,
       scopesOf: () => options.scopesSupported,

@@ -1,7 +1,7 @@
 // The options of resource-metadata and the document that they make (RFC 9728 section 2).
 
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, KEYS_URL, SCOPE } from '../../core/auth.ts'
-import type { OptionsOf } from '../../core/index.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 
 const AUTHORIZATION_SERVERS =
   'Issuers of the authorization servers that give out tokens for these routes. Default: this host, where auth-bridge makes it one.'

@@ -1,5 +1,6 @@
 // The plugin `session-store-redis`: stores sessions in Redis, so that any node can serve them.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,
@@ -35,6 +36,6 @@ export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions, SessionS
     demandSecrets(host, 'sessions are for every node, but the keys that sign their ids')
     const redis = redisConnection(host, options, SESSION_STORE_COMMANDS)
     redis.claim(claimOf(host))
-    host.fill('sessionStore', createRedisSessionStore(redis, host))
+    host.provide('sessionStore', createRedisSessionStore(redis, host))
   },
 })

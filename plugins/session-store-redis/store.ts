@@ -1,6 +1,8 @@
 // The session store in Redis: one script for each operation.
 import { createHash } from 'node:crypto'
-import type { LogLevel, PluginHost, Revision } from '../../core/index.ts'
+import type { LogLevel } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { Revision } from '../../core/plugin.ts'
 import {
   type Entered,
   type HeldHere,
@@ -67,7 +69,10 @@ class RedisSessionStore implements SessionStore {
   readonly #outage: SessionOutage
   readonly #inUse = new Set<string>()
 
-  constructor(redis: RedisConnection, { node, log }: Pick<PluginHost, 'node' | 'log'>) {
+  constructor(
+    redis: RedisConnection,
+    { config: { node }, log }: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+  ) {
     this.#redis = redis
     this.node = node
     this.#log = log
@@ -221,5 +226,7 @@ class RedisSessionStore implements SessionStore {
   }
 }
 
-export const createRedisSessionStore = (redis: RedisConnection, host: Pick<PluginHost, 'node' | 'log'>): SessionStore =>
-  new RedisSessionStore(redis, host)
+export const createRedisSessionStore = (
+  redis: RedisConnection,
+  host: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+): SessionStore => new RedisSessionStore(redis, host)

@@ -1,5 +1,6 @@
 // The files of skills as resources. A large file is read for each request, and refused if its digest changed.
-import { defineResource, type PluginHost, type ResourceDefinition, ToolError } from '../../core/index.ts'
+import { defineResource, type ResourceDefinition, ToolError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
 import { readFile } from './read-file.ts'
 import type { Skill, SkillFile } from './read-skills.ts'
 
@@ -19,12 +20,12 @@ export const placeOf = (definition: ResourceDefinition) => places.get(definition
 async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: PluginHost['log']): Promise<Buffer> {
   if (bytes) return bytes
   const read = await readFile(path, size).catch((err: unknown) => {
-    log.error({ err, uri }, 'a file of a skill cannot be read')
+    log.error({ code: 'MH2912', err, uri }, 'a file of a skill cannot be read')
   })
   if (read?.digest === digest && read.bytes) return read.bytes
   if (read)
     log.error(
-      { uri, listed: digest, found: read.digest },
+      { code: 'MH2913', uri, listed: digest, found: read.digest },
       'a file of a skill has changed: reload, so that it is listed anew',
     )
   throw new ToolError('the file is not what was listed any more; the server has to be reloaded')

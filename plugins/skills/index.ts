@@ -1,5 +1,5 @@
 // The plugin `skills` (extension io.modelcontextprotocol/skills, SEP-2640): serves folders of instructions for agents.
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { optionsSchema, type SkillsOptions } from './options.ts'
 
 export type { SkillsOptions } from './options.ts'

@@ -1,6 +1,7 @@
 // The methods `skills/list`, `skills/get` and `resources/directory/read`, with the access checks of resource reads.
-import type { CatalogItem } from '../../core/auth.ts'
-import { type Call, HostError } from '../../core/index.ts'
+
+import { HostError } from '../../core/index.ts'
+import type { Call, CatalogItem } from '../../core/plugin.ts'
 import { checkUri, shown } from '../../core/transport.ts'
 import { placeOf } from './definitions.ts'
 import { PAGE_BYTES, PAGE_ENTRIES, PAGE_SKILLS } from './limits.ts'

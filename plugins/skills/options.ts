@@ -1,5 +1,5 @@
 // The options of `plugins.skills`.
-import type { OptionsOf } from '../../core/index.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 
 export const optionsSchema = {
   type: 'object',

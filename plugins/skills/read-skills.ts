@@ -1,14 +1,62 @@
 // Reads the skills in a folder: each folder with a SKILL.md, also inside other skills.
+
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as othersFirst } from 'node:timers/promises'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
 import { cutOut, type FrontMatter, FrontMatterFault, readFrontMatter } from './front-matter.ts'
 import { KEPT_FILE, KEPT_IN_ALL, MAX_BYTES, MAX_FILES, MAX_FRONT_MATTER_IN_ALL } from './limits.ts'
-import { mediaTypeOf } from './media-types.ts'
 import { forEachOf, type ReadFile, readFile } from './read-file.ts'
-import { SKILL_FILE, uriOf } from './uris.ts'
-import { type FoundFile, type FoundFolder, fileTrouble, SkillFault, shownCount, walkSkills } from './walk.ts'
+import {
+  type FoundFile,
+  type FoundFolder,
+  fileTrouble,
+  SKILL_FILE,
+  SkillFault,
+  shownCount,
+  uriOf,
+  walkSkills,
+} from './walk.ts'
+
+const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
+  ['md', 'text/markdown'],
+  ['txt', 'text/plain'],
+  ['html', 'text/html'],
+  ['css', 'text/css'],
+  ['csv', 'text/csv'],
+  ['xml', 'application/xml'],
+  ['svg', 'image/svg+xml'],
+  ['json', 'application/json'],
+  ['jsonl', 'application/jsonl'],
+  ['yaml', 'application/yaml'],
+  ['yml', 'application/yaml'],
+  ['toml', 'application/toml'],
+  ['js', 'text/javascript'],
+  ['mjs', 'text/javascript'],
+  ['ts', 'text/x-typescript'],
+  ['py', 'text/x-python'],
+  ['sh', 'application/x-sh'],
+  ['png', 'image/png'],
+  ['jpg', 'image/jpeg'],
+  ['jpeg', 'image/jpeg'],
+  ['gif', 'image/gif'],
+  ['webp', 'image/webp'],
+  ['pdf', 'application/pdf'],
+  ['zip', 'application/zip'],
+  ['docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+  ['xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+  ['pptx', 'application/vnd.openxmlformats-officedocument.presentationml.presentation'],
+])
+
+const TEXT = /^text\/|[/+](?:json|xml|yaml|jsonl|toml|x-sh)$/
+
+/** The media type of a file, and whether it is sent as text. `isText`: its bytes are UTF-8. */
+export function mediaTypeOf(name: string, isText: boolean): { readonly mimeType: string; readonly asText: boolean } {
+  const [, extension = ''] = /\.([^.]+)$/.exec(name) ?? []
+  const known = BY_EXTENSION.get(extension.toLowerCase())
+  if (known === undefined) return { mimeType: isText ? 'text/plain' : 'application/octet-stream', asText: isText }
+  return { mimeType: known, asText: isText && TEXT.test(known) }
+}
 
 export interface SkillFile {
   readonly uri: string

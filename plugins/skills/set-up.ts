@@ -1,7 +1,8 @@
 // Reads the skills folder, contributes its files, and replaces them on reload.
 import { resolve } from 'node:path'
 import { createAdmission } from '../../core/auth.ts'
-import { type PluginHost, StartError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { StartError } from '../../core/plugin.ts'
 import { changedBetween, type Snapshot, snapshotOf } from './definitions.ts'
 import { MAX_TOLD } from './limits.ts'
 import { createMethods } from './methods.ts'
@@ -10,20 +11,21 @@ import { doubtsAbout, readSkills } from './read-skills.ts'
 
 const EXTENSION = 'io.modelcontextprotocol/skills'
 
-/** By options: on reload, `setup` of the new host reads the folder for the options that `reconfigure` receives. */
+/** By options: on reload, `setup` of the new host reads the folder for the options that `onReload` receives. */
 const readFor = new WeakMap<object, Snapshot>()
 
 async function readNow(host: PluginHost, options: SkillsOptions): Promise<Snapshot | undefined> {
   const at = [...host.at, 'folder']
-  const folder = resolve(host.directory, options.folder)
+  const folder = resolve(host.config.directory, options.folder)
   host.reads(folder)
   let faults = 0
   const skills = await readSkills(folder, options.folder, ({ message }) => {
-    if (++faults <= MAX_TOLD) host.report(new StartError(message, { at }))
+    if (++faults <= MAX_TOLD) host.report(new StartError('MH2910', message, { at }))
   })
-  if (faults > MAX_TOLD) host.report(new StartError(`${faults - MAX_TOLD} more mistakes in the folder`, { at }))
+  if (faults > MAX_TOLD)
+    host.report(new StartError('MH2910', `${faults - MAX_TOLD} more mistakes in the folder`, { at }))
   for (const { message } of skills ? doubtsAbout(skills, options.folder) : []) {
-    host.report(new StartError(message, { at }), 'warning')
+    host.report(new StartError('MH2911', message, { at }), 'warning')
   }
   return skills && snapshotOf(skills, host.log)
 }
@@ -33,13 +35,13 @@ export async function setUpSkills(host: PluginHost, options: SkillsOptions): Pro
   if (!read) return
   readFor.set(options, read)
   let now = read
-  host.contribute(now.resources)
+  host.tools(now.resources)
   // Clients need not declare it (SEP-2640, "Capability Negotiation").
   host.extension(EXTENSION, { settings: { directoryRead: true }, clientMustDeclare: false })
   host.serving(services => {
     const methods = createMethods(createAdmission(services))
     for (const [name, answer] of Object.entries(methods)) host.method(name, answer)
-    host.reconfigure<SkillsOptions>(changed => {
+    host.onReload<SkillsOptions>(changed => {
       const next = readFor.get(changed)
       if (!next) return undefined
       return () => {
@@ -49,7 +51,7 @@ export async function setUpSkills(host: PluginHost, options: SkillsOptions): Pro
         now = next
         if (files.length === 0) return
         host.log.info(
-          { files: files.slice(0, MAX_TOLD), changed: files.length, skills: now.skills.length },
+          { code: 'MH2914', files: files.slice(0, MAX_TOLD), changed: files.length, skills: now.skills.length },
           'skills have changed',
         )
         for (const uri of files) services.runtime.resourceUpdated(uri)

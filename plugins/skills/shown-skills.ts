@@ -1,10 +1,11 @@
 // The skills and files that are visible in a view, built once per view for consistent results.
-import type { CatalogItem, ResourceItem } from '../../core/auth.ts'
-import type { Call } from '../../core/index.ts'
+
+import type { ResourceItem } from '../../core/auth.ts'
+import type { Call, CatalogItem } from '../../core/plugin.ts'
 import { placeOf } from './definitions.ts'
 import type { FrontMatter } from './front-matter.ts'
 import type { Skill } from './read-skills.ts'
-import { folderOf, nameOf } from './uris.ts'
+import { folderOf, nameOf } from './walk.ts'
 
 type View = Call['view']
 type Wire = CatalogItem['wire']

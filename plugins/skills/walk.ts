@@ -3,7 +3,30 @@ import type { Dirent, Stats } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { MAX_DEPTH, MAX_ENTRIES } from './limits.ts'
-import { SKILL_FILE } from './uris.ts'
+
+export const SKILL_FILE = 'SKILL.md'
+const SCHEME = 'skill://'
+
+/** Characters that encodeURIComponent encodes but RFC 3986 allows in a path segment. */
+const PLAIN_IN_PATH = /%(?:24|26|2B|2C|3A|3B|3D|40)/g
+/** The same for the first segment, the authority. */
+const PLAIN_IN_NAME = /%(?:24|26|2B|2C|3B|3D)/g
+
+/** The URI of a file or folder, by its names from the skills folder on. */
+export function uriOf(names: readonly string[]): string {
+  const segments = names.map((name, at) =>
+    encodeURIComponent(name.normalize('NFC')).replace(at === 0 ? PLAIN_IN_NAME : PLAIN_IN_PATH, decodeURIComponent),
+  )
+  return `${SCHEME}${segments.join('/')}`
+}
+
+/** The parent folder; undefined if it has no URI. */
+export function folderOf(uri: string): string | undefined {
+  const at = uri.lastIndexOf('/')
+  return at < SCHEME.length ? undefined : uri.slice(0, at)
+}
+
+export const nameOf = (uri: string): string => decodeURIComponent(uri.slice(uri.lastIndexOf('/') + 1))
 
 /** A mistake in a skills folder. The message starts with the file, as the config names the folder. */
 export class SkillFault extends Error {

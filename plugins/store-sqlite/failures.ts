@@ -1,5 +1,6 @@
 // Messages about the file: for the operator, for the health page, and for clients.
-import { HostError, StartError } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import type { Fault } from './thread/messages.ts'
 
 const RETRY_AFTER = '2'
@@ -69,7 +70,7 @@ export const explainTrouble = ({ word }: Fault, file: string): Explained => WORD
 
 export function explainStart(fault: Fault, file: string): StartError {
   const { reason, fix } = explainTrouble(fault, file)
-  return new StartError(`${file}: ${reason} (${fault.text}); ${fix}`, { exitCode: 1 })
+  return new StartError('MH2401', `${file}: ${reason} (${fault.text}); ${fix}`, { exitCode: 1 })
 }
 
 /** The error for clients; the rest is logged. An unexpected fault becomes a plain Error. */

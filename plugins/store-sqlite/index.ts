@@ -1,5 +1,5 @@
 // The plugin `store-sqlite`: stores sessions, streams, grants and tasks in one file per machine.
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { type FilledStoreSqliteOptions, OPTIONS, type StoreSqliteOptions } from './options.ts'
 
 export type { StoreSqliteOptions } from './options.ts'
@@ -9,7 +9,7 @@ export const storeSqlite = definePlugin<StoreSqliteOptions, FilledStoreSqliteOpt
   provides: ['sessionStore', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     // Sessions of stdio end with the process.
-    if (host.purpose === 'stdio') return
+    if (host.config.purpose === 'stdio') return
     const { setUp } = await import('./set-up.ts')
     setUp(host, options)
   },

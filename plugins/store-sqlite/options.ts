@@ -1,5 +1,5 @@
 // The options of store-sqlite.
-import { type OptionsOf, SIZE_PATTERN } from '../../core/index.ts'
+import { type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
 import { STREAM_PROPERTIES } from '../families/stores/index.ts'
 
 export const OPTIONS = {

@@ -1,5 +1,7 @@
 // The session store in the file, for all processes of this host.
-import type { LogLevel, PluginHost, Revision } from '../../core/index.ts'
+import type { LogLevel } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { Revision } from '../../core/plugin.ts'
 import {
   type Entered,
   type HeldHere,
@@ -68,7 +70,11 @@ class SqliteSessionStore implements SessionStore {
   #ended: Ended[] = []
   readonly #nodesOf = new Map<string, readonly string[]>()
 
-  constructor(file: Writer, { node, log }: Pick<PluginHost, 'node' | 'log'>, maxSize: number) {
+  constructor(
+    file: Writer,
+    { config: { node }, log }: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+    maxSize: number,
+  ) {
     this.#log = log
     this.#room = boundsOfSessions({ maxSize }).all
     this.#file = file
@@ -89,7 +95,7 @@ class SqliteSessionStore implements SessionStore {
     const fix = `raise maxSize to ${Math.ceil((maxIdle * USUAL_SIZE) / SHARE.all / 1_048_576)}mb, or lower sessions.maxIdle`
     const facts = { maxIdle, bytesForSessions: this.#room, bytesOfOne: USUAL_SIZE, sessions: has, fix }
     this.#log.warn(
-      facts,
+      { code: 'MH2404', ...facts },
       'maxSize of store-sqlite has no room for sessions.maxIdle: idle ones end before there are so many',
     )
   }
@@ -183,6 +189,6 @@ class SqliteSessionStore implements SessionStore {
 
 export const createSqliteSessionStore = (
   file: Writer,
-  host: Pick<PluginHost, 'node' | 'log'>,
+  host: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
   maxSize = Number.POSITIVE_INFINITY,
 ): SessionStore => new SqliteSessionStore(file, host, maxSize)

@@ -3,7 +3,8 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { type PluginHost, parseSize, StartError } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
@@ -41,23 +42,23 @@ function nameCrew(): string {
 }
 
 function offerFigures(
-  { figures }: Pick<PluginHost, 'figures'>,
+  { metrics }: Pick<PluginHost, 'metrics'>,
   writer: () => Pick<Writer, 'trouble' | 'bytes' | 'evicted'>,
 ): { committed(committed: Committed): void } {
-  const operations = figures.counter({
+  const operations = metrics.counter({
     name: 'mcp_host_sqlite_operations_total',
     help: 'Operations on the file of store-sqlite. Divided by the number of commits: operations per commit.',
   })
-  const seconds = figures.histogram({
+  const seconds = metrics.histogram({
     name: 'mcp_host_sqlite_commit_duration_seconds',
     help: 'How long transactions on the file of store-sqlite took; durable ones wait for the disk.',
     labels: ['durable'],
   })
-  figures.gauge({ name: 'mcp_host_sqlite_up', help: '1 if the file of store-sqlite can be written, else 0.' }, () =>
+  metrics.gauge({ name: 'mcp_host_sqlite_up', help: '1 if the file of store-sqlite can be written, else 0.' }, () =>
     writer().trouble === undefined ? 1 : 0,
   )
-  figures.gauge({ name: 'mcp_host_sqlite_file_bytes', help: 'Size of the file of store-sqlite.' }, () => writer().bytes)
-  figures.gauge(
+  metrics.gauge({ name: 'mcp_host_sqlite_file_bytes', help: 'Size of the file of store-sqlite.' }, () => writer().bytes)
+  metrics.gauge(
     {
       name: 'mcp_host_sqlite_evicted_streams',
       help: 'Streams that store-sqlite dropped since startup because its file was nearly full.',
@@ -82,10 +83,10 @@ export function setUp(host: PluginHost, options: FilledStoreSqliteOptions): void
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
-  host.fill('sessionStore', createSqliteSessionStore(file, host, parseSize(options.maxSize)))
-  host.fill('eventStore', createSqliteEventStore(file))
-  host.fill('grantStore', createSqliteGrantStore(file))
-  host.fill('taskStore', createSqliteTaskStore(file, host.log))
+  host.provide('sessionStore', createSqliteSessionStore(file, host, parseSize(options.maxSize)))
+  host.provide('eventStore', createSqliteEventStore(file))
+  host.provide('grantStore', createSqliteGrantStore(file))
+  host.provide('taskStore', createSqliteTaskStore(file, host.log))
 }
 
 function demandNode({ at }: PluginHost) {
@@ -93,26 +94,28 @@ function demandNode({ at }: PluginHost) {
   const why = `it needs the database of Node 22.13 or later, and this is Node ${process.versions.node}`
   const fix =
     'start mcp-host with a newer Node, keep sessions in Redis with cluster-redis, or take it out: they are in memory then'
-  throw new StartError(`${why}; ${fix}`, { at, exitCode: 2 })
+  throw new StartError('MH2402', `${why}; ${fix}`, { at, exitCode: 2 })
 }
 
 function boundsOf(host: PluginHost, options: FilledStoreSqliteOptions): StoreBounds {
   const bounds = { ...readStreamBounds(host, options), maxSize: parseSize(options.maxSize) }
   if (bounds.maxSize < MIN_SIZE) {
-    throw new StartError('it is less than 1mb; there is hardly room for one stream', { at: [...host.at, 'maxSize'] })
+    throw new StartError('MH2403', 'it is less than 1mb; there is hardly room for one stream', {
+      at: [...host.at, 'maxSize'],
+    })
   }
   return { ...bounds, pending: PENDING }
 }
 
 /** Routes with the same file share its thread. */
 function writerOf(host: PluginHost, options: FilledStoreSqliteOptions): Writer {
-  const path = host.purpose === 'test' ? MEMORY : resolve(host.directory, options.file)
+  const path = host.config.purpose === 'test' ? MEMORY : resolve(host.config.directory, options.file)
   const writers = host.share(FILES, () => new Map<string, { readonly writer: Writer; readonly said: string }>())
   const said = JSON.stringify({ ...options, file: path })
   const known = writers.get(path)
   if (known && known.said !== said) {
     const why = `${options.file} is kept by several routes, of which each says otherwise how`
-    throw new StartError(`${why}: give them the same options, or each a \`file\` of its own`, { at: host.at })
+    throw new StartError('MH1041', `${why}: give them the same options, or each a \`file\` of its own`, { at: host.at })
   }
   if (known) return known.writer
   const writer = begin(host, path, options, writers.size === 0 ? 'sqlite' : `sqlite ${options.file}`)
@@ -126,8 +129,8 @@ function begin(host: PluginHost, path: string, options: FilledStoreSqliteOptions
   const figures = offerFigures(host, () => writer)
   const writer: Writer = new Writer({ ...settings, ...figures })
   if (path !== MEMORY) claimFile(host, path)
-  host.starting(() => writer.open())
-  host.ready(condition, () => writer.trouble ?? true)
-  host.closing(() => writer.close())
+  host.onStart(() => writer.open())
+  host.readiness(condition, () => writer.trouble ?? true)
+  host.onClose(() => writer.close())
   return writer
 }

@@ -1,16 +1,9 @@
 // The event, grant and task stores in the file, for all processes of this host.
 import { createHash } from 'node:crypto'
 import { checkGrantTtl, type GrantStore, grantKindOf } from '../../core/auth.ts'
-import { HostError, type Logger } from '../../core/index.ts'
-import {
-  type EventStore,
-  SMALL_OUTCOME,
-  StreamFenced,
-  type StreamWriter,
-  type TaskNews,
-  type TaskRefusal,
-  type TaskStore,
-} from '../../core/transport.ts'
+import { HostError } from '../../core/index.ts'
+import type { EventStore, Logger, StreamWriter } from '../../core/plugin.ts'
+import { SMALL_OUTCOME, StreamFenced, type TaskNews, type TaskRefusal, type TaskStore } from '../../core/transport.ts'
 import type { RowWriter } from './thread/events.ts'
 import type { GrantPlace } from './thread/grants.ts'
 import type { Writer } from './writer.ts'
@@ -121,7 +114,7 @@ export const createSqliteTaskStore = (file: Writer, log: Logger): TaskStore => (
       try {
         tell(news)
       } catch (err) {
-        log.error({ err }, 'a listener of changes of tasks failed')
+        log.error({ code: 'MH2510', err }, 'a listener of changes of tasks failed')
       }
     }
     return file.watchTasks(changes => {

@@ -1,6 +1,6 @@
 // Connects this process to the database thread and batches operations of one event loop turn.
 import type { Worker } from 'node:worker_threads'
-import { type Logger, StartError } from '../../core/index.ts'
+import { type Logger, StartError } from '../../core/plugin.ts'
 import { startThread, type TaskNews } from '../../core/transport.ts'
 import { explainStart, explainTrouble, unavailable } from './failures.ts'
 import {
@@ -157,8 +157,8 @@ export class Writer {
         } else this.#hear(news)
       })
       worker.on('error', error => {
-        reject(new StartError(`${settings.file} cannot be opened: ${error.message}`, { cause: error }))
-        this.#settings.log.error({ err: error }, 'the thread that writes the file failed')
+        reject(new StartError('MH2401', `${settings.file} cannot be opened: ${error.message}`, { cause: error }))
+        this.#settings.log.error({ code: 'MH2401', err: error }, 'the thread that writes the file failed')
       })
       worker.on('exit', () => this.#ended(worker))
     })
@@ -168,7 +168,10 @@ export class Writer {
     const { log, file } = this.#settings
     if (replaced !== undefined) {
       const fix = 'restore a backup over the file, or delete the damaged one once nobody needs it'
-      log.error({ file, damaged: replaced, fix }, 'the file was damaged: it is put aside, and everything in it is lost')
+      log.error(
+        { code: 'MH2405', file, damaged: replaced, fix },
+        'the file was damaged: it is put aside, and everything in it is lost',
+      )
     }
     const wasOpen = this.#hasOpened
     this.#hasOpened = true
@@ -216,11 +219,11 @@ export class Writer {
     if (fault) {
       const { reason, fix } = explainTrouble(fault, file)
       log.error(
-        { file, reason, said: fault.text, fix },
+        { code: 'MH2406', file, reason, said: fault.text, fix },
         'the file cannot be written: not ready, and what needs it gets 503',
       )
     } else if (before) {
-      log.info({ file }, 'the file can be written again')
+      log.info({ code: 'MH2407', file }, 'the file can be written again')
       this.#tellTasks([undefined])
       for (const listener of this.#returned) listener()
     }

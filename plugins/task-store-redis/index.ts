@@ -1,5 +1,6 @@
 // Stores tasks in Redis, so that any node can run them.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,
@@ -34,8 +35,8 @@ export async function fillTaskStore(host: RedisHost, options: RedisSettings) {
   const redis = redisConnection(host, options, TASK_STORE_COMMANDS)
   const { createRedisTaskStore } = await import('./store.ts')
   const store = createRedisTaskStore(redis, host.log)
-  host.fill('taskStore', store)
-  host.closing(store.close)
+  host.provide('taskStore', store)
+  host.onClose(store.close)
   return redis
 }
 

@@ -1,6 +1,6 @@
 // Notifies about changes of tasks, read from a Redis Stream. Changes are numbered, so that gaps are detected.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Logger } from '../../core/index.ts'
+import type { Logger } from '../../core/plugin.ts'
 import type { TaskNews, TaskState } from '../../core/transport.ts'
 import {
   entriesOf,
@@ -62,7 +62,7 @@ export class TaskNewsReading {
     const log = this.#log
     if (this.#redis.healthy)
       await this.#locate().catch(err => log.debug({ err }, 'which tasks changed is not known yet'))
-    this.#readAll().catch(err => log.error({ err }, 'changes of tasks are not read any more'))
+    this.#readAll().catch(err => log.error({ code: 'MH2312', err }, 'changes of tasks are not read any more'))
   }
 
   #tell(news: TaskNews | undefined) {
@@ -70,7 +70,7 @@ export class TaskNewsReading {
       try {
         listener(news)
       } catch (err) {
-        this.#log.error({ err }, 'a listener of changes of tasks failed')
+        this.#log.error({ code: 'MH2510', err }, 'a listener of changes of tasks failed')
       }
     }
   }

@@ -1,7 +1,8 @@
 // The task store in Redis: one script for each operation.
 
 import { createHash, randomBytes } from 'node:crypto'
-import { HostError, type Logger } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { Logger } from '../../core/plugin.ts'
 import {
   SMALL_OUTCOME,
   shareOf,

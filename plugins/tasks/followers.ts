@@ -1,5 +1,6 @@
 // Notifies subscribers of `taskIds` about changes of tasks.
-import { type Call, type Clock, type Honoured, HostError, type Logger, type Timer } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { Call, Clock, Honoured, Logger, Timer } from '../../core/plugin.ts'
 import {
   hasEnded,
   isUnavailable,
@@ -120,7 +121,7 @@ export class Followers {
   /** Unavailable stores announce their return. Other errors: invalid or newer data. */
   #couldNotTell(id: string, err: unknown) {
     if (isUnavailable(err)) return
-    this.#log.error({ err, task: id.slice(0, 6) }, 'those who listen for a task could not be told')
+    this.#log.error({ code: 'MH2511', err, task: id.slice(0, 6) }, 'those who listen for a task could not be told')
   }
 
   async #tell(id: string, followed: Followed): Promise<void> {

@@ -1,9 +1,10 @@
-// The in-memory task store, default of the slot `taskStore`. Holders take turns in each queue.
+// The in-memory task store, default of the slot `taskStore`. Queues are fair between holders.
 import { HostError } from '../../core/index.ts'
 import {
+  FairQueue,
   hasEnded,
   type NewTask,
-  type QueueDepth,
+  type Queued,
   type QueueOffer,
   SMALL_OUTCOME,
   shareOf,
@@ -19,95 +20,6 @@ import {
   type TaskSummary,
 } from '../../core/transport.ts'
 
-interface QueuedTask {
-  readonly holder: string
-  readonly queue: string
-  readonly serial: number
-}
-
-interface Lane<Task> {
-  readonly queued: Set<Task>
-  readonly running: Set<Task>
-}
-
-class Queue<Task extends QueuedTask> {
-  /** By holder, the next one first. */
-  readonly lanes = new Map<string, Lane<Task>>()
-  running = 0
-
-  laneOf(holder: string): Lane<Task> {
-    const lane = this.lanes.get(holder) ?? { queued: new Set(), running: new Set() }
-    this.lanes.set(holder, lane)
-    return lane
-  }
-
-  take({ running, runningPerHolder }: QueueOffer): Task | undefined {
-    if (this.running >= running) return undefined
-    for (const [holder, lane] of this.lanes) {
-      const [task] = lane.queued
-      if (!task || lane.running.size >= runningPerHolder) continue
-      lane.queued.delete(task)
-      lane.running.add(task)
-      this.running++
-      this.lanes.delete(holder)
-      this.lanes.set(holder, lane)
-      return task
-    }
-    return undefined
-  }
-
-  remove(task: Task) {
-    const lane = this.laneOf(task.holder)
-    if (lane.running.delete(task)) this.running--
-    lane.queued.delete(task)
-    if (lane.queued.size + lane.running.size === 0) this.lanes.delete(task.holder)
-  }
-}
-
-class Queues<Task extends QueuedTask> {
-  readonly #queues = new Map<string, Queue<Task>>()
-
-  add(task: Task) {
-    this.#lane(task).queued.add(task)
-  }
-
-  putBack(task: Task) {
-    this.remove(task)
-    const { queued } = this.#lane(task)
-    const others = [...queued]
-    queued.clear()
-    for (const one of [task, ...others]) queued.add(one)
-  }
-
-  take(offer: QueueOffer): Task | undefined {
-    return this.#queues.get(offer.queue)?.take(offer)
-  }
-
-  remove(task: Task) {
-    const queue = this.#queues.get(task.queue)
-    queue?.remove(task)
-    if (queue?.lanes.size === 0) this.#queues.delete(task.queue)
-  }
-
-  *running(): Iterable<Task> {
-    for (const { lanes } of this.#queues.values()) for (const { running } of lanes.values()) yield* running
-  }
-
-  depths(): ReadonlyArray<Omit<QueueDepth, 'waited'> & { readonly oldest: Task | undefined }> {
-    return [...this.#queues].map(([queue, { lanes, running }]) => {
-      const queued = [...lanes.values()].flatMap(lane => [...lane.queued])
-      const [oldest] = queued.sort((one, other) => one.serial - other.serial)
-      return { queue, queued: queued.length, running, oldest }
-    })
-  }
-
-  #lane({ queue, holder }: Task): Lane<Task> {
-    const found = this.#queues.get(queue) ?? new Queue<Task>()
-    this.#queues.set(queue, found)
-    return found.laneOf(holder)
-  }
-}
-
 /** Maximum bytes of texts. Above it no task begins, and running ones can only end with a small outcome. */
 const MAX_BYTES = 128 * 1_048_576
 /** Milliseconds between two searches for expired tasks. */
@@ -119,7 +31,11 @@ const bytesOf = (text = ''): number => (Buffer.byteLength(text) === text.length 
 
 const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0)
 
-class Task {
+class Task implements Queued {
+  older?: this | undefined
+  newer?: this | undefined
+  linked?: boolean
+  returns = false
   readonly id: string
   readonly holder: string
   readonly owner: string
@@ -183,7 +99,8 @@ class MemoryTaskStore implements TaskStore {
   readonly shared = false
   readonly #tasks = new Map<string, Task>()
   readonly #holders = new Map<string, Holder>()
-  readonly #queues = new Queues<Task>()
+  readonly #queues = new Map<string, FairQueue<Task>>()
+  readonly #running = new Set<Task>()
   readonly #listeners = new Set<(news: TaskNews | undefined) => void>()
   readonly #maxBytes: number
   readonly #now: () => number
@@ -210,7 +127,7 @@ class MemoryTaskStore implements TaskStore {
     this.#tasks.set(task.id, made)
     this.#holders.set(task.holder, holder)
     this.#count(made, made.bytes)
-    this.#queues.add(made)
+    this.#enqueue(made)
     this.#notify(made)
     return 'created'
   }
@@ -227,7 +144,7 @@ class MemoryTaskStore implements TaskStore {
 
   claim: TaskStore['claim'] = async (offers, lease) => {
     for (const offer of offers) {
-      for (let task = this.#queues.take(offer); task; task = this.#queues.take(offer)) {
+      for (let task = this.#take(offer); task; task = this.#take(offer)) {
         if (this.#find(task.id)) return this.#begin(task, lease, 1)
       }
     }
@@ -237,7 +154,7 @@ class MemoryTaskStore implements TaskStore {
   claimLapsed: TaskStore['claimLapsed'] = async lease => {
     this.#sweep()
     const now = this.#now()
-    for (const task of this.#queues.running()) if (task.leasedUntil <= now) return this.#begin(task, lease, 0)
+    for (const task of this.#running) if (task.leasedUntil <= now) return this.#begin(task, lease, 0)
     return undefined
   }
 
@@ -251,7 +168,9 @@ class MemoryTaskStore implements TaskStore {
   release: TaskStore['release'] = async held =>
     this.#write(held, task => {
       task.state = 'queued'
-      this.#queues.putBack(task)
+      this.#dequeue(task)
+      task.returns = true
+      this.#enqueue(task)
     })
 
   note: TaskStore['note'] = async (held, note) =>
@@ -313,9 +232,18 @@ class MemoryTaskStore implements TaskStore {
 
   depths: TaskStore['depths'] = async () => {
     this.#sweep()
+    const depths = new Map(
+      [...this.#queues].map(([queue, { size, places }]) => [
+        queue,
+        { queue, queued: size, running: places, waited: 0 },
+      ]),
+    )
     const now = this.#now()
-    const depths = this.#queues.depths()
-    return depths.map(({ oldest, ...depth }) => ({ ...depth, waited: oldest ? now - oldest.createdAt : 0 }))
+    for (const { queue, linked, createdAt } of this.#tasks.values()) {
+      const depth = depths.get(queue)
+      if (linked && depth) depth.waited ||= now - createdAt
+    }
+    return [...depths.values()]
   }
 
   watch: TaskStore['watch'] = tell => {
@@ -323,6 +251,30 @@ class MemoryTaskStore implements TaskStore {
     const listener = (news: TaskNews | undefined) => tell(news)
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  #enqueue(task: Task) {
+    const tasks = this.#queues.get(task.queue) ?? new FairQueue<Task>()
+    this.#queues.set(task.queue, tasks)
+    tasks.add(task.holder, task)
+  }
+
+  #take({ queue, running, runningPerHolder }: QueueOffer): Task | undefined {
+    const tasks = this.#queues.get(queue)
+    if (!tasks || tasks.places >= running) return undefined
+    const task = tasks.next(({ holder }) => tasks.placesOf(holder) < runningPerHolder)
+    if (!task) return undefined
+    tasks.delete(task.holder, task)
+    tasks.take(task.holder)
+    this.#running.add(task)
+    return task
+  }
+
+  #dequeue(task: Task) {
+    const tasks = this.#queues.get(task.queue)
+    if (this.#running.delete(task)) tasks?.leave(task.holder)
+    else tasks?.delete(task.holder, task)
+    if (tasks?.size === 0 && tasks.places === 0) this.#queues.delete(task.queue)
   }
 
   #refusalOf(holder: string, bytes: number, room?: TaskRoom): TaskRefusal | undefined {
@@ -347,6 +299,7 @@ class MemoryTaskStore implements TaskStore {
   }
 
   #begin(task: Task, lease: number, runs: number): TaskRecord {
+    task.returns = false
     task.state = 'running'
     task.leasedUntil = this.#now() + lease
     task.fence++
@@ -356,7 +309,7 @@ class MemoryTaskStore implements TaskStore {
   }
 
   #end(task: Task, state: TaskEnd['state'], outcome: string | undefined) {
-    this.#queues.remove(task)
+    this.#dequeue(task)
     const bytes = task.small + bytesOf(outcome)
     this.#count(task, bytes - task.bytes)
     task.bytes = bytes
@@ -398,7 +351,7 @@ class MemoryTaskStore implements TaskStore {
 
   #drop(task: Task) {
     this.#tasks.delete(task.id)
-    this.#queues.remove(task)
+    this.#dequeue(task)
     this.#count(task, -task.bytes)
     const own = this.#holders.get(task.holder)
     own?.tasks.delete(task)

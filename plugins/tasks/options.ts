@@ -1,5 +1,5 @@
 // The options of tasks.
-import { DURATION_PATTERN, type OptionsOf, SIZE_PATTERN } from '../../core/index.ts'
+import { DURATION_PATTERN, type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
 
 const duration = <const D extends string>(description: D, standard: string) =>
   ({ type: 'string', pattern: `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`, default: standard, description }) as const

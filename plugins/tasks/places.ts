@@ -1,5 +1,5 @@
 // Slots for task handlers in this process, shared fairly by holders. A handler that waits for its client has no slot.
-import { FairLine, type InLine } from '../../core/transport.ts'
+import { FairQueue, type Queued } from '../../core/transport.ts'
 
 export interface Placed {
   readonly queue: string
@@ -12,7 +12,7 @@ export interface PlaceLimits {
   readonly perHolder: number
 }
 
-class Place<Run extends Placed> implements InLine {
+class Place<Run extends Placed> implements Queued {
   older?: this | undefined
   newer?: this | undefined
   linked?: boolean
@@ -29,7 +29,7 @@ class Place<Run extends Placed> implements InLine {
 export class Places<Run extends Placed> {
   readonly #places = new Map<Run, Place<Run>>()
   readonly #held = new Set<Place<Run>>()
-  readonly #line = new FairLine<Place<Run>>()
+  readonly #line = new FairQueue<Place<Run>>()
   readonly #limits: PlaceLimits
 
   constructor(limits: PlaceLimits) {

@@ -1,14 +1,9 @@
 // Decides whether a caller can access a task: as for a call of its tool, with the token of the current request.
 import { LRUCache } from 'lru-cache'
-import type { CatalogItem, ToolItem } from '../../core/auth.ts'
-import {
-  type Call,
-  defineTool,
-  HostError,
-  type McpRoute,
-  type Services,
-  type ToolDefinition,
-} from '../../core/index.ts'
+import type { ToolItem } from '../../core/auth.ts'
+import { defineTool, HostError, type ToolDefinition } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
+import type { Call, CatalogItem, McpRoute } from '../../core/plugin.ts'
 import type { TaskSummary } from '../../core/transport.ts'
 import { packQueue, unpackQueue } from './records.ts'
 

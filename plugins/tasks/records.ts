@@ -1,16 +1,8 @@
 // Stored tasks, and their form in the protocol. They contain no tokens or credentials.
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import {
-  type Call,
-  errorText,
-  HostError,
-  isObject,
-  type JsonObject,
-  type McpRoute,
-  type ToolDefinition,
-  type User,
-} from '../../core/index.ts'
+import { HostError, type JsonObject, type ToolDefinition, type User } from '../../core/index.ts'
+import { type Call, errorText, isObject, type McpRoute } from '../../core/plugin.ts'
 import {
   type ClientFacts,
   holderOf,

@@ -1,7 +1,9 @@
 // One run of a task: the call without its token, and the requests to its client, which are stored.
-import { HostError, type McpRoute, type Timer, ToolError } from '../../core/index.ts'
+import { HostError, ToolError } from '../../core/index.ts'
+import type { McpRoute, Timer } from '../../core/plugin.ts'
 import {
   type AskClient,
+  type ClientRequest,
   encodeAnswer,
   hasEnded,
   isAnswer,
@@ -68,7 +70,7 @@ class RunQuestions implements AskClient {
     }
   }
 
-  async ask(method: string, params: object, signal: AbortSignal, name?: string): Promise<unknown> {
+  async ask({ method, params, signal, key: name }: ClientRequest): Promise<unknown> {
     // There is no connection to ping.
     if (method === 'ping') return {}
     const asked: Asked = name === undefined ? { method, params } : { method, params, as: name }
@@ -253,7 +255,10 @@ export class TaskRun {
       return await this.#call()
     } catch (thrown) {
       if (!HostError.is(thrown) && !this.#controller.signal.aborted) {
-        this.#host.transport.log.error({ err: thrown, tool: this.#work?.tool }, 'the run of a task failed')
+        this.#host.transport.log.error(
+          { code: 'MH2512', err: thrown, tool: this.#work?.tool },
+          'the run of a task failed',
+        )
       }
       return failedWith(thrown)
     }
@@ -347,12 +352,15 @@ export class TaskRun {
       } catch (err) {
         const waited = clock.now() - begun
         if (waited > (this.#closing ? WHILE_CLOSING : this.#host.settings.ttl)) {
-          log.error({ err, task }, 'how a task ended could not be kept')
+          log.error({ code: 'MH2513', err, task }, 'how a task ended could not be kept')
           return false
         }
         if (!isTold && waited > this.#host.settings.lease) {
           isTold = true
-          log.warn({ task, fix: STORE_AWAY }, 'how a task ended is not kept yet: the task store does not answer')
+          log.warn(
+            { code: 'MH2513', task, fix: STORE_AWAY },
+            'how a task ended is not kept yet: the task store does not answer',
+          )
         }
         await new Promise<void>(resolve => clock.setTimeout(resolve, TRY_AGAIN))
       }

@@ -1,25 +1,20 @@
 // Sets up the tasks extension, with one worker for each store.
-import {
-  type Call,
-  type Extension,
-  HostError,
-  type McpRoute,
-  type PluginHost,
-  type Services,
-  StartError,
-} from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import { type Call, type Extension, type McpRoute, StartError } from '../../core/plugin.ts'
 import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
 import { Followers } from './followers.ts'
 import type { FilledTasksOptions } from './options.ts'
 import { createTaskPolicy } from './policy.ts'
+import type { TaskSetting } from './task-key.ts'
 import { concurrencyOf, settingsOf, TASKS_ID, Tasks, type TasksHost } from './tasks.ts'
 import { TaskWorker, type WorkerHost } from './worker.ts'
 
 const STATES = ['queued', 'running'] as const
 
 /** `depths`: the queue depth of each store that this process uses, at the last check. */
-function offerFigures({ figures }: Pick<PluginHost, 'figures'>, depths: () => readonly QueueDepth[]) {
-  figures.gauge(
+function offerFigures({ metrics }: Pick<PluginHost, 'metrics'>, depths: () => readonly QueueDepth[]) {
+  metrics.gauge(
     {
       name: 'mcp_host_tasks',
       help: 'Queued and running tasks. Nodes that share a store report the same value.',
@@ -27,19 +22,19 @@ function offerFigures({ figures }: Pick<PluginHost, 'figures'>, depths: () => re
     },
     () => STATES.map(state => [depths().reduce((sum, depth) => sum + depth[state], 0), { state }] as const),
   )
-  figures.gauge(
+  metrics.gauge(
     {
       name: 'mcp_host_task_queue_age_seconds',
       help: 'Longest time that a queued task has waited. Nodes that share a store report the same value.',
     },
     () => Math.max(0, ...depths().map(({ waited }) => waited / 1_000)),
   )
-  const ends = figures.counter({
+  const ends = metrics.counter({
     name: 'mcp_host_tasks_ended_total',
     help: 'Tasks that this node ended, by final state.',
     labels: ['state'],
   })
-  const seconds = figures.histogram({
+  const seconds = metrics.histogram({
     name: 'mcp_host_task_seconds',
     help: 'Duration of a task, from claim to end.',
   })
@@ -55,20 +50,20 @@ interface Service {
   readonly worker: TaskWorker
 }
 
-function checkStore({ at, processes, purpose, report, log }: PluginHost, store: TaskStore, role: string) {
+function checkStore({ at, config: { processes, purpose }, report, log }: PluginHost, store: TaskStore, role: string) {
   if (role !== 'both' && store.shared !== true) {
     const where = store.shared ? 'in a file of this host' : 'in this process'
     const what = `tasks are kept ${where} alone, so nothing is left for another that a ${role} works with`
     const fix = 'add cluster-redis or task-store-redis, or start without this role'
-    report(new StartError(`${what}; ${fix}`, { at: [...at, 'role'] }))
+    report(new StartError('MH2501', `${what}; ${fix}`, { at: [...at, 'role'] }))
     return
   }
   if (store.shared) return
   const fix = 'add cluster-redis, task-store-redis or store-sqlite (Node 22.13 or later)'
   if (processes > 1) {
-    report(new StartError(`tasks are kept in one process; ${fix}, or start without --workers`, { at }))
+    report(new StartError('MH2502', `tasks are kept in one process; ${fix}, or start without --workers`, { at }))
   } else if (purpose === 'serve') {
-    log.warn({ fix }, 'tasks are kept in this process alone: a restart loses them')
+    log.warn({ code: 'MH2502', fix }, 'tasks are kept in this process alone: a restart loses them')
   }
 }
 
@@ -82,7 +77,6 @@ const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
   nameHeaders: { 'tasks/get': 'taskId', 'tasks/update': 'taskId', 'tasks/cancel': 'taskId' },
   results: { 'tools/call': ['task'] },
   listenFilters: { taskIds: (wanted, call) => serviceOf(call).followers.filter(wanted, call) },
-  toolKeys: { task: { around: (call, tool, run) => serviceOf(call).tasks.around(call, tool, run) } },
 })
 
 interface Shared extends Pick<TasksHost, 'settings' | 'extension'>, Pick<WorkerHost, 'ended'> {
@@ -130,35 +124,42 @@ function refuseClients(): never {
   throw new HostError('unavailable', { detail, headers: { 'Retry-After': '1' } })
 }
 
+const BEFORE = 'which is isolated (`isolate`), but its `task.before` cannot be isolated; remove one of them'
+
 export function setUpTasks(host: PluginHost, options: FilledTasksOptions): void {
   const settings = settingsOf(options, host)
-  if (options.role === 'worker') host.edge(refuseClients)
+  if (options.role === 'worker') host.onRequest(refuseClients)
   const byRoute = new Map<string, Service>()
   const services = new Set<Service>()
   const ended = offerFigures(host, () => [...services].flatMap(({ worker }) => worker.depths))
-  const extension = host.extension(
-    TASKS_ID,
-    extensionOf(call => {
-      const service = byRoute.get(call.offer.route.path)
-      if (!service) throw new HostError('unavailable', { detail: 'the server is starting' })
-      return service
-    }),
-  )
+  const serviceOf = (call: Call) => {
+    const service = byRoute.get(call.offer.route.path)
+    if (!service) throw new HostError('unavailable', { detail: 'the server is starting' })
+    return service
+  }
+  const extension = host.extension(TASKS_ID, extensionOf(serviceOf))
+  host.toolKey<TaskSetting>('task', {
+    onCall: (call, task, run, tool) => serviceOf(call).tasks.onCall(call, task, run, tool),
+    check: (task, _tool, { isIsolated }) =>
+      isIsolated && typeof task === 'object' && task.before ? BEFORE : undefined,
+    // The lock shows the use of each tool itself.
+    digest: () => undefined,
+  })
   host.serving(given => {
     for (const [store, routes] of storesOf(host, given)) {
       const service = createService(store, routes, { host, given, settings, extension, ended })
       services.add(service)
       for (const { path } of routes) byRoute.set(path, service)
-      host.starting(() => {
-        host.closing(store.watch(news => service.followers.hear(news)))
+      host.onStart(() => {
+        host.onClose(store.watch(news => service.followers.hear(news)))
         service.worker.start()
       })
-      host.checking(() => checkStore(host, store, options.role))
+      host.onReady(() => checkStore(host, store, options.role))
     }
-    host.draining(() => {
+    host.preClose(() => {
       for (const { worker } of services) worker.drain()
     })
-    host.closing(async () => {
+    host.onClose(async () => {
       for (const { worker } of services) await worker.close()
     })
   })

@@ -1,17 +1,15 @@
 // The options of tasks, and the client operations: create by a tool call, get, answer, cancel and list.
+import { HostError, type ToolDefinition } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
 import {
   type AddedExtension,
   type Call,
-  HostError,
   isObject,
-  type PluginHost,
   parseDuration,
   parseSize,
-  type Services,
   StartError,
-  type ToolDefinition,
   type ToolKey,
-} from '../../core/index.ts'
+} from '../../core/plugin.ts'
 import type { QueueOffer, TaskBounds, TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts'
 import type { FilledTasksOptions } from './options.ts'
 import type { TaskPolicy } from './policy.ts'
@@ -29,6 +27,7 @@ import {
   type Work,
   workOf,
 } from './records.ts'
+import type { TaskSetting } from './task-key.ts'
 
 export const TASKS_ID = 'io.modelcontextprotocol/tasks'
 
@@ -54,7 +53,9 @@ export interface TaskSettings {
 export function settingsOf(options: FilledTasksOptions, { at, report }: PluginHost): TaskSettings {
   const lease = parseDuration(options.lease)
   if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
-    report(new StartError(`lease is ${options.lease}; write 300ms to 20s, such as 15s`, { at: [...at, 'lease'] }))
+    report(
+      new StartError('MH2503', `lease is ${options.lease}; write 300ms to 20s, such as 15s`, { at: [...at, 'lease'] }),
+    )
   }
   return {
     runs: options.role !== 'front',
@@ -89,7 +90,7 @@ export interface TasksHost {
   readonly queued: (queue: string, most: number) => void
 }
 
-type Run = Parameters<NonNullable<ToolKey['around']>>[2]
+type Run = Parameters<NonNullable<ToolKey['onCall']>>[2]
 type Handler = NonNullable<Parameters<Run>[0]>
 
 const invalid = (detail: string) => new HostError('invalidParams', { detail })
@@ -123,10 +124,10 @@ export class Tasks {
     this.#host = host
   }
 
-  around(call: Call, tool: ToolDefinition, run: Run): ReturnType<Run> {
+  onCall(call: Call, task: TaskSetting, run: Run, tool: ToolDefinition): ReturnType<Run> {
     const { extension } = this.#host
     if (call.deferred) return run()
-    const { use, before } = typeof tool.task === 'object' ? tool.task : { use: tool.task, before: undefined }
+    const { use, before } = typeof task === 'object' ? task : { use: task, before: undefined }
     const prepare = before as ((args: unknown, ctx: unknown) => object | Promise<object>) | undefined
     if (!call.modern || !extension.settingsOf(call)) {
       if (call.modern && use === 'required') throw missing(tool.name)

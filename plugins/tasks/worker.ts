@@ -1,5 +1,5 @@
 // Claims tasks up to the process limits, renews their leases, and polls for expired ones.
-import type { Logger, Timer } from '../../core/index.ts'
+import type { Logger, Timer } from '../../core/plugin.ts'
 import type { QueueDepth, QueueOffer, TaskNews, TaskRecord } from '../../core/transport.ts'
 import { Places } from './places.ts'
 import { nodeGone, unpackWork } from './records.ts'
@@ -121,7 +121,7 @@ export class TaskWorker {
     } catch (err) {
       this.#again = false
       this.#beginAll()
-      if (!this.#away) this.#host.log.warn({ err }, 'the task store does not answer: tasks wait')
+      if (!this.#away) this.#host.log.warn({ code: 'MH2514', err }, 'the task store does not answer: tasks wait')
       this.#away = true
     }
   }
@@ -262,7 +262,10 @@ export class TaskWorker {
       if (!isUnserved || this.#told.has(queue)) continue
       this.#told.add(queue)
       const seconds = Math.round(waited / 1_000)
-      this.#host.log.warn({ queue, queued, seconds, fix: UNSERVED }, 'tasks wait, and no node takes them')
+      this.#host.log.warn(
+        { code: 'MH2515', queue, queued, seconds, fix: UNSERVED },
+        'tasks wait, and no node takes them',
+      )
     }
   }
 
@@ -275,7 +278,10 @@ export class TaskWorker {
       const again = unpackWork(record)?.again === true && record.runs < MOST_RUNS
       const done = again ? await store.release(record) : await store.end(record, nodeGone(), settings.ttl)
       if (done && !again) ended('failed', this.#host.transport.clock.now() - record.createdAt)
-      log.warn({ task: record.id.slice(0, 6), queue: record.queue, again }, 'the node that ran a task is gone')
+      log.warn(
+        { code: 'MH2516', task: record.id.slice(0, 6), queue: record.queue, again },
+        'the node that ran a task is gone',
+      )
     }
   }
 }

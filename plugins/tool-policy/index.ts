@@ -1,15 +1,8 @@
 // Named policies for tools, resources and prompts: fills the slot `access`.
 
-import type { CatalogItem } from '../../core/auth.ts'
-import {
-  type AuthorizeRule,
-  definePlugin,
-  type PluginHost,
-  type Route,
-  type Services,
-  StartError,
-  type User,
-} from '../../core/index.ts'
+import type { User } from '../../core/index.ts'
+import { definePlugin, type PluginHost, type Services } from '../../core/internal.ts'
+import { type AuthorizeRule, type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
@@ -73,7 +66,7 @@ function needsOf(asked: Requirement | undefined, { including }: Compiled): reado
 
 /** On reload, problems were already reported. */
 const refuse: Tell = (why, at) => {
-  throw new StartError(why, { at })
+  throw new StartError('MH2720', why, { at })
 }
 
 function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
@@ -110,13 +103,13 @@ function lintNow({ rules, access, authorize, options }: Compiled, host: PluginHo
 
 function setup(host: PluginHost, options: FilledToolPolicy) {
   const where = `plugins['${host.name}']`
-  let now = compile(options, host, (why, at) => host.report(new StartError(why, { at })))
+  let now = compile(options, host, (why, at) => host.report(new StartError('MH2720', why, { at })))
   const on = (route: Route): RouteAccess => {
     const found = now.access.get(route)
     if (!found) throw new Error(`${where} does not act on ${route.path}`)
     return found
   }
-  host.fill('access', {
+  host.provide('access', {
     by: host.name,
     audienceOf: (user, route) => on(route).audienceOf(user),
     authorize: (rule, user) => denialFor(now.requirementOf(rule), user && now.holderOf(user)),
@@ -126,7 +119,7 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
       const { key, kind } = item
       const { issuer, subject } = user ?? {}
       host.log.info(
-        { denied: 'call', method, item: key, kind, route: route.path, issuer, subject, reason, scopes },
+        { code: 'MH2727', denied: 'call', method, item: key, kind, route: route.path, issuer, subject, reason, scopes },
         'denied a call',
       )
     },
@@ -138,8 +131,8 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
   if (hasShadow) logShadow(host, call => now.access.get(call.offer.route))
   host.serving(services => {
     openRoutes(now, host, services)
-    host.checking(() => lintNow(now, host, services))
-    host.reconfigure<FilledToolPolicy>(changed => {
+    host.onReady(() => lintNow(now, host, services))
+    host.onReload<FilledToolPolicy>(changed => {
       const next = compile(changed, host, refuse)
       // Shadow rules are logged only if there was one at startup.
       if (next.hasShadow && !hasShadow) return undefined

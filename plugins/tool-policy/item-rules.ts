@@ -1,6 +1,7 @@
 // The requirements of items: `access` of the definition and every matching rule must be met, in any order.
-import { type CatalogItem, globsOverlap, type ItemKind, matchesGlob } from '../../core/auth.ts'
-import { didYouMean } from '../../core/index.ts'
+import { globsOverlap, type ItemKind, matchesGlob } from '../../core/auth.ts'
+import { didYouMean } from '../../core/internal.ts'
+import type { CatalogItem } from '../../core/plugin.ts'
 import type { DetailedRule, FilledToolPolicy, Mode, Policy } from './options.ts'
 import { allOf, compilePolicy, needScopeOrRole, type Path, type Requirement, type Tell } from './requirement.ts'
 

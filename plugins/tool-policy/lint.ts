@@ -1,6 +1,7 @@
 // Warns about probable mistakes at startup.
-import type { CatalogItem } from '../../core/auth.ts'
-import { nearest, type PluginHost, type Route, type Services, StartError } from '../../core/index.ts'
+
+import { nearest, type PluginHost, type Services } from '../../core/internal.ts'
+import { type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
 import { fits, type Rule, type Rules, skillFoldersOf } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'
@@ -30,7 +31,7 @@ function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) 
     const near = nearest(rule.glob.replaceAll('*', ''), keys)
     const hint = prefixHint(rule) || (near === undefined ? '' : `; did you mean "${near}"?`)
     const what = `the rule matches nothing that is defined at start${hint}`
-    const found = new StartError(what, { at: [...host.at, 'rules', rule.key] })
+    const found = new StartError('MH2721', what, { at: [...host.at, 'rules', rule.key] })
     if (rule.ofSkills && hasSkills) host.report(found)
     else host.report(found, 'warning')
   }
@@ -44,7 +45,10 @@ function lintScopes({ host, services, access, routeScopes }: LintSubject, route:
   const scopes = new Set([...routeScopes(route), ...asked.flatMap(({ requirement }) => requirement.scopes)])
   for (const scope of scopes) {
     if (!supported.includes(scope)) {
-      host.log.warn({ route: route.path, scope }, 'a scope that is needed is missing from scopesSupported')
+      host.log.warn(
+        { code: 'MH1219', route: route.path, scope },
+        'a scope that is needed is missing from scopesSupported',
+      )
     }
   }
 }
@@ -64,7 +68,7 @@ function lintHierarchy({ host, services, access, routeScopes, options }: LintSub
       const near = nearest(name, named)
       const hint = near === undefined ? '' : `; did you mean "${near}"?`
       const why = `"${name}" is in no rule, no route and not in scopesSupported, so including it has no effect${hint}`
-      host.report(new StartError(why, { at: [...host.at, 'scopeHierarchy', scope, index] }), 'warning')
+      host.report(new StartError('MH2722', why, { at: [...host.at, 'scopeHierarchy', scope, index] }), 'warning')
     }
   }
 }
@@ -80,7 +84,7 @@ function lintPolicies({ host, rules, options }: LintSubject, items: readonly Cat
   for (const name of rules.policies.keys()) {
     if (used.has(name)) continue
     const why = 'nothing uses this policy; name it in a rule, in `authorize` of a route or in `access` of a tool'
-    host.report(new StartError(why, { at: [...host.at, 'policies', name] }), 'warning')
+    host.report(new StartError('MH2723', why, { at: [...host.at, 'policies', name] }), 'warning')
   }
 }
 
@@ -115,7 +119,7 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
       const what = `${kind.slice(0, -1)} "${key}" asks for "${access}", which is no policy, scope or role of the config`
       const where = `on ${route.path} it is hidden from all whose token has no such`
       const text = `${what}: ${where}; ${hint}${FIX}`
-      host.report(new StartError(text, { of: definition, at: ['access'] }), 'warning')
+      host.report(new StartError('MH2724', text, { of: definition, at: ['access'] }), 'warning')
     }
   }
 }
@@ -128,7 +132,10 @@ function lintTools({ host, access }: LintSubject, route: Route, items: readonly 
   for (const item of items) {
     const isDestructive = item.kind === 'tools' && item.definition.annotations?.destructiveHint === true
     if (isDestructive && access.get(route)?.ruleOf(item).sources.length === 0) {
-      host.log.warn({ route: route.path, tool: item.key }, 'a destructive tool has neither a rule nor an access')
+      host.log.warn(
+        { code: 'MH2725', route: route.path, tool: item.key },
+        'a destructive tool has neither a rule nor an access',
+      )
     }
   }
 }
@@ -144,7 +151,10 @@ function lintShadow({ host, rules, access }: LintSubject, items: Items) {
     }
   }
   if (shadowed.size > 0 || rules.mode === 'shadow') {
-    host.log.warn({ rules: [...shadowed] }, 'shadow mode: these are decided and logged, but NOT enforced')
+    host.log.warn(
+      { code: 'MH2726', rules: [...shadowed] },
+      'shadow mode: these are decided and logged, but NOT enforced',
+    )
   }
 }
 
@@ -153,7 +163,7 @@ export function lint(subject: LintSubject): void {
   const items = new Map<Route, readonly CatalogItem[]>(host.routes.map(route => [route, services.itemsOf(route)]))
   const reachable = host.routes.flatMap(route => services.reachableItemsOf(route))
   lintRules(subject, reachable)
-  if (host.purpose === 'inspect') lintPolicies(subject, reachable)
+  if (host.config.purpose === 'inspect') lintPolicies(subject, reachable)
   for (const [route, list] of items) {
     lintScopes(subject, route, list)
     lintTools(subject, route, list)
@@ -162,7 +172,7 @@ export function lint(subject: LintSubject): void {
   const routed = new Set([...items.values()].flat())
   const added = (route: Route) => services.reachableItemsOf(route).filter(item => !routed.has(item))
   const all = new Map([...items].map(([route, list]) => [route, [...list, ...added(route)]]))
-  if (host.purpose === 'inspect') lintHierarchy(subject, all)
+  if (host.config.purpose === 'inspect') lintHierarchy(subject, all)
   lintAccess(subject, all)
   lintShadow(subject, items)
 }

@@ -1,6 +1,7 @@
 // Options of tool-policy.
 import { SCOPE } from '../../core/auth.ts'
-import type { OptionsOf, Typed } from '../../core/index.ts'
+import type { Typed } from '../../core/index.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 
 export type ClaimValue = string | number | boolean
 

@@ -1,6 +1,8 @@
 // Compiles policies to requirements, which state for a caller what is needed and missing.
-import { claimAt, type Denial } from '../../core/auth.ts'
-import type { PluginHost, User } from '../../core/index.ts'
+import { claimAt } from '../../core/auth.ts'
+import type { User } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { Denial } from '../../core/plugin.ts'
 import type { ClaimValue, Policy } from './options.ts'
 
 /** The scopes of a caller with all that they include. */
@@ -38,40 +40,37 @@ const joined = (standings: readonly Standing[]): Standing => ({
   missingElse: unique(standings.flatMap(({ missingElse }) => missingElse)),
 })
 
-const PLAIN = { scopes: [] as readonly string[] }
 const met: Standing = { needed: [], missingScopes: [], missingElse: [] }
 
-const needScope = (scope: string): Requirement => ({
-  id: `scope ${scope}`,
-  text: `scope "${scope}"`,
-  parts: [`scope "${scope}"`],
-  scopes: [scope],
-  standingOf: ({ scopes }) => ({ ...met, needed: [scope], missingScopes: scopes.has(scope) ? [] : [scope] }),
-})
+const need = (
+  id: string,
+  text: string,
+  standingOf: Requirement['standingOf'],
+  scopes: readonly string[] = [],
+): Requirement => ({ id, text, parts: [text], scopes, standingOf })
 
-const needRole = (role: string): Requirement => ({
-  ...PLAIN,
-  id: `role ${role}`,
-  text: `role "${role}"`,
-  parts: [`role "${role}"`],
-  standingOf: ({ roles }) => (roles.includes(role) ? met : { ...met, missingElse: [`role "${role}"`] }),
-})
+/** A requirement that no scope satisfies. */
+const needElse = (id: string, text: string, isMet: (held: Held) => boolean) =>
+  need(id, text, held => (isMet(held) ? met : { ...met, missingElse: [text] }))
+
+function needScope(scope: string): Requirement {
+  const missing = (scopes: Held['scopes']) => (scopes.has(scope) ? [] : [scope])
+  const standingOf = ({ scopes }: Held) => ({ ...met, needed: [scope], missingScopes: missing(scopes) })
+  return need(`scope ${scope}`, `scope "${scope}"`, standingOf, [scope])
+}
+
+const needRole = (role: string): Requirement =>
+  needElse(`role ${role}`, `role "${role}"`, ({ roles }) => roles.includes(role))
 
 function needClaim(name: string, values: readonly ClaimValue[]): Requirement {
   const text = `claim "${name}" = ${values.map(value => JSON.stringify(value)).join(' or ')}`
   const isScopes = name === 'scope' || name === 'scp'
-  return {
-    ...PLAIN,
-    id: `claim ${JSON.stringify([name, values])}`,
-    text,
-    parts: [text],
-    standingOf({ claims }) {
-      const value = claimAt(claims, name)
-      // OAuth scopes are a space-separated string (RFC 8693 section 4.2).
-      const entries = isScopes && typeof value === 'string' ? value.split(' ') : list(value)
-      return entries.some(entry => values.includes(entry as ClaimValue)) ? met : { ...met, missingElse: [text] }
-    },
-  }
+  return needElse(`claim ${JSON.stringify([name, values])}`, text, ({ claims }) => {
+    const value = claimAt(claims, name)
+    // OAuth scopes are a space-separated string (RFC 8693 section 4.2).
+    const entries = isScopes && typeof value === 'string' ? value.split(' ') : list(value)
+    return entries.some(entry => values.includes(entry as ClaimValue))
+  })
 }
 
 export function allOf(parts: readonly Requirement[]): Requirement {
@@ -93,31 +92,20 @@ const isNearer = (one: Standing, other: Standing) =>
 
 function anyOf(parts: readonly Requirement[]): Requirement {
   const text = `(${parts.map(({ text }) => text).join(' or ')})`
-  return {
-    id: `any ${JSON.stringify(parts.map(({ id }) => id))}`,
-    text,
-    parts: [text],
-    scopes: unique(parts.flatMap(({ scopes }) => scopes)),
-    standingOf: held =>
-      parts.map(part => part.standingOf(held)).reduce((best, next) => (isNearer(next, best) ? next : best)),
-  }
+  const standingOf = (held: Held) =>
+    parts.map(part => part.standingOf(held)).reduce((best, next) => (isNearer(next, best) ? next : best))
+  const id = `any ${JSON.stringify(parts.map(part => part.id))}`
+  return need(id, text, standingOf, unique(parts.flatMap(({ scopes }) => scopes)))
 }
 
 /** An `access` that is no policy: a scope or a role. `isScope` is false if the metadata lists other scopes only. */
 export function needScopeOrRole(name: string, isScope: boolean): Requirement {
   const { standingOf } = anyOf([needScope(name), needRole(name)])
   const text = `scope or role "${name}"`
-  return {
-    id: `${isScope ? 'scope or role' : 'role or scope'} ${name}`,
-    text,
-    parts: [text],
-    scopes: [],
-    standingOf(held) {
-      const standing = standingOf(held)
-      if (isMet(standing)) return standing
-      return isScope ? standing : { ...met, missingElse: [text] }
-    },
-  }
+  return need(`${isScope ? 'scope or role' : 'role or scope'} ${name}`, text, held => {
+    const standing = standingOf(held)
+    return isMet(standing) || isScope ? standing : { ...met, missingElse: [text] }
+  })
 }
 
 export type Tell = (why: string, at: Path) => void

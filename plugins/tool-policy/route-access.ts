@@ -1,6 +1,8 @@
 // Access to the items of one route. Callers with equal results share one view. Also logs shadow mode.
-import { type Audience, type CatalogItem, type Denial, findResource } from '../../core/auth.ts'
-import { type Call, isObject, type PluginHost, type User } from '../../core/index.ts'
+import { findResource } from '../../core/auth.ts'
+import type { User } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import { type Audience, type Call, type CatalogItem, type Denial, isObject } from '../../core/plugin.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
 import { denialFor, type Held, type Requirement } from './requirement.ts'
 
@@ -96,7 +98,7 @@ function itemsOf({ method, params, view }: Call): CatalogItem[] {
 }
 
 export function logShadow(host: PluginHost, accessOf: (call: Call) => RouteAccess | undefined): void {
-  host.around((call, next) => {
+  host.onCall((call, next) => {
     const access = accessOf(call)
     for (const item of access ? itemsOf(call) : []) {
       const { shadow } = access?.ruleOf(item) ?? {}
@@ -105,6 +107,7 @@ export function logShadow(host: PluginHost, accessOf: (call: Call) => RouteAcces
       const { user, method, offer } = call
       host.log.info(
         {
+          code: 'MH2728',
           shadow: true,
           method,
           item: item.key,

@@ -1,13 +1,7 @@
 // The plugin `search`: lists contain pinned tools, `find_tools` and `call_tool` only.
 import { matchesGlob } from '../../core/auth.ts'
-import {
-  definePlugin,
-  didYouMean,
-  type OptionsOf,
-  type PluginHost,
-  type Services,
-  StartError,
-} from '../../core/index.ts'
+import { definePlugin, didYouMean, type PluginHost, type Services } from '../../core/internal.ts'
+import { type OptionsOf, StartError } from '../../core/plugin.ts'
 import { createSearchTools, redirectCall } from './search-tools.ts'
 import { CALL_TOOL, createSearches, FIND_TOOLS, isOwn } from './searches.ts'
 
@@ -26,9 +20,9 @@ function checkPinned(pinned: readonly string[], host: PluginHost, services: Serv
   for (const [index, text] of pinned.entries()) {
     const at = [...host.at, 'pinned', index]
     if (!isGlob(text) && !names.includes(text)) {
-      host.report(new StartError(`there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
+      host.report(new StartError('MH2920', `there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
     } else if (isGlob(text) && !names.some(name => matchesGlob(text, name))) {
-      host.report(new StartError(`"${text}" pins no tool that is defined at start`, { at }), 'warning')
+      host.report(new StartError('MH2920', `"${text}" pins no tool that is defined at start`, { at }), 'warning')
     }
   }
 }
@@ -55,15 +49,16 @@ export interface FilledToolSearchOptions extends OptionsOf<typeof OPTIONS, true>
 export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOptions>({
   options: OPTIONS,
   provides: ['search'],
+  routeKey: 'search',
   setup(host, options) {
     let isPinned = compilePinned(options.pinned)
     const isListed = (name: string) => isOwn(name) || isPinned(name)
-    const tools = createSearchTools(createSearches(host.figures))
-    host.contribute(tools)
+    const tools = createSearchTools(createSearches(host.metrics))
+    host.tools(tools)
     host.unlist(name => !isListed(name))
     host.redirect(redirectCall)
     host.serving(services => {
-      host.checking(() => checkPinned(options.pinned, host, services))
+      host.onReady(() => checkPinned(options.pinned, host, services))
       host.explain((item, route) => {
         if (item) return item.kind === 'tools' ? [isListed(item.key) ? LISTED : FOUND] : []
         const names = services.itemsOf(route).flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
@@ -71,7 +66,7 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
         const shown = [...listed.slice(0, MOST_NAMES), ...(listed.length > MOST_NAMES ? ['...'] : [])].join(', ')
         return [`tools/list has ${listed.length} of ${names.length} tools (${shown}); the others are found`]
       })
-      host.reconfigure<FilledToolSearchOptions>(changed => {
+      host.onReload<FilledToolSearchOptions>(changed => {
         const next = compilePinned(changed.pinned)
         return () => {
           isPinned = next

@@ -1,6 +1,8 @@
 // The tools `find_tools` and `call_tool`. The named tool replaces a `call_tool` call before access checks.
 import type { ToolItem } from '../../core/auth.ts'
-import { type Call, defineTool, HostError, isObject, type JsonSchema, nearest, ToolError } from '../../core/index.ts'
+import { defineTool, HostError, type JsonSchema, ToolError } from '../../core/index.ts'
+import { nearest } from '../../core/internal.ts'
+import { type Call, isObject } from '../../core/plugin.ts'
 import { callOf, checkHeaderParams, shown, type View } from '../../core/transport.ts'
 import { CALL_TOOL, FIND_TOOLS, isForModels, isFound, isOwn, type Searches } from './searches.ts'
 

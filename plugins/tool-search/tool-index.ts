@@ -1,7 +1,7 @@
 // The search index over a set of tools: names, titles, descriptions and parameters. Loaded with the first query.
 import MiniSearch from 'minisearch'
 import type { ToolItem } from '../../core/auth.ts'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
 
 /** Tools that are indexed before other requests are served. */
 const CHUNK_SIZE = 25

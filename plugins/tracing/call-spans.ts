@@ -1,7 +1,8 @@
 // Call spans by the MCP conventions of OpenTelemetry, without client data except ids.
 import { isIP } from 'node:net'
 import type { Attributes, Context, Link, Span, TextMapGetter, Tracer } from '@opentelemetry/api'
-import type { Call, CallRecord, PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
+import type { Call, CallRecord } from '../../core/plugin.ts'
 import { plainText } from '../../core/transport.ts'
 import type { OpenTelemetry } from './load-api.ts'
 
@@ -133,7 +134,7 @@ export function createCallSpans(
         return begin(start, tracer)
       } catch (err) {
         // A failing sampler or propagator must not fail calls.
-        if (!failing) log.error({ err }, 'a span could not be started; calls are answered without')
+        if (!failing) log.error({ code: 'MH2620', err }, 'a span could not be started; calls are answered without')
         failing = true
         return undefined
       }

@@ -1,7 +1,8 @@
 // The plugin `tracing`: an OpenTelemetry span per call, exported by the operator's SDK.
 import { channel } from 'node:diagnostics_channel'
 import type { Tracer } from '@opentelemetry/api'
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import { createCallSpans } from './call-spans.ts'
 import { loadApi, type OpenTelemetry } from './load-api.ts'
@@ -62,7 +63,7 @@ export interface FilledTracingOptions extends OptionsOf<typeof OPTIONS, true> {}
 export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
   options: OPTIONS,
   setup(host, { baggage }) {
-    const api = loadApi(host.directory)
+    const api = loadApi(host.config.directory)
     const { context, propagation } = api
     const sdk = createSdk(api)
     // Registered first, so that it closes last.
@@ -72,7 +73,7 @@ export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
       telling => telling.end(),
     )
     const spans = createCallSpans(api, sdk.tracer, { log: host.log, baggage })
-    host.fill('tracer', {
+    host.provide('tracer', {
       run(start, answer) {
         const place = spans.begin(start)
         return place ? context.with(place, answer, undefined, start.call) : answer(start.call)
@@ -86,15 +87,15 @@ export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
       },
       traceIdOf: spans.traceIdOf,
     })
-    host.observe(spans.end)
-    host.starting(() => {
-      if (host.purpose === 'inspect') return
+    host.onFinish(spans.end)
+    host.onStart(() => {
+      if (host.config.purpose === 'inspect') return
       failures.begin()
       if (sdk.tracer()) return
       const fix =
         'start an SDK before the host, such as with node --import ./start-tracing.mjs: docs/plugins/tracing.md'
-      host.log.info({ fix }, 'no OpenTelemetry SDK is started: spans go nowhere until one is')
+      host.log.info({ code: 'MH2621', fix }, 'no OpenTelemetry SDK is started: spans go nowhere until one is')
     })
-    host.closing(sdk.flush)
+    host.onClose(sdk.flush)
   },
 })

@@ -1,7 +1,7 @@
 // Loads the OpenTelemetry API, an optional package.
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 
 export type OpenTelemetry = typeof import('@opentelemetry/api')
 
@@ -21,9 +21,8 @@ export function loadApi(directory: string, here: string = import.meta.url): Open
     }
   }
   throw new StartError(
+    'MH1040',
     `plugins.tracing: ${NAME} is not installed; install it beside the config: npm i --save-prod ${NAME}`,
-    {
-      exitCode: 2,
-    },
+    { exitCode: 2 },
   )
 }

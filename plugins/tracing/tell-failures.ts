@@ -1,6 +1,6 @@
 // Logs errors of the OpenTelemetry SDK and exporter, at most one line a minute.
 import type { DiagLogger } from '@opentelemetry/api'
-import type { PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/internal.ts'
 import { plainText } from '../../core/transport.ts'
 import type { OpenTelemetry } from './load-api.ts'
 
@@ -55,8 +55,11 @@ export interface FailureLog {
 }
 
 export function createFailureLog(log: Log, now: () => number = () => performance.now()): FailureLog {
-  const errors = createTelling(fields => log.error(fields, 'OpenTelemetry failed: spans may be lost'), now)
-  const warnings = createTelling(fields => log.warn(fields, 'OpenTelemetry warned'), now)
+  const errors = createTelling(
+    fields => log.error({ code: 'MH2622', ...fields }, 'OpenTelemetry failed: spans may be lost'),
+    now,
+  )
+  const warnings = createTelling(fields => log.warn({ code: 'MH2622', ...fields }, 'OpenTelemetry warned'), now)
   const ignore = () => undefined
   return {
     logger: { error: errors.hear, warn: warnings.hear, info: ignore, debug: ignore, verbose: ignore },

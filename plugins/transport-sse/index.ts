@@ -1,6 +1,7 @@
 // The HTTP+SSE transport (2024-11-05): GET <route>/sse opens the stream, POST <route>/message takes messages.
 import type { IncomingHttpHeaders } from 'node:http'
-import { definePlugin, type HostContext, type McpRoute, type OptionsOf, StartError } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import { type HostContext, type McpRoute, type OptionsOf, StartError } from '../../core/plugin.ts'
 import {
   HANDSHAKE_REVISIONS,
   heardBy,
@@ -33,7 +34,7 @@ function createStreamGet(host: Transport, route: McpRoute) {
     whenClosed(ctx.res, () => {
       leave()
       const ended = host.sessions.end(session, new Error('the client closed the stream'))
-      ended.catch(err => host.log.warn({ err }, 'other nodes could not be told that a session ended'))
+      ended.catch(err => host.log.warn({ code: 'MH1413', err }, 'other nodes could not be told that a session ended'))
     })
     const stream = openEventStream(ctx.res, { log: host.log })
     const heard = heardBy(stream, session.offer, user)
@@ -79,12 +80,12 @@ export const transportSse = definePlugin<TransportSseOptions>({
       const at = ['routes', path]
       if (stateless) {
         const fix = `set plugins: { '${host.name}': false } on the route, or stateless: false`
-        host.report(new StartError(`it is stateless, and ${host.name} needs sessions; ${fix}`, { at }))
+        host.report(new StartError('MH2801', `it is stateless, and ${host.name} needs sessions; ${fix}`, { at }))
       }
       const clash = path.includes(':') ? toolsets.find(name => RESERVED.includes(name)) : undefined
       if (clash !== undefined) {
         const why = `the toolset "${clash}" would have the address of the SSE transport; rename it`
-        host.report(new StartError(why, { at, also: [{ at: ['toolsets', clash] }] }))
+        host.report(new StartError('MH1205', why, { at, also: [{ at: ['toolsets', clash] }] }))
       }
     }
     host.revisions(() => HANDSHAKE_REVISIONS)

@@ -1,5 +1,6 @@
 // POST <route>/message?sessionId=...: responds 202; JSON-RPC responses are sent on the session's stream.
-import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   createLineReply,
   demandBatches,
@@ -56,7 +57,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
       messages = validated(text, session)
       await take(session, messages, sender)
     } catch (thrown) {
-      if (!HostError.is(thrown)) host.log.error({ err: thrown }, 'a forwarded message failed')
+      if (!HostError.is(thrown)) host.log.error({ code: 'MH1610', err: thrown }, 'a forwarded message failed')
       const error = HostError.is(thrown) ? thrown : new HostError('internal')
       const { offer, client, revision, transport, id: sessionId } = session
       const told = { ...sender, error, route: offer.route, ip: offer.ip, client, revision, transport, sessionId }
@@ -71,7 +72,7 @@ export function createMessagePost(host: Transport, route: McpRoute, maxConcurren
 
   return async (ctx: HostContext) => {
     let session = await find(ctx)
-    const text = await readBody(ctx.req, host.http.maxBodySize)
+    const text = await readBody(ctx.req, host.config.http.maxBodySize)
     if (session.disposed) session = await find(ctx)
     const messages = validated(text, session)
     const sender = { headers: ctx.req.headers, user: ctx.state.user }

@@ -1,5 +1,5 @@
 // Newline-delimited JSON over stdin and stdout, for `mcp-host stdio`. Other commands ignore this plugin.
-import { definePlugin, type PluginHost } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/internal.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
 import type { StdioEnds } from './lines.ts'

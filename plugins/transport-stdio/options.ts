@@ -1,6 +1,7 @@
 // The options of stdio: the client has no token, so the config names its user.
 import { SCOPE } from '../../core/auth.ts'
-import type { OptionsOf, User } from '../../core/index.ts'
+import type { User } from '../../core/index.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { MODERN_REVISION } from '../../core/transport.ts'
 
 const texts = <const D extends string>(description: D, items: { readonly pattern?: string } = {}) =>

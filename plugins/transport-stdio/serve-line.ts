@@ -47,7 +47,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
 
   const output = createOutput(ends.output, {
     gone(why) {
-      if (why === 'unread') host.log.warn({}, 'closed the line of a client that does not read')
+      if (why === 'unread') host.log.warn({ code: 'MH1309' }, 'closed the line of a client that does not read')
       abandon()
     },
   })
@@ -56,7 +56,9 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   function abandon() {
     perRequest.cancelAll(GONE())
     if (session && !session.disposed) {
-      host.sessions.end(session, GONE()).catch(err => host.log.warn({ err }, 'a session could not be ended everywhere'))
+      host.sessions
+        .end(session, GONE())
+        .catch(err => host.log.warn({ code: 'MH1413', err }, 'a session could not be ended everywhere'))
     }
     end()
   }
@@ -67,7 +69,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
     revision: string | undefined = session?.revision,
   ) {
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
-    if (error !== thrown) host.log.error({ err: thrown, route: route.path }, 'a message failed')
+    if (error !== thrown) host.log.error({ code: 'MH1610', err: thrown, route: route.path }, 'a message failed')
     const { client, transport, id: sessionId } = session ?? { client: undefined, transport: host.name, id: undefined }
     const facts = { method: request?.method, route, ip: 'stdio', client, revision, transport, sessionId }
     host.tellRefused({ ...sender, ...facts, error })
@@ -119,7 +121,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   async function read(line: Line): Promise<void> {
     let request: Extract<ValidMessage, { kind: 'request' }> | undefined
     try {
-      const text = textOf(line, host.http.maxBodySize)
+      const text = textOf(line, host.config.http.maxBodySize)
       if (text.trim() === '') return
       const found = readMessages(text)
       if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
@@ -134,7 +136,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   }
 
   async function readAll() {
-    for await (const line of readLines(ends.input, host.http.maxBodySize)) {
+    for await (const line of readLines(ends.input, host.config.http.maxBodySize)) {
       if (output.closed) break
       await read(line)
       await output.drained()

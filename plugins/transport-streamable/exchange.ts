@@ -1,88 +1,122 @@
 // The response to a POST: JSON if all of it is ready soon and no message came before, else an event stream.
-import type { ServerResponse } from 'node:http'
-import type { Clock, HostContext, HostError } from '../../core/index.ts'
+import type { HostError } from '../../core/index.ts'
+import type { HostContext, Revision } from '../../core/plugin.ts'
 import {
-  type CallChannel,
+  type CallReply,
   type EncodedAnswer,
   EqualWait,
   LARGE_ANSWER,
+  LATEST_HANDSHAKE,
+  type Message,
+  openEventStream,
+  RETRY,
+  rulesOf,
+  type Session,
+  statusOf,
+  type Transport,
   type Waiting,
-  whenClosed,
 } from '../../core/transport.ts'
 
 /** After this time the response becomes a stream, milliseconds. */
 const JSON_WINDOW = 250
+
+export type Request = Extract<Message, { kind: 'request' }>
 
 export function accept(ctx: HostContext): void {
   ctx.body = null
   ctx.status = 202
 }
 
-export interface Sink {
+interface Sink {
   send(message: string): void
   end(message?: string): void
   /** Closes the connection; undefined if the client cannot resume. */
   readonly disconnect: ((retry?: number) => void) | undefined
 }
 
-export interface ExchangeSettings {
-  readonly expected: number
-  readonly batch: boolean
-  readonly open: () => Sink
-  /** True if a closed connection cancels the calls; calls of a session continue. */
-  readonly cancelledByClose: boolean
+/** The exchanges of a route. */
+export interface ExchangeParts {
+  readonly host: Transport
+  readonly jsonWindow: EqualWait<PostExchange>
 }
 
-type JsonWindow = EqualWait<PostExchange>
+/** The exchanges of a route share a timer. */
+export const createExchangeParts = (host: Transport): ExchangeParts => ({
+  host,
+  jsonWindow: new EqualWait(JSON_WINDOW, host.clock),
+})
 
-export type HeaderList = readonly string[]
+interface Post {
+  readonly ctx: HostContext
+  readonly requests: readonly Request[]
+  readonly batch: boolean
+  /** Undefined: a closed connection cancels the calls. */
+  readonly session: Session | undefined
+  /** Of requests without a session. */
+  readonly revision?: Revision
+}
+
+export const isPrimed = ({ revision }: Session): boolean => revision !== undefined && rulesOf(revision).primesStreams
+
+function openSink(host: Transport, { ctx, requests, session }: Post): Sink {
+  if (!session) {
+    const stream = openEventStream(ctx.res, { log: host.log })
+    return {
+      send: message => stream.send(message),
+      end: message => (message === undefined ? stream.end() : stream.endWith(message)),
+      disconnect: undefined,
+    }
+  }
+  const ids = requests.map(({ id }) => id)
+  const stream = host.streams.open(session, ids)
+  const reader = openEventStream(ctx.res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
+  if (isPrimed(session)) stream.prime(reader, RETRY)
+  void stream.attach(reader, 0)
+  return {
+    send: message => stream.write(message),
+    end: message => stream.finish(message),
+    disconnect: isPrimed(session) ? (retry = RETRY) => stream.disconnect(retry) : undefined,
+  }
+}
 
 /** Connects a call, or the calls of a batch, to the client. A message before the responses opens the stream. */
-export interface Exchange extends CallChannel {
-  /** Adds a response; `status` and `headers` apply if it is the only one and sent as JSON. */
-  respond(answer: EncodedAnswer, status?: number, headers?: HeaderList): void
-  skip(): void
-  hold(): () => void
-  cancel(reason: Error): void
-}
-
-const NO_HEADERS: HeaderList = []
-
-export const headerList = ({ headers }: HostError): HeaderList =>
-  headers === undefined ? NO_HEADERS : Object.entries(headers).flat()
-
-/** Node writes a short string together with the head. */
-function bodyOf(answer: EncodedAnswer): string | Buffer {
-  if (typeof answer !== 'string') return answer.bytes
-  return answer.length > LARGE_ANSWER ? Buffer.from(answer) : answer
-}
-
-class PostExchange implements Exchange, Waiting {
+export class PostExchange implements CallReply, Waiting {
   older?: this | undefined = undefined
   newer?: this | undefined = undefined
   linked = false
   due = 0
-  readonly #res: ServerResponse
-  readonly #settings: ExchangeSettings
+  readonly #parts: ExchangeParts
+  readonly #post: Post
   readonly #ready: EncodedAnswer[] = []
-  readonly #jsonWindow: JsonWindow
+  #replies: BatchReply[] | undefined
   #sink: Sink | undefined
-  #settled = 0
+  #left: number
   #held = 0
   #late = false
   #controller: AbortController | undefined
   #reason: Error | undefined
 
-  constructor(res: ServerResponse, settings: ExchangeSettings, jsonWindow: JsonWindow) {
-    this.#res = res
-    this.#settings = settings
-    this.#jsonWindow = jsonWindow
-    jsonWindow.add(this)
-    whenClosed(res, () => {
+  constructor(parts: ExchangeParts, post: Post) {
+    this.#parts = parts
+    this.#post = post
+    this.#left = post.requests.length
+    parts.jsonWindow.add(this)
+    const { res } = post.ctx
+    const closed = () => {
       if (res.writableFinished) return
-      this.#jsonWindow.delete(this)
-      if (settings.cancelledByClose) this.cancel(new Error('the client closed the response'))
-    })
+      parts.jsonWindow.delete(this)
+      if (!post.session) this.cancel(new Error('the client closed the response'))
+    }
+    if (res.destroyed) process.nextTick(closed)
+    else res.once('close', closed)
+  }
+
+  /** The reply to one request of a batch. */
+  replyToOne(): CallReply {
+    const reply = new BatchReply(this)
+    this.#replies ??= []
+    this.#replies.push(reply)
+    return reply
   }
 
   overdue() {
@@ -97,66 +131,73 @@ class PostExchange implements Exchange, Waiting {
       if (!isHeld) return
       isHeld = false
       this.#held--
-      if (this.#held === 0 && this.#late && !this.#over) this.#openSink()
+      if (this.#held === 0 && this.#late && this.#left > 0) this.#openSink()
     }
   }
 
   #openSink(): Sink | undefined {
-    this.#jsonWindow.delete(this)
-    if (this.#sink || this.#res.destroyed || this.#res.writableEnded) return this.#sink
-    this.#sink = this.#settings.open()
+    this.#parts.jsonWindow.delete(this)
+    const { res } = this.#post.ctx
+    if (this.#sink || res.destroyed || res.writableEnded) return this.#sink
+    this.#sink = openSink(this.#parts.host, this.#post)
     for (const answer of this.#ready.splice(0)) this.#sink.send(String(answer))
     return this.#sink
   }
 
-  get #over() {
-    return this.#reason !== undefined || this.#settled === this.#settings.expected
-  }
-
   send(message: string) {
-    if (!this.#over) this.#openSink()?.send(message)
+    if (this.#left > 0) this.#openSink()?.send(message)
   }
 
-  respond(answer: EncodedAnswer, status = 200, headers: HeaderList = NO_HEADERS) {
-    if (this.#over) return
-    this.#settled++
-    if (this.#over && this.#sink) {
-      this.#jsonWindow.delete(this)
-      return this.#sink.end(String(answer))
-    }
-    if (this.#sink) this.#sink.send(String(answer))
-    else this.#ready.push(answer)
-    if (this.#over) this.#finish(status, headers)
+  respond(answer: EncodedAnswer, error?: HostError) {
+    if (this.#left === 0) return
+    if (error) this.#post.ctx.state.refusal = error
+    this.#left--
+    if (!this.#sink) this.#ready.push(answer)
+    else if (this.#left > 0) this.#sink.send(String(answer))
+    else return this.#sink.end(String(answer))
+    if (this.#left === 0) this.#finish(error)
   }
 
+  /** A request that was cancelled has no response. */
   skip() {
-    if (this.#over) return
-    this.#settled++
-    if (this.#over) this.#finish(200, NO_HEADERS)
+    if (this.#left === 0) return
+    this.#left--
+    if (this.#left === 0) this.#finish()
   }
 
-  #finish(status: number, headers: HeaderList) {
-    this.#jsonWindow.delete(this)
+  #finish(error?: HostError) {
+    this.#parts.jsonWindow.delete(this)
     if (this.#sink) return this.#sink.end()
-    if (this.#res.destroyed || this.#res.writableEnded) return
-    const { batch, expected } = this.#settings
+    const { ctx, batch, requests, session, revision = session?.revision } = this.#post
+    const { res } = ctx
+    if (res.destroyed || res.writableEnded) return
     const [only] = this.#ready
     if (only === undefined) return void this.#openSink()?.end()
-    const body = bodyOf(batch ? `[${this.#ready.join(',')}]` : only)
+    const answer = batch ? `[${this.#ready.join(',')}]` : only
+    // Node writes a short string together with the head.
+    const body = typeof answer !== 'string' ? answer.bytes : answer.length > LARGE_ANSWER ? Buffer.from(answer) : answer
     // Released before the reader has read the body.
     this.#ready.length = 0
     // A list is faster than merged objects.
     const fields = ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))]
-    if (expected === 1) this.#res.writeHead(status, headers.length > 0 ? fields.concat(headers) : fields)
-    else this.#res.writeHead(200, fields)
-    if (typeof body !== 'string') return void this.#res.end(body)
+    let status = 200
+    if (requests.length === 1) {
+      // No id after a refused handshake.
+      if (session && revision !== undefined) fields.push('Mcp-Session-Id', session.id)
+      if (error) {
+        status = statusOf(error, rulesOf(revision ?? LATEST_HANDSHAKE))
+        fields.push(...Object.entries(error.headers ?? {}).flat())
+      }
+    }
+    res.writeHead(status, fields)
+    if (typeof body !== 'string') return void res.end(body)
     // One socket write. `end(body)` makes two, which costs 3 µs per call.
-    this.#res.write(body)
-    this.#res.socket?.uncork()
-    this.#res.end()
+    res.write(body)
+    res.socket?.uncork()
+    res.end()
   }
 
-  signal() {
+  signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController()
       if (this.#reason) this.#controller.abort(this.#reason)
@@ -170,22 +211,58 @@ class PostExchange implements Exchange, Waiting {
 
   cancel(reason: Error) {
     if (this.#reason) return
-    const answered = this.#over
+    const answered = this.#left === 0
     this.#reason = reason
-    this.#jsonWindow.delete(this)
+    this.#left = 0
+    this.#parts.jsonWindow.delete(this)
     this.#controller?.abort(reason)
+    for (const reply of this.#replies ?? []) reply.cancel(reason)
     if (answered) return
-    if (this.#settings.cancelledByClose) this.#res.destroy()
-    else this.#openSink()?.end()
+    if (this.#post.session) this.#openSink()?.end()
+    else this.#post.ctx.res.destroy()
   }
 
   disconnect(retry?: number) {
-    if (!this.#over) this.#openSink()?.disconnect?.(retry)
+    if (this.#left > 0) this.#openSink()?.disconnect?.(retry)
   }
 }
 
-/** The exchanges of one opener share a timer. */
-export function createOpener(clock: Clock): (res: ServerResponse, settings: ExchangeSettings) => Exchange {
-  const jsonWindow: JsonWindow = new EqualWait(JSON_WINDOW, clock)
-  return (res, settings) => new PostExchange(res, settings, jsonWindow)
+/** The reply to one request on an exchange that a batch shares. */
+class BatchReply implements CallReply {
+  readonly #exchange: PostExchange
+  #controller: AbortController | undefined
+  #reason: Error | undefined
+  #answered = false
+
+  constructor(exchange: PostExchange) {
+    this.#exchange = exchange
+  }
+  send(message: string) {
+    if (!this.#reason && !this.#answered) this.#exchange.send(message)
+  }
+  respond(answer: EncodedAnswer, error?: HostError) {
+    if (this.#reason || this.#answered) return
+    this.#answered = true
+    this.#exchange.respond(answer, error)
+  }
+  signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#reason) this.#controller.abort(this.#reason)
+    return this.#controller.signal
+  }
+  cancelled() {
+    return this.#reason !== undefined
+  }
+  cancel(reason: Error) {
+    if (this.#reason) return
+    this.#reason = reason
+    this.#controller?.abort(reason)
+    if (!this.#answered) this.#exchange.skip()
+  }
+  disconnect(retry?: number) {
+    this.#exchange.disconnect(retry)
+  }
+  hold() {
+    return this.#exchange.hold()
+  }
 }

@@ -1,7 +1,8 @@
 // Request headers and their relation to the body: Accept, the protocol version, and the standard headers of 2026-07-28.
 import type { IncomingHttpHeaders } from 'node:http'
 import Negotiator from 'negotiator'
-import { type Call, HostError, isObject, type LogLevel, type Revision } from '../../core/index.ts'
+import { HostError, type LogLevel } from '../../core/index.ts'
+import { type Call, isObject, type Revision } from '../../core/plugin.ts'
 import {
   ASSUMED_REVISION,
   type ClientFacts,
@@ -35,7 +36,8 @@ function readAccept(accept: string): ReadonlySet<string> {
   return types
 }
 
-function demandTypes(accept: string | undefined, needed: readonly string[]) {
+/** Throws `notAcceptable`. */
+export function demandTypes(accept: string | undefined, needed: readonly string[] = BOTH_TYPES): void {
   // Without the header any type is accepted (RFC 9110 section 12.5.1).
   if (accept === undefined) return
   const types = remembered.get(accept) ?? readAccept(accept)
@@ -44,8 +46,6 @@ function demandTypes(accept: string | undefined, needed: readonly string[]) {
     throw new HostError('notAcceptable', { detail: `Accept must allow ${needed.join(' and ')}` })
   }
 }
-
-export const demandBoth = (accept: string | undefined): void => demandTypes(accept, BOTH_TYPES)
 
 export const demandStream = (accept: string | undefined): void => demandTypes(accept, [SSE_TYPE])
 
@@ -70,7 +70,7 @@ export function isModern(message: ValidMessage, header: string | undefined): boo
   // `initialize` negotiates in its body, so only a version without handshake is decided by its header.
   const opens = message.kind === 'request' && message.method === 'initialize' && !isModernRevision(header)
   if (header !== undefined && !isHandshakeRevision(header) && !opens) return true
-  return namesOwnVersion(message)
+  return message.kind !== 'response' && isObject(message.params['_meta']) && namesOwnVersion(message)
 }
 
 /** Reads a message of a version without handshake. Throws `invalidMeta`, `headerMismatch` or `unsupportedVersion`. */
@@ -110,6 +110,9 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['resources/read', 'uri'],
 ])
 
+/** Names and URIs that are not encoded. */
+const PLAIN_NAME = /^[\w.:/-]+$/
+
 const mismatch = (detail: string) => new HostError('headerMismatch', { detail })
 
 const quoted = (value: unknown) => shown(JSON.stringify(value) ?? 'nothing')
@@ -126,7 +129,7 @@ export function checkStandardHeaders(
   const key = kind === 'request' ? (NAMED_BY.get(method) ?? ofExtensions.get(method)) : undefined
   if (key === undefined) return
   const raw = headers['mcp-name']
-  const name = typeof raw === 'string' ? decodeHeaderValue(raw) : undefined
+  const name = typeof raw !== 'string' ? undefined : PLAIN_NAME.test(raw) ? raw : decodeHeaderValue(raw)
   if (name === undefined) throw mismatch(`Mcp-Name is ${raw === undefined ? 'missing' : 'malformed'}`)
   if (name !== params[key]) throw mismatch(`Mcp-Name is ${quoted(name)}, the body's ${key} is ${quoted(params[key])}`)
 }

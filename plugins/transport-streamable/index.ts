@@ -1,5 +1,6 @@
 // The Streamable HTTP transport, with sessions for older protocol versions unless the route is `stateless`.
-import { definePlugin, type OptionsOf } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { OptionsOf } from '../../core/plugin.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
 import { createPostHandler } from './serve.ts'
@@ -25,7 +26,7 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
       addListen(host, services)
       host.routeEndpoint('', route => {
         const post = createPostHandler(transport, route)
-        const page = createVisitPage(host.server, route)
+        const page = createVisitPage(host.config.server, route)
         if (route.stateless) return { methods: { POST: post }, page }
         const { get, end } = createSessionGets(transport, route)
         return { methods: { GET: get, POST: post, DELETE: end }, page }

@@ -1,30 +1,33 @@
-// Serves the POSTs of a route: reads and classifies the message once, then refuses it or passes it on.
-import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
+// Serves the POSTs of a route: reads and classifies the message once, then refuses it, or serves it with or without a session.
+import { HostError } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   ASSUMED_REVISION,
   demandBatches,
   encodeError,
+  isModernRevision,
   type Message,
   MODERN_REVISION,
   type RequestId,
   readBody,
   readMessages,
+  serveRequests,
   statusOf,
   type Transport,
   type ValidMessage,
   validBatch,
 } from '../../core/transport.ts'
-import { accept } from './exchange.ts'
+import { accept, createExchangeParts, PostExchange, type Request } from './exchange.ts'
 import {
   checkStandardHeaders,
-  demandBoth,
+  checkToolHeaders,
+  demandTypes,
   isModern,
   readLegacy,
   readModern,
   type Speech,
   versionOf,
 } from './headers.ts'
-import { createPerRequest, type Request } from './per-request.ts'
 import { createSessionPosts } from './session-post.ts'
 
 function refuse(ctx: HostContext, error: HostError, id?: RequestId): void {
@@ -36,9 +39,28 @@ function refuse(ctx: HostContext, error: HostError, id?: RequestId): void {
 }
 
 export function createPostHandler(host: Transport, route: McpRoute) {
-  const answerPerRequest = createPerRequest(host, route)
+  const parts = createExchangeParts(host)
   const { nameHeaders } = host.extensionsOn(route)
-  const serveSession = route.stateless ? undefined : createSessionPosts(host, route)
+  const { revisions } = route
+  const serveSession = route.stateless ? undefined : createSessionPosts(host, route, parts)
+
+  /** `speech`: of all `requests`. */
+  function servePerRequest(requests: readonly Request[], speech: Speech, ctx: HostContext, batch: boolean) {
+    const { req, state } = ctx
+    const { headers } = req
+    const { params, toolsets, user } = state
+    const { revision } = speech
+    let exchange: PostExchange | undefined
+    const signal = () => exchange?.signal() ?? AbortSignal.abort()
+    const facts = { route, params, toolsets, user, headers, ip: ctx.ip, signal, admitted: true as const }
+    const sender = { headers, user, state, alone: requests.length === 1 }
+    const checkCall = isModernRevision(revision) ? checkToolHeaders : undefined
+    return serveRequests(host, { ...speech, facts, checkCall }, requests, sender, () => {
+      ctx.respond = false
+      exchange ??= new PostExchange(parts, { ctx, requests, batch, session: undefined, revision })
+      return requests.length === 1 ? exchange : exchange.replyToOne()
+    })
+  }
 
   function serveBatch(messages: readonly Message[], ctx: HostContext) {
     const header = versionOf(ctx.req.headers)
@@ -46,11 +68,9 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     const valid = validBatch(messages)
     if (valid.some(message => isModern(message, header))) demandBatches(MODERN_REVISION)
     if (serveSession) return serveSession(valid, ctx, true)
-    const requests = valid.flatMap(
-      (message): Array<[Request, Speech]> =>
-        message.kind === 'request' ? [[message, readLegacy(message, header, route.revisions)]] : [],
-    )
-    return requests.length === 0 ? accept(ctx) : answerPerRequest(requests, ctx, true)
+    const requests = valid.filter(message => message.kind === 'request')
+    const [first] = requests
+    return first ? servePerRequest(requests, readLegacy(first, header, revisions), ctx, true) : accept(ctx)
   }
 
   function serveOne(message: ValidMessage, ctx: HostContext) {
@@ -62,16 +82,16 @@ export function createPostHandler(host: Transport, route: McpRoute) {
       if (message.kind === 'response') return accept(ctx)
     }
     if (message.kind === 'response') throw new HostError('invalidRequest', { detail: 'clients send no responses' })
-    const speech = (modern ? readModern : readLegacy)(message, header, route.revisions)
+    const speech = (modern ? readModern : readLegacy)(message, header, revisions)
     if (modern) checkStandardHeaders(headers, message, nameHeaders)
-    return message.kind === 'request' ? answerPerRequest([[message, speech]], ctx, false) : accept(ctx)
+    return message.kind === 'request' ? servePerRequest([message], speech, ctx, false) : accept(ctx)
   }
 
   return async (ctx: HostContext) => {
     let id: RequestId | undefined
     try {
-      demandBoth(ctx.req.headers.accept)
-      const messages = readMessages(await readBody(ctx.req, host.http.maxBodySize))
+      demandTypes(ctx.req.headers.accept)
+      const messages = readMessages(await readBody(ctx.req, host.config.http.maxBodySize))
       if (!('kind' in messages)) return await serveBatch(messages, ctx)
       if (messages.kind === 'invalid') return refuse(ctx, messages.error, messages.id)
       if (messages.kind === 'request') id = messages.id

@@ -1,5 +1,6 @@
 // Serves GET and DELETE of sessions: new and resumed streams, and the end of a session (2025-11-25 basic/transports).
-import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   type EventStream,
   heardBy,
@@ -14,8 +15,9 @@ import {
   type Transport,
   whenClosed,
 } from '../../core/transport.ts'
+import { isPrimed } from './exchange.ts'
 import { demandStream, versionOf } from './headers.ts'
-import { checkVersion, findSession, isPrimed } from './session-post.ts'
+import { checkVersion, findSession } from './session-post.ts'
 
 /** Throws `methodNotAllowed` for a version without sessions. */
 function refuseModern({ req, method }: HostContext) {

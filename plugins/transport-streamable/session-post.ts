@@ -1,32 +1,21 @@
 // Serves POSTs of sessions (2025-03-26 to 2025-11-25). Calls continue when the connection closes.
-import { type HostContext, HostError, type McpRoute } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   demandBatches,
-  type EncodedAnswer,
   HANDSHAKE_REVISIONS,
   isHandshakeRevision,
-  LATEST_HANDSHAKE,
-  type Message,
   MODERN_REVISION,
-  openEventStream,
-  RETRY,
   type RequestId,
   receiveMessage,
-  rulesOf,
   type Session,
-  type SessionReply,
   serveRequests,
-  statusOf,
   type Transport,
   type ValidMessage,
 } from '../../core/transport.ts'
 import { unsupported } from '../families/per-request/index.ts'
-import { accept, createOpener, type Exchange, headerList, type Sink } from './exchange.ts'
+import { accept, type ExchangeParts, PostExchange, type Request } from './exchange.ts'
 import { versionOf } from './headers.ts'
-
-type Request = Extract<Message, { kind: 'request' }>
-
-export const isPrimed = ({ revision }: Session): boolean => revision !== undefined && rulesOf(revision).primesStreams
 
 const sessionHint = ({ method }: HostContext) =>
   method === 'POST'
@@ -53,86 +42,16 @@ export function checkVersion({ req }: HostContext): void {
   if (header !== undefined && !isHandshakeRevision(header)) throw unsupported(header, HANDSHAKE_REVISIONS)
 }
 
-/** The reply to one request on an exchange that a batch shares. */
-class PostReply implements SessionReply {
-  readonly #exchange: Exchange
-  readonly #session: Session
-  readonly #ctx: HostContext
-  #controller: AbortController | undefined
-  #reason: Error | undefined
-  #answered = false
-
-  constructor(exchange: Exchange, session: Session, ctx: HostContext) {
-    this.#exchange = exchange
-    this.#session = session
-    this.#ctx = ctx
-  }
-  send(message: string) {
-    if (!this.#reason) this.#exchange.send(message)
-  }
-  respond(answer: EncodedAnswer, error?: HostError) {
-    if (this.#reason || this.#answered) return
-    this.#answered = true
-    if (error) this.#ctx.state.refusal = error
-    const { id, revision } = this.#session
-    const status = error ? statusOf(error, rulesOf(revision ?? LATEST_HANDSHAKE)) : 200
-    // No id after a refused handshake.
-    const headers = revision === undefined ? [] : ['Mcp-Session-Id', id]
-    this.#exchange.respond(answer, status, error ? headers.concat(headerList(error)) : headers)
-  }
-  signal() {
-    this.#controller ??= new AbortController()
-    if (this.#reason) this.#controller.abort(this.#reason)
-    return this.#controller.signal
-  }
-  cancelled() {
-    return this.#reason !== undefined
-  }
-
-  cancel(reason: Error) {
-    if (this.#reason) return
-    this.#reason = reason
-    this.#controller?.abort(reason)
-    if (!this.#answered) this.#exchange.skip()
-  }
-  disconnect(retry?: number) {
-    this.#exchange.disconnect(retry)
-  }
-  hold() {
-    return this.#exchange.hold()
-  }
-}
-
-export function createSessionPosts(host: Transport, route: McpRoute) {
-  const openFor = createOpener(host.clock)
-
-  function openSink(session: Session, requests: readonly Request[], ctx: HostContext): Sink {
-    const ids = requests.map(({ id }) => id)
-    const stream = host.streams.open(session, ids)
-    const reader = openEventStream(ctx.res, { headers: { 'Mcp-Session-Id': session.id }, log: host.log })
-    if (isPrimed(session)) stream.prime(reader, RETRY)
-    void stream.attach(reader, 0)
-    return {
-      send: message => stream.write(message),
-      end: message => stream.finish(message),
-      disconnect: isPrimed(session) ? (retry = RETRY) => stream.disconnect(retry) : undefined,
-    }
-  }
-
+export function createSessionPosts(host: Transport, route: McpRoute, parts: ExchangeParts) {
   /** Not async, which would cost a promise per call. */
   function answerAll(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean) {
     const { req, state } = ctx
     const sender = { headers: req.headers, user: state.user, state, alone: requests.length === 1 }
-    let exchange: Exchange | undefined
+    let exchange: PostExchange | undefined
     return serveRequests(host, session, requests, sender, () => {
       ctx.respond = false
-      exchange ??= openFor(ctx.res, {
-        expected: requests.length,
-        batch,
-        open: () => openSink(session, requests, ctx),
-        cancelledByClose: false,
-      })
-      return new PostReply(exchange, session, ctx)
+      exchange ??= new PostExchange(parts, { ctx, requests, batch, session })
+      return requests.length === 1 ? exchange : exchange.replyToOne()
     })
   }
 
@@ -164,9 +83,14 @@ export function createSessionPosts(host: Transport, route: McpRoute) {
     const [first] = messages
     const opens = first?.kind === 'request' && first.method === 'initialize'
     if (first && opens && !(await namesSession(ctx))) return open(first, ctx)
-    checkVersion(ctx)
-    const requests = messages.filter(message => message.kind === 'request')
-    const ids = requests.map(({ id }) => id)
+    if (opens) checkVersion(ctx)
+    const requests: Request[] = []
+    const ids: RequestId[] = []
+    for (const message of messages) {
+      if (message.kind !== 'request') continue
+      requests.push(message)
+      ids.push(message.id)
+    }
     const found = findSession(host, route, ctx, ids)
     const session = found instanceof Promise ? await found : found
     try {

@@ -1,6 +1,6 @@
 // The page for a browser at an endpoint: how to connect. For a protected route it shows only the URL.
 import { createHash } from 'node:crypto'
-import type { HostContext, McpRoute } from '../../core/index.ts'
+import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import { pageHeaders } from '../../core/transport.ts'
 
 const STYLE = `

@@ -1,5 +1,5 @@
 // The plugin example_name: says in the log who calls which tool.
-import { definePlugin } from 'mcp-host'
+import { definePlugin } from 'mcp-host/plugin'
 
 export interface ExampleNameOptions {
   /** Calls that take longer, in milliseconds, are logged as warnings. Default 1000. */
@@ -17,7 +17,7 @@ export const exampleName = definePlugin<ExampleNameOptions, Required<ExampleName
     },
   },
   setup(host, { slowAfter }) {
-    host.observe(({ method, item, call, outcome, milliseconds }) => {
+    host.onFinish(({ method, item, call, outcome, milliseconds }) => {
       if (method !== 'tools/call') return
       const level = milliseconds > slowAfter ? 'warn' : 'info'
       host.log[level]({ tool: item?.name, who: call?.user?.subject, outcome, milliseconds }, 'tool called')

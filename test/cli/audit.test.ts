@@ -5,9 +5,9 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { auditVerb } from '../../cli/audit.ts'
-import { StartError } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { createDisguise } from '../../core/mcp/disguise.ts'
+import { StartError } from '../../core/plugin.ts'
 import { lockFile } from '../../plugins/audit/file-lock.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { linesIn, startAudited } from '../plugins/audit/audited-host.ts'
@@ -146,7 +146,7 @@ describe('mcp-host audit', () => {
   it('is not in the way of explain, which asks beside a host that runs', async () => {
     const folder = await makeFolder({
       'mcp.config.mjs': configText({
-        before: `const login = definePlugin({ provides: ['user'], setup: host => host.identify((ctx, next) => {
+        before: `const login = definePlugin({ provides: ['user'], setup: host => host.authenticate((ctx, next) => {
           ctx.state.user = { subject: 'ada', scopes: [], roles: [], claims: {} }
           return next()
         }) })()`,
@@ -168,7 +168,7 @@ describe('mcp-host audit', () => {
     expect(stdout).to.match(/result {2}whole\n$/)
     expect(code).to.equal(0)
     const keyless = await runCli(['audit', 'verify', '.'], folder, { MCP_HOST_SECRETS: '' })
-    expect(keyless.stderr).to.match(/^mcp-host: the audit cannot be verified:/)
+    expect(keyless.stderr).to.match(/^mcp-host: error \w+: the audit cannot be verified:/)
     expect(keyless.code).to.equal(3)
   })
 })

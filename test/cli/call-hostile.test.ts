@@ -216,7 +216,7 @@ describe('mcp-host call and list at a server that attacks', function () {
   })
 
   it('end at once if a response ends without an answer', async () => {
-    const ended = 'mcp-host: the server ended its response without an answer\n'
+    const ended = 'mcp-host: error MH3211: the server ended its response without an answer\n'
     const headers = { 'Content-Type': 'text/event-stream' }
     const silent: Reply = response => void response.writeHead(200, headers).end(': nothing\n\n')
     const noise: Reply = response => {
@@ -247,7 +247,7 @@ describe('mcp-host call and list at a server that attacks', function () {
   it('have one deadline for the whole command', async () => {
     const never: Reply = () => {}
     const lists = { 'tools/list': { tools: [tool('a')] } }
-    const late = 'mcp-host: no answer within 0.2 s; --timeout <seconds> waits longer\n'
+    const late = 'mcp-host: error MH3205: no answer within 0.2 s; --timeout <seconds> waits longer\n'
     for (const [args, replies] of [
       [['list'], { initialize: never }],
       [['list'], { 'tools/list': never }],
@@ -323,9 +323,9 @@ describe('mcp-host call and list at a server that attacks', function () {
       }
     const tools = { tools: [tool(`backup${ESCAPES}`)] }
     const required = await run(['call', 'backups'], { 'tools/list': tools, 'tools/call': failing(-32_021) })
-    expect(required.stderr).to.match(/^mcp-host: the server answered error -32021: m/)
+    expect(required.stderr).to.match(/^mcp-host: error \w+: the server answered error -32021: m/)
     const unknown = await run(['call', 'nothing'], { 'tools/list': tools, 'tools/call': failing(-32_602) })
-    expect(unknown.stderr).to.match(/^mcp-host: the server has no tool "nothing"; there are: backup/)
+    expect(unknown.stderr).to.match(/^mcp-host: error \w+: the server has no tool "nothing"; there are: backup/)
     for (const ended of [required, unknown]) {
       expectPlain(ended)
       expect([ended.code, ended.stderr.trimEnd().split('\n')]).to.satisfy(

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { definePlugin, defineTool, HostError, ToolError } from '../../core/index.ts'
+import { defineTool, HostError, ToolError } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { journey, waits } from '../fixtures/journey-toolset.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -129,7 +130,7 @@ describe('mcp-host call and list', function () {
   it('call shows the id of a request that failed, and with --verbose of any', async () => {
     const refuse = definePlugin({
       setup(host) {
-        host.around((call, next) => {
+        host.onCall((call, next) => {
           if (call.params['name'] === 'forbidden') throw new HostError('forbidden')
           return next()
         })
@@ -219,7 +220,7 @@ describe('mcp-host call and list', function () {
     ] as const
     const ends = await Promise.all(cases.map(([args]) => run('call', url, 'types', ...args)))
     ends.forEach(({ code, stdout, stderr }, index) => {
-      expect(stderr.startsWith(`mcp-host: ${cases[index]?.[1]}`), stderr).to.equal(true)
+      expect(stderr.startsWith(`mcp-host: error MH3001: ${cases[index]?.[1]}`), stderr).to.equal(true)
       expect([code, stdout]).to.deep.equal([2, ''])
     })
   })
@@ -286,18 +287,22 @@ describe('mcp-host call and list', function () {
   it('--timeout ends a call that does not answer', async () => {
     const { code, stderr } = await run('call', url, 'wait', '--timeout', '0.3')
     expect(code).to.equal(1)
-    expect(stderr).to.match(/^mcp-host: .*--timeout <seconds>/)
+    expect(stderr).to.match(/^mcp-host: error \w+: .*--timeout <seconds>/)
   })
 
   it('say what is wrong with an address', async () => {
     const cases = [
-      [`${url}/nope`, 1, /^mcp-host: the server answered HTTP 404: .*; check the path of the URL\n$/],
-      ['http://127.0.0.1:9999999/', 2, /^mcp-host: "http:\/\/127\.0\.0\.1:9999999\/" is no http or https URL; /],
+      [`${url}/nope`, 1, /^mcp-host: error \w+: the server answered HTTP 404: .*; check the path of the URL\n$/],
+      [
+        'http://127.0.0.1:9999999/',
+        2,
+        /^mcp-host: error \w+: "http:\/\/127\.0\.0\.1:9999999\/" is no http or https URL; /,
+      ],
       ['clock', 2, /; give the server's whole address, such as https:\/\/example\.com\/mcp\n$/],
       [
         `${url.slice('http://'.length)}/nope`,
         1,
-        /^mcp-host: the server answered HTTP 404: Not found: nothing is served/,
+        /^mcp-host: error \w+: the server answered HTTP 404: Not found: nothing is served/,
       ],
     ] as const
     const ends = await Promise.all(cases.map(([address]) => run('list', address)))

@@ -48,19 +48,19 @@ describe('each command as a process', function () {
 
   for (const [args, code, output, input] of [
     [['--version'], 0, /^\d+\.\d+\.\d+/],
-    [['strat'], 2, /^mcp-host: there is no verb "strat"; did you mean "start"\?/],
+    [['strat'], 2, /^mcp-host: error \w+: there is no verb "strat"; did you mean "start"\?/],
     [['check'], 0, /^config mcp\.config\.mjs\n[\s\S]*The config is fine\.\n$/],
     [
       ['check', '--env-file', 'test.env'],
       2,
-      /^mcp-host: The config has a problem\.\n\nmcp\.config\.mjs:\d+ {2}http\.port/,
+      /^mcp-host: error \w+: The config has a problem\.\n\nmcp\.config\.mjs:\d+ {2}http\.port/,
     ],
     [['explain'], 0, /^address +\/, route \/, /],
     [['lock'], 0, /^mcp\.lock\.json: 1 address, 2 tools\n$/],
     [['diff'], 0, /^mcp\.lock\.json and mcp\.config\.mjs say the same\.\n$/],
-    [['diff', '-'], 2, /^mcp-host: stdin is no JSON/, 'none'],
+    [['diff', '-'], 2, /^mcp-host: error \w+: stdin is no JSON/, 'none'],
     [['schema'], 0, /^\{[\s\S]*"transport-streamable"/],
-    [['audit', 'verify', 'gone.jsonl'], 2, /^mcp-host: gone\.jsonl: there is no such file/],
+    [['audit', 'verify', 'gone.jsonl'], 2, /^mcp-host: error \w+: gone\.jsonl: there is no such file/],
     [['init', 'made', '--yes'], 0, /Made made in made/],
     [['add', 'tool', 'one'], 0, /^made \S*one\./],
     [['report', '-', '--json'], 0, /"calls": 1,/, callLine('2026-11-20T10:00:00.000Z')],
@@ -71,7 +71,7 @@ describe('each command as a process', function () {
     [['login', 'URL'], 0, / lets anyone in: there is nothing to log in to\n/],
     [['logout', '--all'], 0, /^there were no logins\n$/],
     [['status', 'URL'], 1, /^no login at /],
-    [['token', 'URL'], 1, /^mcp-host: there is no login at /],
+    [['token', 'URL'], 1, /^mcp-host: error \w+: there is no login at /],
     [['doctor', 'URL', '--json'], 0, /"healthy": true/],
   ] as ReadonlyArray<readonly [readonly string[], number, RegExp, string?]>) {
     it(`${args.slice(0, 2).join(' ')} exits ${code}`, async () => {

@@ -117,7 +117,7 @@ describe('mcp-host dev', function () {
     const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('port: 0', `port: ${port}`) })
     const running = startCli(['dev'], folder)
     await running.printed(
-      /^mcp-host: port \d+ of \S+ is in use; .*\nit is tried again every 2 s, and after each change$/m,
+      /^mcp-host: error \w+: port \d+ of \S+ is in use; .*\nit is tried again every 2 s, and after each change$/m,
     )
     other.close()
     expect(await running.listening()).to.contain(`:${port}`)

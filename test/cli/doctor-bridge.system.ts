@@ -2,8 +2,8 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import type { PluginFinding } from '../../core/create-host.ts'
-import { definePlugin } from '../../core/index.ts'
+import type { PluginFinding } from '../../core/config/examination.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import {
   type IdentityProvider,

@@ -79,7 +79,7 @@ describe("mcp-host doctor, the client's view", () => {
       ({ as }) => Object.assign(as.settings, { metadata: { issuer: `${as.issuer}/` } }),
       'issuer',
       /names the issuer/,
-      /issuerMatch: 'ignore-trailing-slash'/,
+      /issuerMatch: "ignore-trailing-slash"/,
     ],
     [
       'another issuer',
@@ -199,7 +199,7 @@ describe("mcp-host doctor, the client's view", () => {
     const findings = await examine(fake.serverUrl)
     const found = findings.filter(({ check, level }) => check === 'identity provider' && level !== 'ok')
     expect(found.map(({ text }) => text)).to.deep.equal([
-      `${first} is of the issuer https://other.example, not ${issuer}; clients that stop there cannot log in`,
+      `${first} is not the metadata of ${issuer}; clients that stop there cannot log in`,
     ])
   })
 

@@ -3,7 +3,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import type { PluginFinding } from '../../core/create-host.ts'
+import type { PluginFinding } from '../../core/config/examination.ts'
 import { checkKeys } from '../../plugins/auth-bridge/doctor.ts'
 import { createConnector } from '../../plugins/auth-bridge/upstream/connection.ts'
 import { settle } from '../../plugins/auth-bridge/upstream/settings.ts'

@@ -1,6 +1,8 @@
 // The config of a host with auth-bridge, and what `mcp-host doctor --config` finds in it.
-import { examineConfig, type PluginFinding } from '../../core/create-host.ts'
-import type { BuiltInOptions } from '../../core/index.ts'
+
+import type { BuiltInOptions } from '../../core/config/define-config.ts'
+import type { PluginFinding } from '../../core/config/examination.ts'
+import { examineConfig } from '../../core/create-host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
 import { createTestLog } from '../support/start-host.ts'
 

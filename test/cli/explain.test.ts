@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import jwt from 'jsonwebtoken'
 import { makeFolder, removeFolders } from '../config/folder.ts'
-import { AUTH, CORE, configText, type Ended, runCli, startCli, stopAll } from './in-process.ts'
+import { CORE, configText, type Ended, PLUGIN, runCli, startCli, stopAll } from './in-process.ts'
 
 after(removeFolders)
 after(stopAll)
@@ -13,13 +13,13 @@ const KEY = 'a key of these tests, long enough to be one'
 
 // The plugin verifies tokens as an auth plugin does; with `down` it cannot tell.
 const CONFIG = `import { definePlugin, defineResource, defineTool, HostError } from '${CORE}'
-import { authorizeRoute } from '${AUTH}'
+import { authorizeRoute } from '${PLUGIN}'
 import { createHmac } from 'node:crypto'
 const bearer = definePlugin({
   options: { type: 'object', additionalProperties: false, properties: { down: { type: 'boolean' } } },
   provides: ['user', 'authorize'],
   setup(host, { down }) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const [, token] = /^Bearer (.+)$/.exec(ctx.get('Authorization')) ?? []
       if (token === undefined) return next()
       if (down) throw new HostError('unavailable', { detail: 'the issuer does not answer' })
@@ -31,7 +31,7 @@ const bearer = definePlugin({
       ctx.state.user = { subject: claims.sub, issuer: claims.iss, scopes: claims.scope.split(' '), roles, claims }
       return next()
     })
-    host.admit(authorizeRoute(host))
+    host.authorize(authorizeRoute(host))
   },
 })
 const tool = name => defineTool({ name, handler: () => name })
@@ -264,6 +264,6 @@ describe('mcp-host explain', () => {
     expect([nowhere.code, nowhere.stdout]).to.deep.equal([2, ''])
     expect(nowhere.stderr).to.match(/\/no\b.*\/, \/admin, \/down, \/t\/:category\?/)
     expect([unread.code, unread.stdout]).to.deep.equal([2, ''])
-    expect(unread.stderr).to.match(/^mcp-host: --token.*ENOENT/)
+    expect(unread.stderr).to.match(/^mcp-host: error \w+: --token.*ENOENT/)
   })
 })

@@ -12,8 +12,8 @@ export type { ConfigParts, Ended, Running } from './running.ts'
 export const coreUrl = (module: string): string =>
   new URL(`../../core/${module}${extname(import.meta.url)}`, import.meta.url).href
 export const CORE = coreUrl('index')
-/** The same for `mcp-host/auth`. */
-export const AUTH = coreUrl('auth')
+/** The same for `mcp-host/plugin`. */
+export const PLUGIN = coreUrl('plugin')
 
 export interface CliOptions extends Pick<CommandEnvironment, 'openBrowser' | 'script'> {
   /** All streams are a terminal of 100 columns. */
@@ -30,7 +30,10 @@ async function runMain(args: readonly string[], environment: CommandEnvironment)
 
 /** Messages begin with the file that they are about, as seen from the process's folder: here from that of the command. */
 const fromFolder = (text: string, folder: string): string =>
-  text.replaceAll(new RegExp(`^(mcp-host: | {2}and )?${folder}/(?=[^\\s:]+(?::|$))`, 'gm'), (_, before = '') => before)
+  text.replaceAll(
+    new RegExp(`^(mcp-host: error \\w+: | {2}and )?${folder}/(?=[^\\s:]+(?::|$))`, 'gm'),
+    (_, before = '') => before,
+  )
 
 /** Runs `mcp-host ...args` in `cwd`; `env` is put over this process's own. */
 export function startCli(

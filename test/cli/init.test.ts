@@ -8,10 +8,10 @@ import { writeNew } from '../../cli/init/write-new.ts'
 import { initVerb } from '../../cli/init.ts'
 import { ownPackage } from '../../cli/version.ts'
 import { loadConfig } from '../../core/config/load-config.ts'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
-import { CORE, runCli, stopAll } from './in-process.ts'
+import { CORE, PLUGIN, runCli, stopAll } from './in-process.ts'
 import { printedBy, testContext } from './printed-by.ts'
 import { ROOT } from './running.ts'
 
@@ -84,8 +84,12 @@ function keepsIn(store: Store, format: string, read: (file: string) => string) {
 async function findingsOf(folder: string): Promise<string[]> {
   const here = join(folder, 'node_modules/mcp-host')
   mkdirSync(here, { recursive: true })
-  writeFileSync(join(here, 'package.json'), '{ "name": "mcp-host", "type": "module", "exports": "./index.js" }')
+  writeFileSync(
+    join(here, 'package.json'),
+    '{ "name": "mcp-host", "type": "module", "exports": { ".": "./index.js", "./plugin": "./plugin.js" } }',
+  )
   writeFileSync(join(here, 'index.js'), `export * from ${JSON.stringify(CORE)}\n`)
+  writeFileSync(join(here, 'plugin.js'), `export * from ${JSON.stringify(PLUGIN)}\n`)
   const { code, stdout, stderr } = await runCli(['check', '--format', 'json'], folder, { MCP_HOST_SECRETS: '' })
   const { problems = [], warnings = [] } = JSON.parse(stdout)
   expect(existsSync(join(folder, 'state'))).to.equal(false)

@@ -40,7 +40,10 @@ describe('a lock that is hostile', function () {
     execFileSync('mkfifo', [join(folder, 'pipe.json')])
     for (const name of ['zero.json', 'pipe.json']) {
       const { code, stderr } = await runCli(['diff', name, 'sound.json'], folder)
-      expect([code, stderr]).to.deep.equal([2, `mcp-host: ${name} is no file; - reads the lock from stdin\n`])
+      expect([code, stderr]).to.deep.equal([
+        2,
+        `mcp-host: error MH3001: ${name} is no file; - reads the lock from stdin\n`,
+      ])
     }
   })
 

@@ -53,7 +53,7 @@ describe('mcp-host start --frozen', () => {
     const { code, stdout, stderr } = await runCli(['start', '--frozen'], folder)
     expect(stdout).to.equal('')
     const [first, ...lines] = stderr.trimEnd().split('\n')
-    expect(first).to.match(/^mcp-host: --frozen.*mcp\.lock\.json.*1.*12/)
+    expect(first).to.match(/^mcp-host: error \w+: --frozen.*mcp\.lock\.json.*1.*12/)
     expect(lines[0]).to.equal('  read: /  tool "say": description changed')
     expect(lines[1]).to.equal('  harmless: /  tool "more0": added')
     expect(lines.slice(10)).to.deep.equal([
@@ -66,9 +66,9 @@ describe('mcp-host start --frozen', () => {
   it('refuses where there is no lock, and one that nobody would read', async () => {
     const folder = await lockedFolder()
     const missing = await runCli(['start', '--frozen', '--lock', 'other.json'], folder)
-    expect(missing.stderr).to.match(/^mcp-host: other\.json.*`mcp-host lock`/)
+    expect(missing.stderr).to.match(/^mcp-host: error \w+: other\.json.*`mcp-host lock`/)
     const stray = await runCli(['start', '--lock', 'mcp.lock.json'], folder)
-    expect(stray.stderr).to.match(/^mcp-host: --lock.*--frozen.*--frozen\n$/)
+    expect(stray.stderr).to.match(/^mcp-host: error \w+: --lock.*--frozen.*--frozen\n$/)
     await rm(join(folder, 'mcp.lock.json'))
     const gone = await runCli(['start', '--frozen'], folder)
     expect([missing.code, stray.code, gone.code]).to.deep.equal([2, 2, 2])

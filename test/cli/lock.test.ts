@@ -73,7 +73,7 @@ describe('mcp-host lock', () => {
     expect((await runCli(['lock'], broken)).code).to.equal(2)
     expect(await readFile(join(broken, 'mcp.lock.json'), 'utf8')).to.equal(await readFile(lock, 'utf8'))
     const { code, stderr } = await runCli(['lock', '--lock', 'no/such/folder.json'], folder)
-    expect(stderr).to.match(/^mcp-host: no\/such\/folder\.json.*ENOENT/)
+    expect(stderr).to.match(/^mcp-host: error \w+: no\/such\/folder\.json.*ENOENT/)
     expect(code).to.equal(1)
   })
 })
@@ -103,7 +103,7 @@ describe('mcp-host diff', () => {
     await diff('--fail-on', 'none')
     await diff('missing.json')
     await writeFile(join(folder, 'mcp.lock.json'), '<<<<<<< HEAD\n{}')
-    expect((await diff()).stderr).to.match(/^mcp-host: mcp\.lock\.json.*JSON.*`mcp-host lock`\n$/)
+    expect((await diff()).stderr).to.match(/^mcp-host: error \w+: mcp\.lock\.json.*JSON.*`mcp-host lock`\n$/)
     expect(codes).to.deep.equal([0, 3, 0, 4, 4, 2, 2, 2])
   })
 

@@ -92,7 +92,7 @@ describe('mcp-host login as a program, with client_credentials', function () {
       const { code, stdout, stderr } = await desk.run(['login', desk.url, ...PROGRAM, ...args])
       expect([code, stdout]).to.deep.equal([2, ''])
       expect(stderr).to.match(
-        /^mcp-host: Unknown option '--client-secret' of login: .* set MCP_HOST_CLIENT_SECRET, or give --client-secret-file <file>/,
+        /^mcp-host: error \w+: Unknown option '--client-secret' of login: .* set MCP_HOST_CLIENT_SECRET, or give --client-secret-file <file>/,
       )
       expectNoSecret([stderr], [SECRET])
     }
@@ -102,29 +102,38 @@ describe('mcp-host login as a program, with client_credentials', function () {
     const desk = await robotDesk()
     const cases = [
       [['--grant', 'client_credentials'], /^mcp-host.*client_credentials needs --client-id/],
-      [PROGRAM, /^mcp-host: the client robot needs its secret; set MCP_HOST_CLIENT_SECRET, or give/],
-      [[...PROGRAM, '--client-secret-file', 'none'], /^mcp-host: --client-secret-file.*ENOENT/],
-      [['--client-issuer', 'https://as.example'], /^mcp-host: --client-issuer needs --client-id/],
-      [[...PROGRAM, '--client-issuer', 'as'], /^mcp-host: --client-issuer is "as"; give the issuer's whole URL/],
-      [['--client-secret-file', 'none'], /^mcp-host: --client-secret-file needs --client-id/],
+      [PROGRAM, /^mcp-host: error \w+: the client robot needs its secret; set MCP_HOST_CLIENT_SECRET, or give/],
+      [[...PROGRAM, '--client-secret-file', 'none'], /^mcp-host: error \w+: --client-secret-file.*ENOENT/],
+      [['--client-issuer', 'https://as.example'], /^mcp-host: error \w+: --client-issuer needs --client-id/],
+      [
+        [...PROGRAM, '--client-issuer', 'as'],
+        /^mcp-host: error \w+: --client-issuer is "as"; give the issuer's whole URL/,
+      ],
+      [['--client-secret-file', 'none'], /^mcp-host: error \w+: --client-secret-file needs --client-id/],
       [
         ['--grant', 'password'],
-        /^mcp-host: --grant is "password"; give one of authorization_code, device, client_credentials/,
+        /^mcp-host: error \w+: --grant is "password"; give one of authorization_code, device, client_credentials/,
       ],
-      [['--device', '--grant', 'client_credentials'], /^mcp-host: --device and --grant client_credentials exclude/],
-      [['--redirect-port', '0'], /^mcp-host: --redirect-port.*1 to 65535/],
-      [['--callback-path', 'cb'], /^mcp-host: --callback-path is "cb"/],
-      [['--callback-path', '/a/../b'], /^mcp-host: --callback-path is "\/a\/..\/b"; give a plain path/],
-      [['--callback-path', '/a?b'], /^mcp-host: --callback-path is "\/a\?b"; give a plain path/],
-      [['--callback-path', '//a.example'], /^mcp-host: --callback-path is "\/\/a.example"; give a plain path/],
-      [['--token-endpoint', 'http://as.example/token'], /^mcp-host: --token-endpoint/],
-      [['--token-endpoint', '/token'], /^mcp-host: --token-endpoint/],
-      [['--redirect-host', 'example.com'], /^mcp-host: --redirect-host is "example.com"; give one of/],
-      [['--client-metadata', 'http://a.example/c'], /^mcp-host: --client-metadata is not https; /],
+      [
+        ['--device', '--grant', 'client_credentials'],
+        /^mcp-host: error \w+: --device and --grant client_credentials exclude/,
+      ],
+      [['--redirect-port', '0'], /^mcp-host: error \w+: --redirect-port.*1 to 65535/],
+      [['--callback-path', 'cb'], /^mcp-host: error \w+: --callback-path is "cb"/],
+      [['--callback-path', '/a/../b'], /^mcp-host: error \w+: --callback-path is "\/a\/..\/b"; give a plain path/],
+      [['--callback-path', '/a?b'], /^mcp-host: error \w+: --callback-path is "\/a\?b"; give a plain path/],
+      [
+        ['--callback-path', '//a.example'],
+        /^mcp-host: error \w+: --callback-path is "\/\/a.example"; give a plain path/,
+      ],
+      [['--token-endpoint', 'http://as.example/token'], /^mcp-host: error \w+: --token-endpoint/],
+      [['--token-endpoint', '/token'], /^mcp-host: error \w+: --token-endpoint/],
+      [['--redirect-host', 'example.com'], /^mcp-host: error \w+: --redirect-host is "example.com"; give one of/],
+      [['--client-metadata', 'http://a.example/c'], /^mcp-host: error \w+: --client-metadata is not https; /],
     ] as const
     const ends = await Promise.all(cases.map(([args]) => desk.run(['login', desk.url, ...args])))
     ends.forEach(({ code, stdout, stderr }, index) => {
-      const message = stderr.split('\n').find(line => line.startsWith('mcp-host: '))
+      const message = stderr.split('\n').find(line => line.startsWith('mcp-host: error '))
       expect(message).to.match(cases[index]?.[1] ?? /never/)
       expect([code, stdout]).to.deep.equal([2, ''])
     })
@@ -135,7 +144,9 @@ describe('mcp-host login as a program, with client_credentials', function () {
     const secret = { MCP_HOST_CLIENT_SECRET: SECRET }
     const unnamed = await desk.run(['login', desk.url, ...PROGRAM], secret)
     expect([unnamed.code, unnamed.stdout]).to.deep.equal([2, ''])
-    expect(unnamed.stderr).to.match(/^mcp-host: --client-secret-file without --client-issuer; give the issuer/m)
+    expect(unnamed.stderr).to.match(
+      /^mcp-host: error \w+: --client-secret-file without --client-issuer; give the issuer/m,
+    )
     const moved = await desk.run(['login', desk.url, ...PROGRAM, '--client-issuer', other.fake.as.issuer], secret)
     expect(moved.code).to.equal(1)
     expect(moved.stderr).to.match(/authorization server is \S+, but the configured client is of \S+; .*--client-issuer/)

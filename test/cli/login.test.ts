@@ -138,7 +138,9 @@ describe('mcp-host login', function () {
     await other.run(['login', other.url])
     const { code, stdout, stderr } = await other.run(['token', other.url])
     expect([code, stdout]).to.deep.equal([1, ''])
-    expect(stderr).to.equal(`mcp-host: the login has ended at ${other.url}; log in with: mcp-host login ${other.url}\n`)
+    expect(stderr).to.equal(
+      `mcp-host: error MH3201: the login has ended at ${other.url}; log in with: mcp-host login ${other.url}\n`,
+    )
   })
 
   it('keeps profiles apart, and finds a login under another spelling of its URL', async () => {
@@ -226,7 +228,7 @@ describe('mcp-host login', function () {
     child.stdin.end(`${answer}\n`)
     const { code, stdout, stderr } = await ended
     expect([code, stdout]).to.deep.equal([1, ''])
-    expect(stderr).to.match(/^mcp-host: .*state/m)
+    expect(stderr).to.match(/^mcp-host: error \w+: .*state/m)
   })
 
   it('shows the code of a device login, and waits', async () => {
@@ -300,7 +302,9 @@ describe('mcp-host login', function () {
     open.fake.rs.failNext('/wrong', { status: 404, body: 'not found' }, 50)
     const unasked = await open.run(['login', wrong])
     expect([unasked.code, unasked.stdout, open.browser.opened.length]).to.deep.equal([1, '', 0])
-    expect(unasked.stderr).to.match(new RegExp(`mcp-host: nothing is served at ${wrong} \\(404\\); check the path\\n$`))
+    expect(unasked.stderr).to.match(
+      new RegExp(`mcp-host: error MH3207: nothing is served at ${wrong} \\(404\\); check the path\\n$`),
+    )
 
     const { rs, as } = guarded.fake
     rs.settings.metadata = { resource: rs.url }
@@ -430,8 +434,8 @@ describe('mcp-host login', function () {
     const ends = await Promise.all([denied, off, gone].map(desk => desk.run(['login', desk.url])))
     const last = ends.map(({ stderr }) => stderr.trimEnd().split('\n').at(-1))
     expect(last[0]).to.match(/^mcp-host.*access_denied/)
-    expect(last[1]).to.match(/^mcp-host: .*registration/)
-    expect(last[2]).to.match(/^mcp-host: http:\S+ .*ECONNREFUSED/)
+    expect(last[1]).to.match(/^mcp-host: error \w+: .*registration/)
+    expect(last[2]).to.match(/^mcp-host: error \w+: http:\S+ .*ECONNREFUSED/)
     for (const { code, stdout, stderr } of ends) {
       expect([code, stdout]).to.deep.equal([1, ''])
       expect(stderr).not.to.match(/^\s+at /m)

@@ -1,6 +1,6 @@
 // The verbs of the client against the real thing: the protected example, whose authorization server is oidc-provider.
 import { expect } from 'chai'
-import type { Host } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { Browser, claimsOf } from '../support/form-browser.ts'
 import { startProtectedExample } from '../support/protected-example.ts'

@@ -71,6 +71,19 @@ describe('mcp-host proxy, in front of strange servers', function () {
   })
 
   for (const status of [400, 404, 405]) {
+    it('tells the client the login command for a missing scope, with npx under npm', async () => {
+      const challenge = 'Bearer error="insufficient_scope", scope="notes:write"'
+      const { url } = await serveSessions(({ method }, response) => {
+        if (method === 'tools/list') response.writeHead(403, { 'www-authenticate': challenge }).end()
+        return method === 'tools/list'
+      })
+      const header = ['Authorization: Bearer given']
+      const client = await openProxy(url, { header }, QUICK, { npm_execpath: 'npm-cli.js' })
+      await initialize(client)
+      const { error } = await client.request(2, 'tools/list')
+      expect(error?.message).to.include(`npx mcp-host login ${url} --add-scope notes:write`)
+    })
+
     it(`leaves a server alone that answers ${status} to the standing GET, as one without that stream does`, async () => {
       const server = await serveSessions(({ verb }, response) => {
         if (verb !== 'GET') return false

@@ -19,8 +19,8 @@ async function startWith(parts: ConfigParts, files: Record<string, string> = {},
 
 /** The one message, which is all that was said. */
 function expectMessage({ code, stdout, stderr }: Ended, expectedCode: 1 | 2, message: string | RegExp) {
-  expect(stderr).to.match(/^mcp-host: /)
-  expect(stderr.slice('mcp-host: '.length).trimEnd()).to.match(
+  expect(stderr).to.match(/^mcp-host: error \w+: /)
+  expect(stderr.replace(/^mcp-host: error \w+: /, '').trimEnd()).to.match(
     typeof message === 'string' ? new RegExp(`^${message}$`) : message,
   )
   expect(stderr).not.to.match(STACK)
@@ -52,7 +52,7 @@ describe('mcp-host start on a busy port', () => {
       'mcp.config.mjs': configText({
         http: `{ port: ${port} }`,
         before: `import { writeFileSync } from 'node:fs'
-${failing("setup(host) { host.closing(() => writeFileSync(new URL('closed', import.meta.url), '')) }")}`,
+${failing("setup(host) { host.onClose(() => writeFileSync(new URL('closed', import.meta.url), '')) }")}`,
         plugins: 'broken: broken()',
       }),
     })
@@ -111,11 +111,13 @@ describe('mcp-host start with mistakes in the config', () => {
     expectMessage(ended, 2, /4 problems\./)
     const [, ...problems] = ended.stderr.trimEnd().split('\n\n')
     expect(problems).to.have.lengthOf(4)
-    expect(problems[0]).to.match(/^mcp\.config\.yaml:1 {2}server\.version\n {2}missing\n/)
-    expect(problems[1]).to.match(/^mcp\.config\.yaml:4 {2}http\.prot\n {2}unknown option; did you mean "port"\?\n/)
-    expect(problems[2]).to.match(/^mcp\.config\.yaml:6: toolsets\.a.*\S*a\.mjs/)
+    expect(problems[0]).to.match(/^mcp\.config\.yaml:1 {2}server\.version\n {2}MH1012 missing\n/)
+    expect(problems[1]).to.match(
+      /^mcp\.config\.yaml:4 {2}http\.prot\n {2}MH1011 unknown option; did you mean "port"\?\n/,
+    )
+    expect(problems[2]).to.match(/^mcp\.config\.yaml:6: MH1101 toolsets\.a.*\S*a\.mjs/)
     expect(problems[3]).to.match(
-      /^mcp\.config\.yaml:12 {2}plugins\.health\.path\n {2}wrong value\n {2}found 7; expected a path that starts with '\/' or false$/,
+      /^mcp\.config\.yaml:12 {2}plugins\.health\.path\n {2}MH1013 wrong value\n {2}found 7; expected a path that starts with '\/' or false$/,
     )
   })
 
@@ -136,7 +138,7 @@ describe('mcp-host start with code that throws', () => {
 
   it('names the plugin whose starting task rejects, and exits 1', async () => {
     const ended = await startWith({
-      before: failing("setup(host) { host.starting(async () => { throw new Error('no connection') }) }"),
+      before: failing("setup(host) { host.onStart(async () => { throw new Error('no connection') }) }"),
       plugins: 'broken: broken()',
     })
     expectMessage(ended, 1, 'mcp\\.config\\.mjs:9: plugins\\.broken failed to start: no connection')

@@ -11,7 +11,7 @@ export { type ConfigParts, type Ended, ROOT } from './running.ts'
 
 /** For configs in folders outside of this repository, where `mcp-host` is no package that can be found: the CLI's own. */
 export const CORE = pathToFileURL(bundledFile('core/index.ts')).href
-/** The same for `mcp-host/auth`. */
+/** The same for internal functions of authentication plugins. */
 export const AUTH = pathToFileURL(bundledFile('core/auth.ts')).href
 
 export interface RunningProcess extends Running {

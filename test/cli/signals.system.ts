@@ -72,7 +72,7 @@ describe('SIGTERM', () => {
     const options = "options: { type: 'object', additionalProperties: false, properties: {} }"
     const { running } = await serve(
       configText({
-        before: `const tidy = definePlugin({ ${options}, setup(host) { host.closing(() => console.log('tidied up')) } })`,
+        before: `const tidy = definePlugin({ ${options}, setup(host) { host.onClose(() => console.log('tidied up')) } })`,
         plugins: 'tidy: tidy()',
       }),
     )

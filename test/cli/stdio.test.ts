@@ -66,7 +66,7 @@ describe('mcp-host stdio', () => {
     )
     const wrong = "{ 'transport-stdio': { user: { scopes: ['a'] } } }"
     expect(await refusalOf(await folderOf(ONE, wrong))).to.match(
-      /mcp\.config\.mjs:\d+ +plugins\['transport-stdio'\]\.user\.subject\n +missing/,
+      /mcp\.config\.mjs:\d+ +plugins\['transport-stdio'\]\.user\.subject\n +MH1012 missing/,
     )
   })
 
@@ -87,6 +87,6 @@ describe('mcp-host stdio', () => {
   it('says in a word what is wrong, on stderr alone', async () => {
     const { code, stdout, stderr } = await runCli(['stdio', '--route', '/no'], await folderOf())
     expect([code, stdout]).to.deep.equal([2, ''])
-    expect(stderr).to.include('mcp-host: --route /no: nothing is served there; there is: /mcp\n')
+    expect(stderr).to.include('mcp-host: error MH3001: --route /no: nothing is served there; there is: /mcp\n')
   })
 })

@@ -35,7 +35,7 @@ describe('mcp-host check', () => {
   it('tells the problems of the file that --config names, and exits 2', async () => {
     const folder = await makeFolder({ 'other.json': '{"server":{"name":"a"},"toolsets":{},"routes":{}}' })
     const { code, stdout, stderr } = await runCli(['check', '--config', 'other.json'], folder)
-    expect(stderr).to.match(/^mcp-host: The config has 2 problems\.\n\nother\.json:1 /)
+    expect(stderr).to.match(/^mcp-host: error \w+: The config has 2 problems\.\n\nother\.json:1 /)
     expect(stdout).to.equal('')
     expect(code).to.equal(2)
   })
@@ -76,7 +76,7 @@ describe('mcp-host schema', () => {
 
   it('says in one line that the file cannot be written', async () => {
     const { code, stderr } = await runCli(['schema', '--write', 'none/schema.json'], await makeFolder({}))
-    expect(stderr).to.match(/^mcp-host: none\/schema\.json cannot be written: ENOENT.*\n$/)
+    expect(stderr).to.match(/^mcp-host: error \w+: none\/schema\.json cannot be written: ENOENT.*\n$/)
     expect(code).to.equal(1)
   })
 
@@ -173,7 +173,7 @@ describe('mcp-host', () => {
   ] as const) {
     it(`answers ${what} with the usage on stderr, and exits 2`, async () => {
       const { code, stdout, stderr } = await runCli(args, await makeFolder({ 'mcp.config.mjs': configText() }))
-      expect(stderr.startsWith(`mcp-host: ${message}\n`), stderr).to.equal(true)
+      expect(stderr.startsWith(`mcp-host: error MH3001: ${message}\n`), stderr).to.equal(true)
       expect(stderr).to.match(usage)
       expect(stdout).to.equal('')
       expect(code).to.equal(2)

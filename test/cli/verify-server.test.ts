@@ -37,7 +37,7 @@ describe('what answers at an address', function () {
   it('does not count it among the clients that need an older revision', async () => {
     const revisions: unknown[] = []
     const observes = plugin(host =>
-      host.observe(({ method, revision }) => void revisions.push(`${method} ${revision}`)),
+      host.onFinish(({ method, revision }) => void revisions.push(`${method} ${revision}`)),
     )
     const { url } = await startHost({
       toolsets,

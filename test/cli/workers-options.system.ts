@@ -48,7 +48,7 @@ describe('mcp-host start --workers 2', function () {
 
     await write(tools('Says three', 'three'))
     const refused = await runCli(['start', '--frozen', '--workers', '2'], folder)
-    expect(refused.stderr).to.match(/^mcp-host: --frozen/)
+    expect(refused.stderr).to.match(/^mcp-host: error \w+: --frozen/)
     expect([refused.code, refused.stdout]).to.deep.equal([2, ''])
   })
 

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { expect } from 'chai'
 import { parseCount } from '../../cli/workers/count.ts'
-import { createLasting } from '../../cli/workers/every-process.ts'
+import { createLasting } from '../../cli/workers/hub.ts'
 import { createBackOff, LONGEST_WAIT, STABLE_TIME } from '../../cli/workers/seat.ts'
 
 describe('what outlasts a worker', () => {

@@ -113,7 +113,7 @@ describe('a start with workers that cannot succeed', function () {
   it('for sessions in memory says so once, with both ways out, and exits 2', async () => {
     const { code, stderr, stdout } = await start({ routes: "{ '/': { toolsets: 'first' } }" })
     expect(stderr).to.match(
-      /^mcp-host: 2 processes are to serve this config, but each would keep to itself\n- [^\n]+\n$/,
+      /^mcp-host: error \w+: 2 processes are to serve this config, but each would keep to itself\n- [^\n]+\n$/,
     )
     expect(stderr).to.match(/routes\['\/'\]/)
     expect(stderr).to.include('set `stateless: true` on that route, or switch on store-sqlite or cluster-redis')

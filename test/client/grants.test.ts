@@ -1,11 +1,9 @@
 // Tests the grants other than the authorization code flow: requests, errors and no fallback.
-
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { requestByDevice } from '../../client/device.ts'
 import { discoverServer } from '../../client/discovery.ts'
 import { createDPoPSigner } from '../../client/dpop.ts'
-import { requestByClientCredentials, requestByEnterprise, requestByJwtBearer } from '../../client/grants.ts'
+import { requestByDevice, requestByGrant } from '../../client/grants.ts'
 import { sleep } from '../../client/http.ts'
 import type { AssertionContext, ClientOAuthOptions, IdentityProvider, UserCodeInfo } from '../../client/options.ts'
 import type { ClientIdentity } from '../../client/parties.ts'
@@ -47,8 +45,8 @@ describe('Grant client_credentials', () => {
   it('R-100, R-106: sends resource and scope, gets no refresh token, and can be repeated', async () => {
     as.addClient({ client_id: CLIENT.clientId, client_secret: CLIENT.clientSecret })
     const { ctx, about } = await prepare({ ...CLIENT, grant: { type: 'client_credentials' } })
-    const first = await requestByClientCredentials(ctx, about, signal)
-    const second = await requestByClientCredentials(ctx, about, signal)
+    const first = await requestByGrant(ctx, about, signal)
+    const second = await requestByGrant(ctx, about, signal)
     expect(first).to.include({ tokenType: 'Bearer', scope: 'read', refreshToken: undefined, expiresIn: 3600 })
     expect(second.accessToken).to.not.equal(first.accessToken)
     expect(formOf(as)).to.deep.equal({ grant_type: 'client_credentials', scope: 'read', resource: RESOURCE })
@@ -68,7 +66,7 @@ describe('Grant jwt-bearer', () => {
     }
     const { ctx, about } = await prepare({ grant: { type: 'jwt_bearer', assertion } })
     for (let n = 0; n < 2; n++) {
-      expect(await requestByJwtBearer(ctx, about, signal)).to.include({ tokenType: 'Bearer', scope: 'read' })
+      expect(await requestByGrant(ctx, about, signal)).to.include({ tokenType: 'Bearer', scope: 'read' })
     }
     expect(asked).to.have.length(2)
     expect(asked[0]).to.include({ issuer: as.issuer, tokenEndpoint: `${as.url}/token`, resource: RESOURCE })
@@ -89,7 +87,7 @@ describe('Grant jwt-bearer', () => {
         assertion: async () => idp.issueAssertion({ sub: 'job', aud: 'https://wrong.example' }),
       },
     })
-    expect((await failure(requestByJwtBearer(ctx, about, signal))).code).to.equal('invalid_grant')
+    expect((await failure(requestByGrant(ctx, about, signal))).code).to.equal('invalid_grant')
     const faults = [
       ...['invalid_scope', 'unauthorized_client'].map(error => ({ status: 400, body: { error } })),
       { status: 503 },
@@ -98,7 +96,7 @@ describe('Grant jwt-bearer', () => {
     const codes = []
     for (const fault of faults) {
       as.failNext('/token', fault)
-      codes.push((await failure(requestByJwtBearer(ctx, about, signal))).code)
+      codes.push((await failure(requestByGrant(ctx, about, signal))).code)
     }
     const passing = 'temporarily_unavailable'
     expect(codes).to.deep.equal(['invalid_scope', 'unauthorized_client', passing, passing])
@@ -110,7 +108,7 @@ describe('Grant jwt-bearer', () => {
     const cause = new TypeError('no metadata service')
     for (const assertion of [() => Promise.reject(cause), async () => '']) {
       const { ctx, about } = await prepare({ grant: { type: 'jwt_bearer', assertion } })
-      const failed = await failure(requestByJwtBearer(ctx, about, signal))
+      const failed = await failure(requestByGrant(ctx, about, signal))
       expect(failed.code).to.equal('assertion_failed')
       expect(failed.message).to.include('grant.assertion')
     }
@@ -127,7 +125,7 @@ describe('Grant jwt-bearer', () => {
     }
     const { ctx, about } = await prepare({ grant: { type: 'jwt_bearer', assertion } })
     const dpop = await createDPoPSigner()
-    expect((await requestByJwtBearer(ctx, { ...about, dpop }, signal)).tokenType).to.equal('DPoP')
+    expect((await requestByGrant(ctx, { ...about, dpop }, signal)).tokenType).to.equal('DPoP')
     const sent = as.to('/token').map(({ form }) => form.get('assertion'))
     expect([made, sent.length, new Set(sent).size]).to.deep.equal([2, 2, 2])
   })
@@ -144,7 +142,7 @@ describe('Enterprise-managed authorization (ID-JAG)', () => {
     const provider = { tokenEndpoint: `${idp.url}/token`, clientId: CLIENT.clientId, ...more }
     const grant = { type: 'enterprise', idToken: async () => ID_TOKEN, idp: provider } as const
     const { ctx, about } = await prepare({ ...CLIENT, grant, ...options })
-    return requestByEnterprise(ctx, about, signal)
+    return requestByGrant(ctx, about, signal)
   }
 
   it('R-102: exchanges the ID token for an ID-JAG, and the ID-JAG for an access token', async () => {
@@ -171,14 +169,14 @@ describe('Enterprise-managed authorization (ID-JAG)', () => {
     const provider = { issuer: idp.issuer, clientId: CLIENT.clientId, clientSecret }
     const grant = { type: 'enterprise', idToken: async () => ID_TOKEN, idp: provider } as const
     const { ctx, about } = await prepare({ ...CLIENT, grant })
-    expect((await requestByEnterprise(ctx, about, signal)).tokenType).to.equal('Bearer')
+    expect((await requestByGrant(ctx, about, signal)).tokenType).to.equal('Bearer')
     const seen = JSON.stringify(idp.requests.map(({ headers, body }) => [headers, body]))
     expect(seen)
       .to.not.include(CLIENT.clientSecret)
       .and.not.include(btoa(`${CLIENT.clientId}:${CLIENT.clientSecret}`))
     const nowhere = { type: 'enterprise', idToken: async () => ID_TOKEN, idp: { clientId: 'x' } } as const
     const lost = await prepare({ ...CLIENT, grant: nowhere })
-    expect((await failure(requestByEnterprise(lost.ctx, lost.about, signal))).code).to.equal('invalid_options')
+    expect((await failure(requestByGrant(lost.ctx, lost.about, signal))).code).to.equal('invalid_options')
   })
 
   it('R-102: rejects any other token type without sending it to the authorization server', async () => {

@@ -2,8 +2,13 @@
 import { BlockList, isIPv6 } from 'node:net'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { kindOfAddress, kindOfHost, SPECIAL_RANGES } from '../../client/addresses.ts'
-import { createNetPolicy, type NetworkPolicy } from '../../client/net-policy.ts'
+import {
+  createNetPolicy,
+  kindOfAddress,
+  kindOfHost,
+  type NetworkPolicy,
+  SPECIAL_RANGES,
+} from '../../client/net-policy.ts'
 import { caseCount } from '../support/thorough.ts'
 import { authErrorOf } from './support/auth-error-of.ts'
 

@@ -1,13 +1,6 @@
 // Runs the store contracts against the Redis plugins; each check has its own keys.
 
-import {
-  changeBusContract,
-  eventStoreContract,
-  grantStoreContract,
-  peersContract,
-  sessionStoreContract,
-  taskStoreContract,
-} from '../../core/testing.ts'
+import { storeContract } from '../../core/testing.ts'
 import { createBus } from '../../plugins/change-bus-redis/bus.ts'
 import { createPeers, createReading } from '../../plugins/change-bus-redis/peers.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
@@ -59,14 +52,27 @@ async function openTasks({ connection, plugin }: RedisHost) {
 const BOUNDS = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
 const contracts = {
-  'Redis session store': sessionStoreContract(
+  'Redis session store': storeContract(
+    'sessionStore',
     onRedis(({ connection, plugin }) => createRedisSessionStore(connection, plugin)),
   ),
-  'Redis event store': eventStoreContract(onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS))),
-  'Redis grant store': grantStoreContract(onRedis(({ connection }) => createRedisGrantStore(connection))),
-  'Redis task store': taskStoreContract(onRedis(openTasks)),
-  'Redis change bus': changeBusContract(onRedis(async host => (await beginReading(host)).bus)),
-  'Redis node messages (peers)': peersContract(onRedis(async host => (await beginReading(host)).peers)),
+  'Redis event store': storeContract(
+    'eventStore',
+    onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
+  ),
+  'Redis grant store': storeContract(
+    'grantStore',
+    onRedis(({ connection }) => createRedisGrantStore(connection)),
+  ),
+  'Redis task store': storeContract('taskStore', onRedis(openTasks)),
+  'Redis change bus': storeContract(
+    'changeBus',
+    onRedis(async host => (await beginReading(host)).bus),
+  ),
+  'Redis node messages (peers)': storeContract(
+    'peers',
+    onRedis(async host => (await beginReading(host)).peers),
+  ),
 }
 
 describeContracts(contracts, {

@@ -1,6 +1,7 @@
 // Tests the Redis key prefix: deployments with different secrets cannot share it, and secret rotation keeps sessions.
 import { expect } from 'chai'
-import { defineTool, StartError } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { eventually } from '../support/eventually.ts'
 import { stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'

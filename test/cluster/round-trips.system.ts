@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { definePlugin, defineTool } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import {
   REDIS_SECTIONS,
   type RedisConnection,

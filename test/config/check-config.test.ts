@@ -133,7 +133,7 @@ describe('checkConfig', () => {
     const text = formatProblems(problems)
     expect(problems).to.have.length(5)
     expect(text).not.to.match(/hunter2|12345/)
-    expect(text).to.contain('secrets\n  wrong value\n  found a string (not shown); expected a list')
+    expect(text).to.contain('secrets\n  MH1013 wrong value\n  found a string (not shown); expected a list')
     expect(text).to.contain('found "redis://…@…"')
     expect(formatProblems(checkWith({ secrets: [{ value: 'hunter2' }, ''] }))).not.to.contain('hunter2')
   })
@@ -193,7 +193,7 @@ describe('checkConfig', () => {
     const loaded: LoadedConfig = {
       file: '/etc/x.yaml',
       config: VALID,
-      locate: path => (path.length === 2 ? { line: 9, column: 1 } : undefined),
+      locate: path => (path.length === 2 ? 9 : undefined),
     }
     const [problem] = checkValue(loaded, ['plugins', './audit.ts'], { file: 1 }, audit.plugin.options)
     expect(problem).to.include({ line: 9, path: "plugins['./audit.ts'].file", found: '1', expected: 'a string' })

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { fillDefaults } from '../../core/config/walk-schema.ts'
 import { createHost } from '../../core/create-host.ts'
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 
 const SCHEMA = {
   type: 'object',
@@ -155,7 +155,7 @@ describe('Host setting defaults', () => {
     const seen: object[] = []
     const look = definePlugin<Record<never, never>>({
       options: { type: 'object', additionalProperties: false, properties: {} },
-      setup: host => void seen.push(host.http),
+      setup: host => void seen.push(host.config.http),
     })
     const config = Object.freeze({
       server: { name: 'a', version: '1' },

@@ -1,6 +1,7 @@
 // Tests config sections and objects that plugins of one host share.
 import { expect } from 'chai'
-import { defineConfig, definePlugin, type SectionSchemas } from '../../core/index.ts'
+import { defineConfig } from '../../core/index.ts'
+import { definePlugin, type SectionSchemas } from '../../core/plugin.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/section.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -67,22 +68,25 @@ export const acme = definePlugin({
     expect(await (await fetch(`${url}/acme`)).text()).to.equal('acme://a')
     await expectStopped(
       withQueue(plugins, { acme: { ulr: 'a' } }),
-      /acme\.ulr\s+unknown option\s+found a string; expected url/,
+      /acme\.ulr\s+MH1011 unknown option\s+found a string; expected url/,
       folder,
     )
-    await expectStopped(withQueue(plugins, { acmee: { url: 'a' } }), /acmee\s+unknown option; .*"acme"/, folder)
+    await expectStopped(withQueue(plugins, { acmee: { url: 'a' } }), /acmee\s+MH1011 unknown option; .*"acme"/, folder)
   })
 
   it('are validated with the location of each error', async () => {
     const plugins = { one: reading([]) }
-    await expectStopped(withQueue(plugins, { queue: {} }), /queue\.url\s+missing/)
-    await expectStopped(withQueue(plugins, { queue: { url: 'a', siez: 1 } }), /queue\.siez\s+unknown option; .*"size"/)
-    await expectStopped(withQueue(plugins, { queu: queue }), /queu\s+unknown option; did you mean "queue"/)
+    await expectStopped(withQueue(plugins, { queue: {} }), /queue\.url\s+MH1012 missing/)
+    await expectStopped(
+      withQueue(plugins, { queue: { url: 'a', siez: 1 } }),
+      /queue\.siez\s+MH1011 unknown option; .*"size"/,
+    )
+    await expectStopped(withQueue(plugins, { queu: queue }), /queu\s+MH1011 unknown option; did you mean "queue"/)
   })
 
   it('are unknown options if no plugin declares them', async () => {
-    await expectStopped(withQueue({}), /queue\s+unknown option/)
-    await expectStopped(withQueue({ bare: plugin(() => undefined) }), /queue\s+unknown option/)
+    await expectStopped(withQueue({}), /queue\s+MH1011 unknown option/)
+    await expectStopped(withQueue({ bare: plugin(() => undefined) }), /queue\s+MH1011 unknown option/)
   })
 
   it('include the built-in redis section through `mcp-host/redis`', async () => {
@@ -102,7 +106,7 @@ export const acme = definePlugin({
   })
 
   it('reject two schemas under one name, and names of host keys', async () => {
-    const other = { queue: { ...QUEUE_SECTIONS.queue } }
+    const other = { queue: { ...QUEUE_SECTIONS.queue, description: 'Another.' } }
     await expectStopped(withQueue({ one: reading([]), other: reading([], other) }), /plugins\.other.*"queue"/)
     const taking = (name: string) =>
       definePlugin({ options: NO_OPTIONS, sections: { [name]: QUEUE_SECTIONS.queue }, setup: () => undefined })()
@@ -144,7 +148,7 @@ describe('Objects shared by plugins', () => {
           () => ({ number: ++made }),
           ({ number }) => void log.push(`${number} closed`),
         )
-        host.closing(() => void log.push(`${name} of ${thing.number}`))
+        host.onClose(() => void log.push(`${name} of ${thing.number}`))
       })
     const first = await startHost(withPlugins({ a: sharing('a'), b: sharing('b') }))
     const second = await startHost(withPlugins({ c: sharing('c') }))

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { expect } from 'chai'
 import { oneAtATime } from '../../cli/reload.ts'
 import { loadHost } from '../../core/create-host.ts'
-import { errorText } from '../../core/index.ts'
+import { errorText } from '../../core/plugin.ts'
 import { runCli } from '../cli/run-cli.ts'
 import { eventually } from '../support/eventually.ts'
 import { startReloading, stopReloading } from '../support/reloading-host.ts'
@@ -82,7 +82,7 @@ describe('Module that never finishes loading', () => {
     const [problem] = JSON.parse(json.stdout).problems
     expect(problem.message).to.include('it never finishes')
     const config = await runCli(['check'], await makeFolder({ 'mcp.config.mjs': HANGS }))
-    expect(config.stderr).to.match(/^mcp-host: mcp\.config\.mjs: cannot be loaded: it never finishes: /)
+    expect(config.stderr).to.match(/^mcp-host: error \w+: mcp\.config\.mjs: cannot be loaded: it never finishes: /)
     expect([text.code, json.code, config.code, config.stdout]).to.deep.equal([2, 2, 2, ''])
   })
 

@@ -1,7 +1,8 @@
 // Tests that examples/skills starts unchanged and serves skills and tools.
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { type Host, loadHost } from '../../core/create-host.ts'
+import { loadHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { createTestLog } from '../support/start-host.ts'
 

@@ -1,7 +1,8 @@
 // Tests that examples/tasks starts unchanged and its tools run as tasks.
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { type Host, loadHost } from '../../core/create-host.ts'
+import { loadHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
 import { expectMissing, type TaskClient, taskClient } from '../plugins/tasks/support/task-client.ts'
 import { modern } from '../support/rpc.ts'
 import { createTestLog } from '../support/start-host.ts'

@@ -1,7 +1,8 @@
 // Tests the size limits of client-supplied values: client info, capabilities, ids, progress tokens, URIs and names in
 // errors.
 import { expect } from 'chai'
-import { definePlugin, definePrompt, defineResource, defineTool, type Services } from '../../core/index.ts'
+import { definePrompt, defineResource, defineTool } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
 import {
   MAX_BATCH,
   MAX_CLIENT_FACT,
@@ -14,6 +15,7 @@ import {
   MAX_WATCHED_BYTES_PER_OWNER,
   WATCH_COST,
 } from '../../core/mcp/client-limits.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'

@@ -36,11 +36,11 @@ describe('ctx.user', () => {
     const changed: string[][] = []
     const who = plugin(
       host => {
-        host.identify((ctx, next) => {
+        host.authenticate((ctx, next) => {
           ctx.state.user = ctx.req.headers['x-one'] ? one : make()
           return next()
         })
-        host.around((call, next) => {
+        host.onCall((call, next) => {
           if (call.method === 'tools/call') changed.push(changeAll(call.user))
           return next()
         })

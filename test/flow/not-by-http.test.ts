@@ -1,6 +1,7 @@
 // Tests authorization of callers that do not arrive by HTTP: route rules apply without the admission step.
 import { expect } from 'chai'
-import { HostError, type Services, type User } from '../../core/index.ts'
+import { HostError, type User } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
 import { MODERN_REVISION, type RequestFacts } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'

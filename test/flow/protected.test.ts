@@ -7,7 +7,7 @@ import {
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
 import { expect } from 'chai'
-import type { Host } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { Browser, claimsOf } from '../support/form-browser.ts'
 import { startProtectedExample } from '../support/protected-example.ts'

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { errorText, StartError } from '../../core/index.ts'
+import { errorText, StartError } from '../../core/plugin.ts'
 import { removeFolders } from '../config/folder.ts'
 import { accepted, callTool } from '../fixtures/asking-client.ts'
 import { eventually } from '../support/eventually.ts'
@@ -51,7 +51,7 @@ const SHAKY = `import { definePlugin } from HERE
 export default definePlugin({
   options: { type: 'object', additionalProperties: false, properties: { word: { type: 'string' } } },
   setup(host) {
-    host.reconfigure(({ word }: { word?: string }) => () => { if (word === 'bad') throw new Error('cannot take that') })
+    host.onReload(({ word }: { word?: string }) => () => { if (word === 'bad') throw new Error('cannot take that') })
   },
 })
 `

@@ -1,7 +1,6 @@
 // Tests the limits of concurrent calls per session and per owner, including calls of disconnected clients.
 import { expect } from 'chai'
-import type { Config } from '../../core/index.ts'
-import { defineTool } from '../../core/index.ts'
+import { type Config, defineTool } from '../../core/index.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'

@@ -1,7 +1,8 @@
 // Tests subscriptions/listen of 2026-07-28 and notifications for listeners and sessions.
 import { expect } from 'chai'
-import { definePlugin, definePrompt, defineResource, defineTool, type RuntimeHost } from '../../core/index.ts'
+import { definePrompt, defineResource, defineTool, type RuntimeHost } from '../../core/index.ts'
 import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { type Change, type ChangeBus, META } from '../../core/transport.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { eventually } from '../support/eventually.ts'
@@ -203,7 +204,7 @@ describe('change bus', () => {
     }
     const shared = definePlugin({
       options: { type: 'object', additionalProperties: false, properties: {} },
-      setup: host => host.fill('changeBus', bus),
+      setup: host => host.provide('changeBus', bus),
     })
     const { url, host } = await startHost({
       toolsets: { all: [page] },

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { definePlugin, type PluginHost } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/plugin.ts'
 import { MAX_LISTENS_PER_CALLER, RETRY } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts'
@@ -12,13 +12,13 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 afterEach(stopHosts)
 
 const { tool: puppet, call } = createPuppet()
-let readiness: PluginHost['readiness']
+let readiness: PluginHost['checkReadiness']
 
 /** Asks for readiness as a plugin does. */
 const watch = definePlugin({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
-    readiness = host.readiness
+    readiness = host.checkReadiness
   },
 })
 

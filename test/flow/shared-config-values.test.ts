@@ -1,7 +1,7 @@
 // Tests that routes that share config objects keep separate settings.
 import { expect } from 'chai'
-import { authorizeRoute } from '../../core/auth.ts'
-import { definePlugin, defineTool, type RouteSettings } from '../../core/index.ts'
+import { defineTool, type RouteSettings } from '../../core/index.ts'
+import { authorizeRoute, definePlugin } from '../../core/plugin.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
@@ -13,19 +13,19 @@ const sign = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   provides: ['user', 'authorize'],
   setup(host) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const subject = ctx.get('X-User')
       if (subject !== '') ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
       return next()
     })
-    host.serving(services => host.admit(authorizeRoute(host, services)))
+    host.serving(services => host.authorize(authorizeRoute(host, services)))
   },
 })
 
 /** Contributes a tool to the routes it acts on. */
 const keeper = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
-  setup: host => host.contribute([secret]),
+  setup: host => host.tools([secret]),
 })
 
 const list = ['clock']

@@ -1,7 +1,14 @@
 // Tests `ctx.upstreamToken`: upstream tokens of the route's provider, and errors when the upstream login has ended.
 import { expect } from 'chai'
-import { loginEnded, type UpstreamCaller, type UpstreamTokenRequest } from '../../core/auth.ts'
-import { definePrompt, defineResource, defineTool, HostError, type Services, ToolError } from '../../core/index.ts'
+import { loginEnded } from '../../core/auth.ts'
+import { definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
+import type { PluginHost, Services } from '../../core/internal.ts'
+import {
+  NO_UPSTREAM,
+  type UpstreamCaller,
+  type UpstreamTokenRequest,
+  upstreamTokenOf,
+} from '../../plugins/auth-bridge/upstream-member.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { ownServer } from '../fixtures/own-server.ts'
 import { createGate } from '../support/gate.ts'
@@ -18,8 +25,8 @@ const ANN = { 'X-User': 'ann' }
 const puppet = createPuppet()
 /** What the tool has to do once it has its token, for some. */
 const work = createGate()
-const asked: Array<{ caller: UpstreamCaller; request: UpstreamTokenRequest; signal: AbortSignal }> = []
-/** What the slot does next; `ended` where it is nothing. */
+const asked: Array<{ caller: UpstreamCaller; request: UpstreamTokenRequest }> = []
+/** What the member does next; `ended` where it is nothing. */
 const held = new Map<string, ReturnType<typeof createGate<'token' | 'ended'>>>()
 
 const called = (args: object = {}) => ({ name: 'call_api', arguments: args })
@@ -52,24 +59,24 @@ const file = defineResource({
 })
 const draft = definePrompt({ name: 'draft', handler: (_, { upstreamToken }) => upstreamToken({ scope: 'ended' }) })
 
-/** The slot: the scope says what comes of it. */
+/** A provider: the scope says what comes of it. */
 function server() {
   let services: Services | undefined
-  return ownServer('/auth', host => {
+  async function tokenFor(caller: UpstreamCaller, request: UpstreamTokenRequest) {
+    asked.push({ caller, request })
+    const outcome = (await held.get(request.scope ?? '')?.opened) ?? request.scope
+    if (outcome === 'refused') throw new ToolError('The provider gives no such token: ask for another scope.')
+    if (outcome === 'away') throw new HostError('unavailable', { detail: 'the provider does not answer' })
+    if (outcome === 'ended' && services) throw loginEnded(services, caller, WHY)
+    return TOKEN
+  }
+  const setup = (host: PluginHost) => {
     host.serving(given => {
       services = given
     })
-    host.fill('upstreamTokens', {
-      async tokenFor(caller, request, signal) {
-        asked.push({ caller, request, signal })
-        const outcome = (await held.get(request.scope ?? '')?.opened) ?? request.scope
-        if (outcome === 'refused') throw new ToolError('The provider gives no such token: ask for another scope.')
-        if (outcome === 'away') throw new HostError('unavailable', { detail: 'the provider does not answer' })
-        if (outcome === 'ended' && services) throw loginEnded(services, caller, WHY)
-        return TOKEN
-      },
-    })
-  })
+    host.context('upstreamToken', upstreamTokenOf(tokenFor))
+  }
+  return ownServer('/auth', setup, NO_UPSTREAM)
 }
 
 async function start() {
@@ -106,7 +113,7 @@ const challengeAt = (path: string) =>
 const ENDED = { code: -32600, message: `Authentication required: ${WHY}` }
 
 describe('ctx.upstreamToken', () => {
-  it('passes user, URL, scope and abort signal to the provider', async () => {
+  it('passes user, URL and scope to the provider', async () => {
     asked.length = 0
     const answer = await modern(`${url}/t/acme`, 'tools/call', called({ scope: 'Files.Read' }), { headers: ANN })
     expect(textOf(answer)).to.equal(`a token of ${TOKEN.length} characters`)
@@ -114,7 +121,6 @@ describe('ctx.upstreamToken', () => {
     expect(one?.caller.user?.subject).to.equal('ann')
     expect([one?.caller.route.path, one?.caller.params]).to.deep.equal(['/t/:tenant', { tenant: 'acme' }])
     expect(one?.request).to.deep.equal({ scope: 'Files.Read' })
-    expect(one?.signal).to.be.instanceOf(AbortSignal)
     await modern(url, 'tools/call', called())
     expect(asked[1]?.request).to.deep.equal({})
     expect(asked[1]?.caller.user).to.equal(undefined)

@@ -2,7 +2,8 @@
 // on. Each has a hundred tools.
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { createHost } from '../../core/create-host.ts'
-import { defineTool, type Logger } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import type { Logger } from '../../core/plugin.ts'
 import { type Asker, callEcho, listTools, startAsking } from './asking.ts'
 
 const ISSUER = 'https://login.example'

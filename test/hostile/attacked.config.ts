@@ -3,14 +3,9 @@
 import { channel } from 'node:diagnostics_channel'
 import { readdirSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import {
-  type Config,
-  defineConfig,
-  definePlugin,
-  defineTool,
-  type PluginHost,
-  type Services,
-} from '../../core/index.ts'
+import { type Config, defineConfig, defineTool } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
+import { definePlugin, type PluginHost } from '../../core/plugin.ts'
 import type { AttackedSettings, Holding, Question, Report } from './attacked-settings.ts'
 import { SETTINGS } from './attacked-settings.ts'
 import { guardedFor, policedFor, toolsFor } from './attacked-tools.ts'
@@ -93,7 +88,7 @@ const report = definePlugin<Record<never, never>>({
       large.set(response, `${size} under way`)
       response.once('close', () => setTimeout(() => large.delete(response), 100))
     })
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       counts.calls++
       const { name } = call.params
       probe.note(typeof name === 'string' ? name.slice(0, 30) : call.method)
@@ -123,7 +118,7 @@ const contributed = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
     const { guarded } = markers
-    host.contribute([defineTool({ name: 'contributed', description: guarded, handler: () => guarded })])
+    host.tools([defineTool({ name: 'contributed', description: guarded, handler: () => guarded })])
   },
 })
 

@@ -1,6 +1,7 @@
 // Faults on purpose, each at a known count of requests: for the test that every verdict can fail.
 import { openSync } from 'node:fs'
-import { type ConfiguredPlugin, definePlugin, type Services } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
+import { type ConfiguredPlugin, definePlugin } from '../../core/plugin.ts'
 import type { Session } from '../../core/transport.ts'
 import type { AttackedSettings, Plant } from './attacked-settings.ts'
 
@@ -35,7 +36,7 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(host) {
       if (plants.length === 0) return
-      host.edge(async (ctx, next) => {
+      host.onRequest(async (ctx, next) => {
         requests++
         if (requests % 10 === 0) {
           for (const [name, happen] of Object.entries(everyTenth)) if (has(name as Plant)) happen()
@@ -54,7 +55,7 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
         inFlight = services.inFlight
       })
       let calls = 0
-      host.around(async (call, next) => {
+      host.onCall(async (call, next) => {
         calls++
         if (has('session') && call.session && calls % 10 === 0) (call.session as Session).use()
         if (has('running') && calls % 50 === 1) inFlight?.(() => undefined)

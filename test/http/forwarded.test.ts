@@ -14,7 +14,7 @@ const publicUrl = 'https://mcp.acme.example'
 async function behind(http: HttpSettings) {
   const seen: string[] = []
   const watch = plugin(host =>
-    host.edge((ctx, next) => {
+    host.onRequest((ctx, next) => {
       seen.push(ctx.ip)
       return next()
     }),

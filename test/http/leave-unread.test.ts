@@ -3,7 +3,8 @@ import { channel } from 'node:diagnostics_channel'
 import { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { expect } from 'chai'
-import { definePlugin, defineTool, HostError } from '../../core/index.ts'
+import { defineTool, HostError } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const MIB = 1024 * 1024
@@ -21,7 +22,7 @@ const note = (message: unknown) => {
 /** Refuses by what a header of the request says. */
 const refusing = definePlugin({
   setup(host) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const kind = ctx.get('X-Refuse')
       if (kind === 'unauthorized' || kind === 'forbidden' || kind === 'tooManyRequests') throw new HostError(kind)
       return next()

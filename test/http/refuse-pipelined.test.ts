@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { expect } from 'chai'
-import { MAX_PIPELINED, refusePipelined } from '../../core/http/create-server.ts'
+import { createPipelineRefusal, MAX_PIPELINED } from '../../core/http/create-server.ts'
 import { createGate } from '../support/gate.ts'
 import { openSocket, readToEnd } from '../support/raw-http.ts'
 
@@ -16,15 +16,12 @@ let serve: (req: IncomingMessage, res: ServerResponse) => void
 beforeEach(async () => {
   begun = []
   refused = []
-  server = createServer(
-    refusePipelined(
-      (req, res) => {
-        begun.push(String(req.url))
-        serve(req, res)
-      },
-      socket => refused.push(socket),
-    ),
-  ).listen(0, '127.0.0.1')
+  const refuse = createPipelineRefusal(socket => refused.push(socket))
+  server = createServer((req, res) => {
+    if (!res.socket) return refuse(req, res)
+    begun.push(String(req.url))
+    serve(req, res)
+  }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })

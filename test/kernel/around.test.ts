@@ -1,4 +1,4 @@
-// Tests that an `around` hook that calls next() twice runs the tool once.
+// Tests that an `onCall` hook that calls next() twice runs the tool once.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { plugin } from '../fixtures/plugins.ts'
@@ -18,15 +18,15 @@ describe('around hook that calls next() twice', () => {
       },
     })
     const twice = {
-      atOnce: plugin(host => host.around((_call, next) => Promise.all([next(), next()]).then(([first]) => first))),
+      atOnce: plugin(host => host.onCall((_call, next) => Promise.all([next(), next()]).then(([first]) => first))),
       later: plugin(host =>
-        host.around(async (_call, next) => {
+        host.onCall(async (_call, next) => {
           await next()
           return next()
         }),
       ),
     }
-    const passes = plugin(host => host.around((_call, next) => next()))
+    const passes = plugin(host => host.onCall((_call, next) => next()))
     const counted: number[] = []
     for (const [name, wrong] of Object.entries(twice)) {
       const { url, log } = await startHost({

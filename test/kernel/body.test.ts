@@ -22,7 +22,7 @@ before(async () => {
       await next()
       if (ctx.get('X-Leaves')) over.open()
     })
-    host.admit((ctx, next) => {
+    host.authorize((ctx, next) => {
       if (!ctx.state.user) throw new HostError('unauthorized')
       return next()
     })

@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import Koa from 'koa'
 import koaMount from 'koa-mount'
-import { type CreateHostOptions, createHost, type Host } from '../../core/create-host.ts'
+import { type CreateHostOptions, createHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
@@ -77,7 +78,7 @@ async function embed(
         'transport-streamable': {},
         'transport-sse': {},
         'resource-metadata': { authorizationServers: ['https://login.acme.example'] },
-        counts: plugin(host => host.starting(() => void started++)),
+        counts: plugin(host => host.onStart(() => void started++)),
       },
       ...more,
       ...(publicUrl !== undefined && { http: { publicUrl, ...more.http } }),

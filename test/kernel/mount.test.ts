@@ -5,7 +5,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import Router from '@koa/router'
 import { expect } from 'chai'
 import Koa from 'koa'
-import { type Endpoint, HostError } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { Endpoint } from '../../core/plugin.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { eventually } from '../support/eventually.ts'
@@ -244,7 +245,7 @@ describe('host.mount', () => {
 
   it('serves an app below a route without affecting the route', async () => {
     const lock = plugin(host =>
-      host.admit(() => {
+      host.authorize(() => {
         throw new HostError('unauthorized')
       }),
     )

@@ -1,6 +1,7 @@
 // Tests that the log names the plugin that threw an error, and not the plugins that passed it on.
 import { expect } from 'chai'
-import { definePlugin, defineResource, defineTool, type PluginHost } from '../../core/index.ts'
+import { defineResource, defineTool } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/plugin.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
@@ -32,18 +33,18 @@ async function namedBy(plugins: Record<string, (host: PluginHost) => void>, meth
 
 const passOn = (host: PluginHost) => {
   host.use((_, next) => next())
-  host.edge((_, next) => next())
-  host.around((_, next) => next())
+  host.onRequest((_, next) => next())
+  host.onCall((_, next) => next())
 }
 
 describe('Plugin name in error logs', () => {
   for (const [hook, setup, message] of [
     ['use', host => host.use(fail), 'a request failed'],
-    ['edge', host => host.edge(async () => fail()), 'a request failed'],
-    ['identify', host => host.identify(fail), 'a request failed'],
-    ['admit', host => host.admit(async () => fail()), 'a request failed'],
-    ['around', host => host.around(async () => fail()), 'a plugin failed'],
-    ['observe', host => host.observe(fail), 'an observer failed'],
+    ['onRequest', host => host.onRequest(async () => fail()), 'a request failed'],
+    ['authenticate', host => host.authenticate(fail), 'a request failed'],
+    ['authorize', host => host.authorize(async () => fail()), 'a request failed'],
+    ['onCall', host => host.onCall(async () => fail()), 'a plugin failed'],
+    ['onFinish', host => host.onFinish(fail), 'an observer failed'],
   ] satisfies ReadonlyArray<readonly [string, (host: PluginHost) => void, string]>) {
     it(`identifies the plugin whose ${hook} hook threw`, async () => {
       expect(await namedBy({ outer: passOn, audit: setup, inner: passOn })).to.deep.equal([['audit', message]])

@@ -1,6 +1,7 @@
 // Tests that each refused request leaves an observer record over every transport.
 import { expect } from 'chai'
-import { type CallRecord, defineTool, HostError } from '../../core/index.ts'
+import { defineTool, HostError } from '../../core/index.ts'
+import type { CallRecord } from '../../core/plugin.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { closeHosts, initialize, meta, serveStdio } from '../plugins/transport-stdio/stdio-client.ts'
 import { eventually } from '../support/eventually.ts'
@@ -16,7 +17,7 @@ after(closeHosts)
 const { tool: puppet, call: puppetOf } = createPuppet()
 const toolsets = { all: [puppet, defineTool({ name: 'hello', handler: () => 'hello' })] }
 const records: CallRecord[] = []
-const observer = plugin(host => host.observe(record => void records.push(record)))
+const observer = plugin(host => host.onFinish(record => void records.push(record)))
 
 /** How many offers are made until one is refused. */
 let untilRefused = 0

@@ -2,7 +2,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect } from 'chai'
-import { type CallRecord, defineResource, defineTool, HostError } from '../../core/index.ts'
+import { defineResource, defineTool, HostError } from '../../core/index.ts'
+import type { CallRecord } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
@@ -21,7 +22,7 @@ const toolset = [
 /** The caller is who the header says. */
 const identifies = plugin(
   host =>
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const subject = ctx.get('x-user')
       if (subject === 'nobody') throw new HostError('unauthorized', { detail: 'no such user' })
       if (subject)
@@ -32,7 +33,7 @@ const identifies = plugin(
 )
 
 const limits = plugin(host =>
-  host.edge((ctx, next) => {
+  host.onRequest((ctx, next) => {
     if (ctx.get('x-much') !== '') throw new HostError('tooManyRequests', { reason: 'the ninth in a second' })
     return next()
   }),
@@ -43,8 +44,8 @@ const NAMES = ['A'.repeat(500), 'hello\n', '', 'constructor', '__proto__']
 async function startObserved() {
   const records: CallRecord[] = []
   const elsewhere: CallRecord[] = []
-  const observer = plugin(host => host.observe(record => void records.push(record)))
-  const other = plugin(host => host.observe(record => void elsewhere.push(record)))
+  const observer = plugin(host => host.onFinish(record => void records.push(record)))
+  const other = plugin(host => host.onFinish(record => void elsewhere.push(record)))
   const { url } = await startHost({
     http: { port: 0, maxBodySize: '10kb' },
     toolsets: { all: toolset },

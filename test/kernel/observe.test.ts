@@ -1,6 +1,7 @@
-// Tests host.observe: one record per call with its outcome.
+// Tests host.onFinish: one record per call with its outcome.
 import { expect } from 'chai'
-import { type CallRecord, defineTool, HostError, ToolError } from '../../core/index.ts'
+import { defineTool, HostError, ToolError } from '../../core/index.ts'
+import type { CallRecord } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { ALL_CAPABILITIES } from '../fixtures/asking-client.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
@@ -44,7 +45,7 @@ const toolset = [
 function createObserver() {
   const records: CallRecord[] = []
   // What they are told of HTTP requests that became no Call: observe-requests.test.ts.
-  const observer = plugin(host => host.observe(record => void (record.call && records.push(record))))
+  const observer = plugin(host => host.onFinish(record => void (record.call && records.push(record))))
   const told = () => records.splice(0).map(({ method, outcome, error }) => [method, outcome, error?.kind])
   return { records, observer, told }
 }
@@ -52,11 +53,11 @@ function createObserver() {
 const config = (plugins: NonNullable<Parameters<typeof withPlugins>[0]>) =>
   withPlugins(plugins, { toolsets: { all: toolset } })
 
-describe('host.observe', () => {
+describe('host.onFinish', () => {
   it('reports each outcome once, whether from handler, plugin or host', async () => {
     const { records, observer, told } = createObserver()
     const refuses = plugin(host =>
-      host.around((call, next) => {
+      host.onCall((call, next) => {
         if (call.params['name'] === 'refused') throw new HostError('tooManyRequests')
         if (call.params['name'] === 'broken') throw new Error('a bug')
         return next()
@@ -145,12 +146,12 @@ describe('host.observe', () => {
   it('logs observer errors without affecting the response or other observers', async () => {
     const { observer, told } = createObserver()
     const throws = plugin(host =>
-      host.observe(() => {
+      host.onFinish(() => {
         throw new Error('at once')
       }),
     )
-    const rejects = plugin(host => host.observe(() => Promise.reject(new Error('later'))))
-    const never = plugin(host => host.observe(() => new Promise(() => undefined)))
+    const rejects = plugin(host => host.onFinish(() => Promise.reject(new Error('later'))))
+    const never = plugin(host => host.onFinish(() => new Promise(() => undefined)))
     const { url, log } = await startHost(config({ throws, rejects, never, observer }))
     const { status, message } = await modern(url, 'tools/call', { name: 'hello' })
     expect([status, message.result.content[0].text]).to.deep.equal([200, 'hello'])

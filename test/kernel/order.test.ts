@@ -1,8 +1,9 @@
 // Tests the order of request processing steps at every kind of endpoint, over HTTP.
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { HostError, type HostMiddleware } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
 import { type EndpointKind, ORDER, type Step, stepsOf } from '../../core/kernel/order.ts'
+import type { HostMiddleware } from '../../core/plugin.ts'
 import { hello, plugin } from '../fixtures/plugins.ts'
 import { requestHead, sendRaw } from '../support/raw-http.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -34,7 +35,7 @@ const probe = plugin(host => {
     seen.push(ctx.status)
   })
   host.use(refuse('use'))
-  for (const step of ['edge', 'identify', 'admit'] as const) host[step](refuse(step))
+  for (const step of ['onRequest', 'authenticate', 'authorize'] as const) host[step](refuse(step))
   const [route] = host.routes
   if (!route) throw new Error('there is a route')
   host.routeEndpoint('/page', () => endpoint)

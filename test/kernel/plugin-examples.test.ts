@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import type { PluginFactory } from '../../core/index.ts'
+import type { PluginFactory } from '../../core/kernel/define-plugin.ts'
 import { hello } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
 import { importSources } from '../support/import-sources.ts'

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { createHost } from '../../core/create-host.ts'
-import { type ConfiguredPlugin, type PluginHost, StartError } from '../../core/index.ts'
+import { type ConfiguredPlugin, type PluginHost, StartError } from '../../core/plugin.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped, startFailure } from '../fixtures/start-failure.ts'
 import { createGate } from '../support/gate.ts'
@@ -26,8 +26,8 @@ describe('Plugin errors at startup', () => {
 
   it('stop startup before listening if a starting task throws', async () => {
     const later: string[] = []
-    const breaks = plugin(host => host.starting(() => Promise.reject(new Error('no database'))))
-    const next = plugin(host => host.starting(() => void later.push('started')))
+    const breaks = plugin(host => host.onStart(() => Promise.reject(new Error('no database'))))
+    const next = plugin(host => host.onStart(() => void later.push('started')))
     await expectStopped(withPlugins({ breaks, next }), /plugins\.breaks.*no database/, undefined, 1)
     expect(later).to.deep.equal([])
   })
@@ -38,8 +38,8 @@ describe('Starting and closing tasks', () => {
   const task = (name: string) =>
     plugin(host => {
       order.push(`${name} set up`)
-      host.starting(async () => void order.push(`${name} starts`))
-      host.closing(async () => void order.push(`${name} closes`))
+      host.onStart(async () => void order.push(`${name} starts`))
+      host.onClose(async () => void order.push(`${name} closes`))
     })
 
   it('start after all setups in setup order and close in reverse order', async () => {
@@ -55,8 +55,8 @@ describe('Starting and closing tasks', () => {
 
   it('run sequentially, and the host listens after the last', async () => {
     const gate = createGate()
-    const slow = plugin(host => host.starting(() => gate.opened))
-    const after = plugin(host => host.starting(() => void order.push('after')))
+    const slow = plugin(host => host.onStart(() => gate.opened))
+    const after = plugin(host => host.onStart(() => void order.push('after')))
     order.length = 0
     const config = { server: SERVER, http: { port: 0 }, ...withPlugins({ slow, after }) }
     const host = await createHost(config, { log: createTestLog() })
@@ -71,7 +71,7 @@ describe('Starting and closing tasks', () => {
 
   it('close all plugins if one fails, and log the failing plugin', async () => {
     order.length = 0
-    const breaks = plugin(host => host.closing(() => Promise.reject(new Error('stuck'))))
+    const breaks = plugin(host => host.onClose(() => Promise.reject(new Error('stuck'))))
     const { host, log } = await startHost(withPlugins({ one: task('one'), breaks }))
     await host.close()
     expect(order.at(-1)).to.equal('one closes')
@@ -103,8 +103,8 @@ describe('Readiness checks', () => {
   it('combine the checks of all plugins by name on the health endpoint', async () => {
     let up = true
     const checks = plugin(host => {
-      host.ready('database', async () => up)
-      host.ready('disk', () => true)
+      host.readiness('database', async () => up)
+      host.readiness('disk', () => true)
     })
     const { url } = await startHost(withPlugins({ checks, health: {} }))
     const good = await health(url)
@@ -115,7 +115,7 @@ describe('Readiness checks', () => {
   })
 
   it('report not ready if a check throws, without its message', async () => {
-    const checks = plugin(host => host.ready('broker', () => Promise.reject(new Error('password wrong'))))
+    const checks = plugin(host => host.readiness('broker', () => Promise.reject(new Error('password wrong'))))
     const { url } = await startHost(withPlugins({ checks, health: {} }))
     const response = await fetch(`${url}/health`)
     expect(response.status).to.equal(503)
@@ -161,19 +161,19 @@ describe('Startup fails if no plugin provides a required feature', () => {
 describe('Late plugin registration', () => {
   const late: Record<string, (host: PluginHost) => unknown> = {
     use: host => host.use((_ctx, next) => next()),
-    edge: host => host.edge((_ctx, next) => next()),
+    onRequest: host => host.onRequest((_ctx, next) => next()),
     endpoint: host => host.endpoint('/late', { methods: {} }),
     routeEndpoint: host => host.routeEndpoint('/late', () => undefined),
     mount: host => host.mount('/late', (_ctx, next) => next()),
     serving: host => host.serving(() => undefined),
-    around: host => host.around((_call, next) => next()),
+    onCall: host => host.onCall((_call, next) => next()),
     method: host => host.method('acme/late', () => ({})),
-    contribute: host => host.contribute([]),
+    tools: host => host.tools([]),
     extension: host => host.extension('com.example/late', {}),
   }
   for (const [name, register] of Object.entries(late)) {
     it(`stops startup if a starting task calls ${name}`, () => {
-      const tardy = plugin(host => host.starting(() => void register(host)))
+      const tardy = plugin(host => host.onStart(() => void register(host)))
       return expectStopped(withPlugins({ tardy }), `plugins.tardy: host.${name}()`)
     })
   }
@@ -187,7 +187,7 @@ describe('Late plugin registration', () => {
     const { url } = await startHost(withPlugins({ served }))
     expect(await (await fetch(`${url}/served`)).text()).to.equal('served')
     expect(() => later?.use((_ctx, next) => next())).to.throw(StartError, 'host.use()')
-    expect(() => later?.starting(() => undefined)).to.throw(StartError, 'host.starting()')
+    expect(() => later?.onStart(() => undefined)).to.throw(StartError, 'host.onStart()')
   })
 })
 
@@ -195,8 +195,8 @@ describe('Plugin registration checks', () => {
   const wrong: Record<string, readonly [(host: PluginHost) => unknown, string]> = {
     'no middleware': [host => host.use(undefined as never), 'host.use()'],
     'an app as middleware': [host => host.use(new Koa() as never), 'host.mount(path, app)'],
-    'an app at the edge': [host => host.edge(new Koa() as never), 'host.mount(path, app)'],
-    'no observer': [host => host.observe({} as never), 'host.observe()'],
+    'an app at the edge': [host => host.onRequest(new Koa() as never), 'host.mount(path, app)'],
+    'no observer': [host => host.onFinish({} as never), 'host.onFinish()'],
     'no app': [host => host.mount('/m', undefined as never), "mount('/m')"],
     'an unknown body': [host => host.endpoint('/e', { body: 'xml' as never, methods: {} }), "endpoint('/e')"],
     'an unknown body on a route': [

@@ -1,6 +1,6 @@
 // Tests plugin lookup by file, package and value, and the errors for missing plugins and invalid options.
 import { expect } from 'chai'
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -71,7 +71,7 @@ describe('Plugin lookup', () => {
     const { url } = await startHost(withPlugins({ 'my page': page({ path: 'own', greeting: 'hi' }) }))
     expect(await textAt(`${url}/own`)).to.equal('my page: hi')
     // @ts-expect-error: an option of the wrong type is an error where it is written
-    await expectStopped(withPlugins({ page: page({ path: 5 }) }), /plugins\.page\.path\s+wrong value\s+found 5/)
+    await expectStopped(withPlugins({ page: page({ path: 5 }) }), /plugins\.page\.path\s+MH1013 wrong value\s+found 5/)
     // @ts-expect-error: so is one that the plugin does not have
     await expectStopped(withPlugins({ page: page({ path: 'a', greting: 'b' }) }), /"greeting"/)
   })
@@ -90,7 +90,7 @@ describe('Plugin without options', () => {
     expect(seen).to.deep.equal(['one {}', 'two {}'])
     expect(plain.plugin.options.properties).to.deep.equal({})
     const unknown = withPlugins({ one: plain({ a: 1 } as object) })
-    await expectStopped(unknown, /plugins\.one\.a\s+unknown option\s+.*expected no options/)
+    await expectStopped(unknown, /plugins\.one\.a\s+MH1011 unknown option\s+.*expected no options/)
     const file = await makeFolder({
       'plain.mjs': `import { definePlugin } from ${JSON.stringify(CORE)}
 export default definePlugin({ setup() {} })
@@ -164,18 +164,18 @@ describe('Invalid plugin options stop startup', () => {
     const config = withPlugins({ './a.mjs': { pth: 'a' } }, { routes })
     for (const words of [
       /The config has 2 problems/,
-      /plugins\['\.\/a\.mjs'\]\.pth\s+unknown option; did you mean "path"\?/,
-      /routes\['\/'\]\.plugins\['\.\/a\.mjs'\]\.greeting\s+wrong value\s+found 7; expected a string/,
+      /plugins\['\.\/a\.mjs'\]\.pth\s+MH1011 unknown option; did you mean "path"\?/,
+      /routes\['\/'\]\.plugins\['\.\/a\.mjs'\]\.greeting\s+MH1013 wrong value\s+found 7; expected a string/,
     ]) {
       await expectStopped(config, words, folder)
     }
     const builtIn = withPlugins({ health: { path: 'health' } })
-    await expectStopped(builtIn, /plugins\.health\.path\s+wrong value; did you mean "\/health"\?/)
+    await expectStopped(builtIn, /plugins\.health\.path\s+MH1013 wrong value; did you mean "\/health"\?/)
   })
 
   it('if the value is not an options object', async () => {
-    await expectStopped(withPlugins({ health: 'on' as never }), /plugins\.health\s+wrong value/)
-    await expectStopped(withPlugins({ health: true as never }), /plugins\.health\s+wrong value/)
+    await expectStopped(withPlugins({ health: 'on' as never }), /plugins\.health\s+MH1013 wrong value/)
+    await expectStopped(withPlugins({ health: true as never }), /plugins\.health\s+MH1013 wrong value/)
     await expectStopped(withPlugins({ own: plugin(() => undefined).plugin }), /plugins\.own|plugins\['own'\]/)
   })
 })

@@ -1,6 +1,6 @@
 // Tests plugin hooks, setup order and plugins enabled per route.
 import { expect } from 'chai'
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { modern } from '../support/rpc.ts'
@@ -12,7 +12,7 @@ const call = (url: string) => modern(url, 'tools/call', { name: 'hello' })
 
 describe('Plugin hooks', () => {
   const trace: string[] = []
-  const at = (point: 'edge' | 'identify' | 'admit') =>
+  const at = (point: 'onRequest' | 'authenticate' | 'authorize') =>
     plugin(host => {
       host[point](async (_ctx, next) => {
         trace.push(point)
@@ -21,34 +21,34 @@ describe('Plugin hooks', () => {
       })
     })
   const around = plugin(host =>
-    host.around(async (_call, next) => {
-      trace.push('around')
+    host.onCall(async (_call, next) => {
+      trace.push('onCall')
       return next()
     }),
   )
   const points = [
-    ['admit', at('admit')],
-    ['around', around],
-    ['identify', at('identify')],
-    ['edge', at('edge')],
+    ['authorize', at('authorize')],
+    ['onCall', around],
+    ['authenticate', at('authenticate')],
+    ['onRequest', at('onRequest')],
   ] as const
 
-  it('run in the order edge, identify, admit, around, regardless of config order', async () => {
+  it('run in the order onRequest, authenticate, authorize, onCall, regardless of config order', async () => {
     for (const order of [points, points.toReversed()]) {
       trace.length = 0
       const { url } = await startHost(withPlugins(Object.fromEntries(order)))
       expect((await call(url)).status).to.equal(200)
-      const inward = ['edge', 'identify', 'admit']
+      const inward = ['onRequest', 'authenticate', 'authorize']
       const outward = inward.toReversed().map(point => `${point} done`)
-      expect(trace.filter(step => step !== 'around')).to.deep.equal([...inward, ...outward])
-      expect(trace.indexOf('around')).to.be.greaterThan(trace.indexOf('admit'))
+      expect(trace.filter(step => step !== 'onCall')).to.deep.equal([...inward, ...outward])
+      expect(trace.indexOf('onCall')).to.be.greaterThan(trace.indexOf('authorize'))
     }
   })
 
   it('wrap a call in setup order, with the first plugin outermost', async () => {
     const wrap = (name: string) =>
       plugin(host =>
-        host.around(async (_call, next) => {
+        host.onCall(async (_call, next) => {
           trace.push(name)
           const result = await next()
           trace.push(`${name} saw ${JSON.stringify(result)}`)
@@ -62,16 +62,16 @@ describe('Plugin hooks', () => {
     expect(trace).to.deep.equal(['outer', 'inner', `inner saw ${result}`, `outer saw ${result}`])
   })
 
-  it('provide user, route and method of the call to `around`', async () => {
+  it('provide user, route and method of the call to `onCall`', async () => {
     const seen: unknown[] = []
     const look = plugin(host =>
-      host.around((call, next) => {
+      host.onCall((call, next) => {
         seen.push([call.method, call.params['name'], call.user?.subject, call.offer.route.path])
         return next()
       }),
     )
     const who = plugin(host =>
-      host.identify((ctx, next) => {
+      host.authenticate((ctx, next) => {
         ctx.state.user = { subject: 'ann', scopes: [], roles: [], claims: {} }
         return next()
       }),
@@ -133,7 +133,7 @@ describe('Plugins per route', () => {
     },
     setup(host, options) {
       setUps.push([host.routes.map(({ path }) => path), options])
-      host.edge((ctx, next) => {
+      host.onRequest((ctx, next) => {
         ctx.set('X-Tint', `${options.size} ${options.color} ${options.shape}`)
         return next()
       })

@@ -1,7 +1,8 @@
 // Tests host.use: Koa middleware of plugins around every response.
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { HostError, type HostMiddleware } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import type { HostMiddleware } from '../../core/plugin.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
@@ -39,7 +40,7 @@ describe('host.use', () => {
     const { seen, middleware } = createWatcher()
     const lock = plugin(
       host => {
-        host.admit((ctx, next) => {
+        host.authorize((ctx, next) => {
           if (!ctx.state.user) throw new HostError('unauthorized')
           return next()
         })
@@ -151,7 +152,7 @@ describe('host.use', () => {
       return next()
     })
     const lock = plugin(host =>
-      host.admit(() => {
+      host.authorize(() => {
         throw new HostError('unauthorized')
       }),
     )

@@ -1,5 +1,5 @@
 // Tests that invalid values in plugin setup stop startup with the plugin name, the found value and the fix.
-import type { Extension, PluginHost } from '../../core/index.ts'
+import type { Extension, PluginHost } from '../../core/plugin.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { stopHosts } from '../support/start-host.ts'
@@ -12,7 +12,7 @@ const store = { append: () => 1, after: () => [], drop() {} }
 
 /** What an author without types, or with a cast, may give. */
 interface Unchecked {
-  fill(slot: unknown, service: unknown): void
+  provide(slot: unknown, service: unknown): void
   method(name: unknown, answer: unknown): void
   extension(id: string, extension?: unknown): void
 }
@@ -21,14 +21,14 @@ const loose = (host: PluginHost) => host as unknown as Unchecked
 const adding = (extension: Extension | object) => (host: PluginHost) => loose(host).extension(ID, extension)
 
 const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: PluginHost) => void, words: readonly string[]]> = [
-  ['an unknown slot', h => loose(h).fill('eventStor', store), ['there is no slot "eventStor"', 'eventStore']],
-  ['a service without methods', h => loose(h).fill('eventStore', {}), ['eventStore', 'append, after, drop']],
-  ['a service that is nothing', h => loose(h).fill('eventStore', undefined), ['eventStore', 'undefined']],
+  ['an unknown slot', h => loose(h).provide('eventStor', store), ['there is no slot "eventStor"', 'eventStore']],
+  ['a service without methods', h => loose(h).provide('eventStore', {}), ['eventStore', 'append, after, drop']],
+  ['a service that is nothing', h => loose(h).provide('eventStore', undefined), ['eventStore', 'undefined']],
   [
     'a slot twice',
     h => {
-      h.fill('eventStore', store)
-      h.fill('eventStore', store)
+      h.provide('eventStore', store)
+      h.provide('eventStore', store)
     },
     ["it fills the eventStore of routes['/'] twice"],
   ],

@@ -1,12 +1,13 @@
 // Tests call limits: `concurrency` of tools and `tools.limits`, with queueing and rejection, in every protocol version.
 import { expect } from 'chai'
-import { definePlugin, defineTool, type ToolDefinition, type ToolReturn } from '../../core/index.ts'
+import { defineTool, type ToolDefinition, type ToolReturn } from '../../core/index.ts'
 import {
   MAX_PAUSED_PER_SLOT,
   MAX_PAUSED_PER_SLOT_AND_OWNER,
   MAX_WAITING_CALLS,
   MAX_WAITING_CALLS_PER_OWNER,
 } from '../../core/mcp/client-limits.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { HANDSHAKE_REVISIONS, MODERN_REVISION, REVISIONS } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'
@@ -51,7 +52,7 @@ const figures = new Map<string, () => Array<readonly [number, Record<string, str
 const counted = new Map<string, number>()
 const reader = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
-  setup({ figures: offered }) {
+  setup({ metrics: offered }) {
     offered.readBy({
       gauge(figure, read) {
         figures.set(figure.name, () => {
@@ -544,6 +545,21 @@ describe('tools.limits', () => {
     const lines = log.filter(({ message }) => message?.includes(`tools.limits['haevy*']`))
     expect(lines.map(({ level }) => level)).to.deep.equal(['warn'])
     expect(lines[0]?.message).to.match(/"heavy"/)
+  })
+
+  it('log no warning for a tool of a toolset without a route, and for a tool that a session adds', async () => {
+    const tools = { limits: { unserved: { concurrency: 1 }, heavy: { timeout: '1s' } } } as const
+    const unserved = defineTool({ name: 'unserved', handler: () => 'done' })
+    const heavy = [createHeld('heavy', {}).tool]
+    const routes = { '/': { toolsets: 'all' } }
+    const configs: TestConfig[] = [
+      { toolsets: { all: heavy, spare: [unserved] }, routes, tools },
+      { toolsets: { all: heavy }, routes, tools, configureSession: (_request, session) => void session.add(unserved) },
+    ]
+    for (const config of configs) {
+      const { log } = await startHost(config)
+      expect(log.filter(({ message }) => message?.includes('fit no tool'))).to.deep.equal([])
+    }
   })
 
   it('reject empty and non-integer limits', async () => {

@@ -4,15 +4,14 @@ import { z } from 'zod'
 import { loadConfig } from '../../core/config/load-config.ts'
 import { hostOf } from '../../core/create-host.ts'
 import {
-  type AddedExtension,
   type Definition,
   definePrompt,
   defineResource,
   defineTool,
   type JsonSchema,
   type StandardSchema,
-  StartError,
 } from '../../core/index.ts'
+import { type AddedExtension, StartError } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { expectStopped, startFailure } from '../fixtures/start-failure.ts'
@@ -146,7 +145,7 @@ describe('Location of unknown definition keys', () => {
 
 describe('Unknown keys of definitions added later', () => {
   it('stop startup with the plugin name for contributed definitions', async () => {
-    const adds = plugin(host => host.contribute([tool({ acces: 'admin' })]))
+    const adds = plugin(host => host.tools([tool({ acces: 'admin' })]))
     const config = { ...served(), plugins: { 'transport-streamable': {}, adds } }
     await expectStopped(config, /plugins\.adds on \/: tool "purge": acces: unknown option; did you mean "access"\?/)
   })

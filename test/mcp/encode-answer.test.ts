@@ -15,6 +15,7 @@ const callOf = (id: string | number, modern: boolean) =>
   ({
     id,
     modern,
+    notes: {},
     method: 'tools/call',
     view: { serverInfo: SERVER, metaJson: JSON.stringify(META) },
   }) as unknown as Call

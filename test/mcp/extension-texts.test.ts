@@ -24,7 +24,7 @@ describe('Extension error messages', () => {
         results: { 'jobs/made': ['job'] },
         listenFilters: { jobIds: () => undefined },
       })
-      own.around((call, next) => (call.params['odd'] === true ? Promise.resolve({ resultType: 'odd' }) : next()))
+      own.onCall((call, next) => (call.params['odd'] === true ? Promise.resolve({ resultType: 'odd' }) : next()))
     })
     host = await startHost(withPlugins({ jobs }))
   })

@@ -1,6 +1,7 @@
 // Tests protocol extensions written by a plugin: methods, result types, header rules and subscriptions/listen filters.
 import { expect } from 'chai'
-import { definePlugin, defineTool, type Extension, HostError, isObject, type PluginHost } from '../../core/index.ts'
+import { defineTool, HostError } from '../../core/index.ts'
+import { definePlugin, type Extension, isObject, type PluginHost } from '../../core/plugin.ts'
 import { MAX_LISTENS_PER_CALLER, META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -61,12 +62,12 @@ function addJobs(host: PluginHost) {
       },
     },
   })
-  host.around((call, next) => {
+  host.onCall((call, next) => {
     if (call.method !== 'tools/call' || call.params['name'] !== 'slow' || !call.modern) return next()
     const level = jobs.settingsOf(call)?.['level']
     return level === undefined ? next() : Promise.resolve(jobs.result('job', { jobId: String(++last), level }))
   })
-  host.contribute([
+  host.tools([
     defineTool({ name: 'slow', handler: (_args, ctx) => `declared: ${jobs.settingsOf(ctx) !== undefined}` }),
     defineTool({ name: 'always', handler: () => jobs.result('job', { jobId: '0' }) }),
     defineTool({ name: 'wrong', handler: () => jobs.result('other', {}) }),

@@ -1,6 +1,7 @@
-// Tests that the call object of `around` hooks is immutable and the same for the whole call.
+// Tests that the call object of `onCall` hooks is immutable and the same for the whole call.
 import { expect } from 'chai'
-import { type Call, defineTool } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import type { Call } from '../../core/plugin.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { modern } from '../support/rpc.ts'
@@ -34,7 +35,7 @@ describe('Call object', () => {
   it('is immutable for plugins, with params, user and a stable view', async () => {
     const seen: Array<{ refused: string[]; sameView: boolean }> = []
     const changes = plugin(host =>
-      host.around((call, next) => {
+      host.onCall((call, next) => {
         const { view } = call
         seen.push({ refused: attempts(call), sameView: view === call.view })
         return next()
@@ -74,7 +75,7 @@ describe('Call object', () => {
       },
     })
     const reads = plugin(host =>
-      host.around(async (call, next) => {
+      host.onCall(async (call, next) => {
         if (call.method !== 'tools/call') return next()
         levels.push(call.logLevel)
         const result = await next()

@@ -1,9 +1,11 @@
 // Tests the checks of method params and client info.
 import { expect } from 'chai'
-import type { Call } from '../../core/mcp/call.ts'
-import { clientInfoProblem, paramsProblem } from '../../core/mcp/methods/params.ts'
+import { CHECKS, clientInfoProblem, paramsText } from '../../core/mcp/methods/params.ts'
 
-const problem = (method: string, params: unknown) => paramsProblem({ method, params } as unknown as Call)
+function problem(method: string, params: unknown) {
+  const found = CHECKS.get(method)?.(params)
+  return found && paramsText(found)
+}
 const prompt = { type: 'ref/prompt', name: 'x' }
 const argument = { name: 'x', value: '' }
 

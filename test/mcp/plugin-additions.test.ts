@@ -1,6 +1,6 @@
 // Tests additions by plugins: endpoints, methods, slots and definitions.
 import { expect } from 'chai'
-import type { PluginHost } from '../../core/index.ts'
+import type { PluginHost } from '../../core/plugin.ts'
 import type { ChangeBus } from '../../core/transport.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -36,7 +36,7 @@ describe('Plugin additions', () => {
 
   it('serve endpoints at fixed and route paths, behind route middleware unless public', async () => {
     const pages = plugin(host => {
-      host.edge((ctx, next) => {
+      host.onRequest((ctx, next) => {
         ctx.set('X-Edge', 'passed')
         return next()
       })
@@ -88,7 +88,7 @@ describe('Plugin additions', () => {
   it('fill a slot once; a second provider stops startup with both names', async () => {
     const bus: ChangeBus = { publish: () => undefined, subscribe: () => () => undefined }
     const filled: boolean[] = []
-    const fills = () => plugin(host => host.fill('changeBus', bus))
+    const fills = () => plugin(host => host.provide('changeBus', bus))
     const asks = plugin(host =>
       host.serving(
         services => void filled.push(...host.routes.map(route => services.slot('changeBus', route) === bus)),
@@ -115,8 +115,8 @@ describe('Plugin additions', () => {
     await startHost(
       withPlugins(
         {
-          left: plugin(host => host.fill('changeBus', left)),
-          right: plugin(host => host.fill('changeBus', right)),
+          left: plugin(host => host.provide('changeBus', left)),
+          right: plugin(host => host.provide('changeBus', right)),
           sees,
         },
         {
@@ -136,14 +136,14 @@ describe('Plugin additions', () => {
   it('cannot fill a slot after the services are built', async () => {
     const late = plugin(host => {
       host.serving(({ slot }) => {
-        for (const route of host.routes) host.fill('changeBus', slot('changeBus', route))
+        for (const route of host.routes) host.provide('changeBus', slot('changeBus', route))
       })
     })
     await expectStopped(withPlugins({ late }), /plugins\.late.*the slot changeBus is filled in setup/, undefined, 1)
   })
 
   it('list contributed definitions, except on routes where the plugin is off', async () => {
-    const contributes = plugin(host => host.contribute([{ ...hello, name: 'contributed' }]))
+    const contributes = plugin(host => host.tools([{ ...hello, name: 'contributed' }]))
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { contributes: false as const } } }
     const { url } = await startHost(withPlugins({ contributes }, { routes }))
     const names = async (at: string) =>
@@ -160,8 +160,8 @@ describe('Plugin additions', () => {
     let exchange: (others: typeof now) => void = () => undefined
     const exchanges = plugin(host => {
       expect(() => host.exchange(now, now), 'before the host is built').to.throw('once the host is built')
-      host.contribute(now)
-      host.contribute(named('lasting'))
+      host.tools(now)
+      host.tools(named('lasting'))
       exchange = others => {
         host.exchange(now, others)
         now = others
@@ -185,7 +185,7 @@ describe('Plugin additions', () => {
   })
 
   it('cannot contribute a name that a route already has', async () => {
-    const contributes = plugin(host => host.contribute([{ ...hello }]))
+    const contributes = plugin(host => host.tools([{ ...hello }]))
     await expectStopped(withPlugins({ contributes }), /two tools are called "hello".*"all".*contributes/)
   })
 

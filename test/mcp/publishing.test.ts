@@ -1,13 +1,7 @@
 // Tests that a response waits until changes of its call are published, also if the change bus fails.
 import { expect } from 'chai'
-import {
-  definePlugin,
-  definePrompt,
-  defineResource,
-  defineTool,
-  type RuntimeHost,
-  ToolError,
-} from '../../core/index.ts'
+import { definePrompt, defineResource, defineTool, type RuntimeHost, ToolError } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import type { Change, ChangeBus } from '../../core/transport.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
@@ -72,7 +66,7 @@ const items = [
 async function startWith(bus: ChangeBus) {
   const filled = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup: host => host.fill('changeBus', bus),
+    setup: host => host.provide('changeBus', bus),
   })
   return startHost({
     toolsets: { all: items },

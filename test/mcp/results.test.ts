@@ -6,9 +6,9 @@ import {
   defineResource,
   defineTool,
   type JsonSchema,
-  type Revision,
   ToolError,
 } from '../../core/index.ts'
+import type { Revision } from '../../core/plugin.ts'
 import { legacy, modern, type RpcMessage } from '../support/rpc.ts'
 import { type LogLine, startHost, stopHosts } from '../support/start-host.ts'
 

@@ -1,6 +1,7 @@
-// Tests tool keys that extensions read: hooks around handlers, list metadata and resources.
+// Tests tool keys of plugins: wrappers of handlers, list metadata, resources, checks and types.
 import { expect } from 'chai'
-import { defineApp, defineResource, defineTool, type PluginHost, type ToolKey } from '../../core/index.ts'
+import { defineResource, defineTool } from '../../core/index.ts'
+import type { PluginHost, ToolKey } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -10,7 +11,6 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 const ID = 'com.example/keys'
 const DECLARED: RpcOptions = { meta: { [META.clientCapabilities]: { extensions: { [ID]: {} } } } }
 
-const shown = defineApp({ name: 'shown', html: '<!doctype html>' })
 const page = defineResource({ name: 'page', uri: 'ui://page', handler: () => 'a page' })
 const input = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] } as const
 const runs: string[] = []
@@ -25,16 +25,16 @@ const ran = (name: string, more: object = {}) =>
     },
   })
 
-const open = ran('open', { app: shown, _meta: { own: 1, shown: 'no' } })
-const closed = ran('closed', { app: shown, access: 'nobody' })
-const later = ran('later', { task: 'optional' })
+const open = ran('open', { page: 'shown', _meta: { own: 1, shown: 'no' } })
+const closed = ran('closed', { page: 'shown', access: 'nobody' })
+const later = ran('later', { later: 'optional' })
 const plain = ran('plain')
 const TOOLS = [open, closed, later, plain]
 
 /** Decides that nobody may use what says `nobody`. */
 const access = plugin(
   host =>
-    host.fill('access', {
+    host.provide('access', {
       audienceOf: () => ({
         key: 'all',
         denialOf: ({ definition }: { definition: { access?: string } }) =>
@@ -46,33 +46,31 @@ const access = plugin(
   { provides: ['access'] },
 )
 
-const app: ToolKey = {
-  meta: ({ name }) => ({ shown: `${name} has a page` }),
+const PAGE = { type: 'string', description: 'The page.' } as const
+const LATER = { enum: ['optional', 'required'] } as const
+const toolKeys = { page: PAGE, later: LATER }
+
+const pageKey: ToolKey<string> = {
+  meta: (value, { name }) => ({ [value]: `${name} has a page` }),
   resources: () => [page],
 }
 
 const around: string[] = []
 function addKeys(host: PluginHost) {
-  const added = host.extension(ID, {
-    results: { 'tools/call': ['later'] },
-    toolKeys: {
-      app,
-      task: {
-        around(call, { name }, run) {
-          around.push(name)
-          return added.settingsOf(call) ? added.result('later', { of: name }) : run()
-        },
-      },
+  const added = host.extension(ID, { results: { 'tools/call': ['later'] } })
+  host.toolKey('page', pageKey)
+  host.toolKey('later', {
+    onCall(call, _value, run, { name }) {
+      around.push(name)
+      return added.settingsOf(call) ? added.result('later', { of: name }) : run()
     },
   })
 }
 
-const provides = ['task', 'app']
-
-describe('Extension tool key', () => {
+describe('Tool key of a plugin', () => {
   let url: string
   before(async () => {
-    const plugins = { keys: plugin(addKeys, { provides }), access }
+    const plugins = { keys: plugin(addKeys, { toolKeys }), access }
     ;({ url } = await startHost(withPlugins(plugins, { toolsets: { all: TOOLS } })))
   })
   after(stopHosts)
@@ -110,47 +108,82 @@ describe('Extension tool key', () => {
   })
 
   it('hides its resources from callers without access to any of the tools', async () => {
-    const plugins = { keys: plugin(addKeys, { provides }), access }
+    const plugins = { keys: plugin(addKeys, { toolKeys }), access }
     const { url } = await startHost(withPlugins(plugins, { toolsets: { all: [closed] } }))
     expect((await modern(url, 'resources/list')).message.result.resources).to.deep.equal([])
     expect((await modern(url, 'resources/read', { uri: 'ui://page' })).message.error).to.have.property('code')
   })
 
-  it('stops startup if no plugin of the route reads it', async () => {
-    const alone = withPlugins({}, { toolsets: { all: [later] } })
-    await expectStopped(alone, 'tool "later" has `task`, which no plugin reads')
+  it('stops startup if no plugin of the route reads it, and names the plugin to switch on', async () => {
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { keys: false as const } } }
-    const plugins = { keys: plugin(addKeys, { provides }) }
-    const off = withPlugins(plugins, { routes, toolsets: { all: [later] } })
-    await expectStopped(off, /"later".*`task`/)
+    const keys = plugin(addKeys, { toolKeys })
+    const off = withPlugins({ keys }, { routes, toolsets: { all: [later] } })
+    await expectStopped(off, /"later", whose `later` no plugin of this route reads; switch on keys there/)
+    const builtIn = withPlugins({}, { toolsets: { all: [ran('task', { task: 'optional' })] } })
+    await expectStopped(builtIn, 'tool "task" has `task`, which no plugin reads; switch on tasks')
+  })
+
+  it('stops startup with a suggestion if no plugin declares it', async () => {
+    const keys = plugin(addKeys, { toolKeys })
+    const wrong = withPlugins({ keys }, { toolsets: { all: [ran('wrong', { latter: 'optional' })] } })
+    await expectStopped(wrong, /latter[\s\S]*did you mean "later"/)
+    await expectStopped(withPlugins({}, { toolsets: { all: [later] } }), /\blater\b[\s\S]*unknown option/)
   })
 
   it('is rejected at run time if no plugin reads it', async () => {
     const { host } = await startHost(withPlugins({}))
-    expect(() => host.runtime.tools.add(later)).to.throw('which no plugin reads')
+    expect(() => host.runtime.tools.add(ran('task', { task: 'optional' }))).to.throw('which no plugin reads')
   })
 
-  it('stops startup if malformed or read by two extensions', async () => {
-    const cases: [object, string][] = [
-      [{ toolKeys: { tasks: {} } }, 'no tool has a key "tasks"; there are: task, app'],
-      [{ toolKeys: { task: () => 1 } }, 'the key "task" takes an object; found a function'],
-      [{ toolKeys: { task: { arround: () => 1 } } }, 'has an unknown part "arround"'],
-      [{ toolKeys: { task: { around: 1 } } }, '`around` of the key "task" takes a function; found a number'],
+  it('stops startup if malformed, undeclared, or read by two plugins', async () => {
+    const cases: [string, unknown, string][] = [
+      ['paeg', {}, 'the tool key "paeg" is not in its `toolKeys`; did you mean "page"?'],
+      ['page', () => 1, 'the tool key "page" takes an object; found a function'],
+      ['page', { onCal: () => 1 }, 'has an unknown part "onCal"'],
+      ['page', { onCall: 1 }, '`onCall` of the tool key "page" takes a function; found a number'],
     ]
-    for (const [extension, text] of cases) {
-      const wrong = plugin(host => void host.extension(ID, extension))
+    for (const [name, key, text] of cases) {
+      const wrong = plugin(host => host.toolKey(name, key as ToolKey), { toolKeys })
       await expectStopped(withPlugins({ wrong }), text)
     }
-    const two = (id: string) => plugin(host => void host.extension(id, { toolKeys: { app } }), { provides })
-    const both = withPlugins({ one: two('com.example/one'), other: two('com.example/two') })
-    await expectStopped(both, 'the key "app" of tools is read by another extension here')
+    const reading = (schema: object) =>
+      plugin(host => host.toolKey('page', pageKey), { toolKeys: { page: { ...schema } } })
+    const shared = plugin(host => host.toolKey('page', pageKey), { toolKeys })
+    const other = plugin(host => host.toolKey('page', pageKey), { toolKeys })
+    const both = 'plugins.two: the tool key "page" is read by plugins.one already; switch one of them off'
+    await expectStopped(withPlugins({ one: shared, two: other }), both)
+    const clash = 'it declares the tool key "page", and so does one, with another schema'
+    await expectStopped(withPlugins({ one: reading(PAGE), two: reading(LATER) }), clash)
+    const taken = plugin(() => undefined, { toolKeys: { timeout: PAGE } })
+    await expectStopped(withPlugins({ taken }), 'the tool key "timeout", which is a key of the host\'s own')
   })
 
-  it('stops startup for a tool with an invalid value', async () => {
-    for (const task of ['always', { use: 'optional', retry: 'never' }, { retry: 'safe' }, true]) {
-      const tool = ran('later', { task })
-      const plugins = { keys: plugin(addKeys, { provides }) }
-      await expectStopped(withPlugins(plugins, { toolsets: { all: [tool] } }), /\btask\b/)
+  it('stops startup for a tool with an invalid value, or one that its plugin refuses', async () => {
+    for (const value of ['always', { use: 'optional' }, true]) {
+      const plugins = { keys: plugin(addKeys, { toolKeys }) }
+      await expectStopped(withPlugins(plugins, { toolsets: { all: [ran('later', { later: value })] } }), /\blater\b/)
     }
+    const refusing = plugin(host => host.toolKey('later', { check: () => 'which is refused' }), { toolKeys })
+    await expectStopped(withPlugins({ refusing }, { toolsets: { all: [later] } }), 'the tool "later", which is refused')
+  })
+
+  it('wraps handlers in the order in which the plugins are set up', async () => {
+    const order: string[] = []
+    const wrapping = (name: string) =>
+      plugin(
+        host =>
+          host.toolKey(name, {
+            onCall(_call, value, run) {
+              order.push(`${name} ${value}`)
+              return run()
+            },
+          }),
+        { toolKeys: { [name]: PAGE } },
+      )
+    const tool = ran('both', { inner: 'i', outer: 'o' })
+    const plugins = { one: wrapping('outer'), two: wrapping('inner') }
+    const { url } = await startHost(withPlugins(plugins, { toolsets: { all: [tool] } }))
+    await modern(url, 'tools/call', { name: 'both', arguments: { n: 1 } })
+    expect(order).to.deep.equal(['outer o', 'inner i'])
   })
 })

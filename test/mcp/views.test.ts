@@ -212,6 +212,7 @@ function unitViews() {
     faultsOf: () => [],
     decidesAccess: false,
     readsKey: () => false,
+    readerOf: () => '',
     suggest: () => '',
     combinations: () => [],
     check: () => undefined,
@@ -227,7 +228,7 @@ function unitViews() {
     capabilities: {},
     cacheScope: 'private' as const,
   })
-  const find = createViews(catalog)
+  const { find } = createViews(catalog)
   const views = (asked: ViewRequest) => find(asked, { key: '', denialOf: () => undefined })
   return { views, request, catalog }
 }

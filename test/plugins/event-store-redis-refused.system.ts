@@ -1,8 +1,9 @@
 // A stream whose store refused a message: who is there gets it, who comes back is told of the gap.
 import { expect } from 'chai'
-import { definePlugin, defineTool } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
-import { type RedisConnection, type RedisHost, redisConnection } from '../../plugins/families/redis/index.ts'
+import { type RedisConnection, redisConnection } from '../../plugins/families/redis/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
@@ -34,7 +35,7 @@ const talk = defineTool({
 /** The plugin, and the connection that it uses. */
 function listening() {
   const { plugin } = eventStoreRedis
-  const setup = (host: RedisHost, options: Parameters<typeof plugin.setup>[1]) => {
+  const setup = (...[host, options]: Parameters<typeof plugin.setup>) => {
     connection = redisConnection(host, options)
     return plugin.setup(host, options)
   }

@@ -1,7 +1,7 @@
 // Event streams in Redis beyond the event store contract: limits, idempotent appends, gaps, outages and ACL.
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
-import type { EventStore, StoredEvents, StreamWriter } from '../../core/transport.ts'
+import type { EventStore, StoredEvents, StreamWriter } from '../../core/plugin.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import type { RedisConnection } from '../../plugins/families/redis/index.ts'
 import type { StreamBounds } from '../../plugins/families/stores/index.ts'

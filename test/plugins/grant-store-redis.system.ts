@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import { grantStoreContract } from '../../core/testing.ts'
+import { storeContract } from '../../core/testing.ts'
 import { createRedisGrantStore, type PendingBounds } from '../../plugins/grant-store-redis/store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
@@ -241,7 +241,7 @@ describe('Grant store in a Redis Cluster', () => {
   before(async () => {
     nodes = await startRedisCluster()
   })
-  const checks = grantStoreContract({
+  const checks = storeContract('grantStore', {
     shared: true,
     async open(count) {
       const settings = { cluster: nodes.map(({ url }) => url), keyPrefix: `space-${++spaces}:` }

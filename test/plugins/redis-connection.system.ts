@@ -1,7 +1,8 @@
 // The shared Redis connection of plugins: settings, round trips, outages, reconnection, ACL, TLS and Redis Cluster.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
-import { HostError, StartError } from '../../core/index.ts'
+import { HostError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { type RedisSettings, redisScript } from '../../plugins/families/redis/index.ts'
 import { backOff } from '../../plugins/families/redis/link.ts'
 import { type ResolvedRedis, resolveRedis } from '../../plugins/families/redis/settings.ts'
@@ -43,7 +44,7 @@ const expectUnavailable = (error: unknown) => {
 describe('Redis connection settings', () => {
   const resolve = (options: RedisSettings, redis?: RedisSettings): ResolvedRedis =>
     resolveRedis(
-      { at: ['plugins', 'x'], name: 'event-store-redis', directory: '/', section: () => redis as never },
+      { at: ['plugins', 'x'], name: 'event-store-redis', config: { directory: '/' }, section: () => redis as never },
       options,
     )
   const FROM_CONFIG = { url: 'redis://config:6380', keyPrefix: 'ours:' }
@@ -213,11 +214,11 @@ describe('Redis connection during an outage', () => {
       url: `redis://mcp:${PASSWORD}@127.0.0.1:${port}`,
       commandTimeout: 2_000,
     })
-    expect((await plugin.readiness()).checks).to.include({ redis: false })
+    expect((await plugin.checkReadiness()).checks).to.include({ redis: false })
     expectUnavailable(await refusal(connection.run(client => client.get('key'))))
     const redis = await startRedis({ port, acl: [`mcp on >${PASSWORD} ~* +@all`, 'default off'] })
     await whenHealthy(connection)
-    expect((await plugin.readiness()).checks).to.include({ redis: true })
+    expect((await plugin.checkReadiness()).checks).to.include({ redis: true })
     expect(await connection.run(client => client.get('key'))).to.equal(null)
     const lines = log.filter(({ redis: name }) => name !== undefined && log)
     const told = lines.filter(({ level }) => level !== 'debug').map(({ message }) => message)
@@ -266,7 +267,7 @@ describe('Redis connection during an outage', () => {
     for (const error of errors) expectUnavailable(error)
     // Found out by a beat of its own, which has as long.
     await whenHealthy(connection, false)
-    expect((await plugin.readiness()).checks).to.include({ redis: false })
+    expect((await plugin.checkReadiness()).checks).to.include({ redis: false })
     redis.resume()
     await whenHealthy(connection)
     const count = Number(await connection.run(client => client.incr('asked')))

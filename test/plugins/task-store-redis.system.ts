@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@redis/client'
 import { expect } from 'chai'
-import { taskStoreContract } from '../../core/testing.ts'
+import { storeContract } from '../../core/testing.ts'
 import type { NewTask, TaskBounds, TaskStore } from '../../core/transport.ts'
 import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
 import { eventually } from '../support/eventually.ts'
@@ -356,7 +356,7 @@ describe('Task store in a Redis Cluster', function () {
   before(async () => {
     nodes = await startRedisCluster()
   })
-  const checks = taskStoreContract({
+  const checks = storeContract('taskStore', {
     shared: true,
     async open(count) {
       const settings = { cluster: nodes.map(({ url }) => url), keyPrefix: `space-${++spaces}:` }

@@ -43,7 +43,7 @@ describe('Redis Cluster failover', function () {
     await cluster.masters[0]?.kill()
     const settings = { cluster: [two?.url ?? '', three?.url ?? ''], commandTimeout: '5s' as const }
     const { connection, plugin } = await startRedisHost(settings)
-    expect((await plugin.readiness()).checks).to.include({ redis: false })
+    expect((await plugin.checkReadiness()).checks).to.include({ redis: false })
     await cluster.promoted(0)
     await whenHealthy(connection)
     await countEvery(connection)

@@ -1,8 +1,8 @@
 // Tests connections to a Redis Cluster of three masters and three replicas, slot migration and unassigned slots.
 import { expect } from 'chai'
 import type { HostError } from '../../core/index.ts'
+import { explainRefusal } from '../../plugins/families/redis/failures.ts'
 import type { RedisConnection } from '../../plugins/families/redis/index.ts'
-import { explainRefusal } from '../../plugins/families/redis/refusals.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisCluster, startReplicatedCluster } from '../support/redis-cluster.ts'
@@ -107,7 +107,7 @@ describe('Redis Cluster with unassigned slots', function () {
       counts.push(refused)
       await eventually(
         'not ready because of the slots',
-        () => plugin.readiness(),
+        () => plugin.checkReadiness(),
         ({ reasons }) => reasons?.['redis'] === 'Redis refuses: CLUSTERDOWN',
       )
     }

@@ -1,6 +1,6 @@
 // Tests `redis.password` as a function: calls per connection, renewal before expiry, and errors.
 import { expect } from 'chai'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'

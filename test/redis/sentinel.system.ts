@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { startNode } from '../cluster/support/nodes.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { freePort } from '../support/free-port.ts'
@@ -26,7 +26,7 @@ describe('Redis Sentinel startup', function () {
     const primary = await startRedis()
     const sentinel = { name: 'mymaster', addresses: [`redis://127.0.0.1:${port}`] }
     const { connection, log, plugin } = await startRedisHost({ sentinel, commandTimeout: '5s' })
-    expect((await plugin.readiness()).checks).to.include({ redis: false })
+    expect((await plugin.checkReadiness()).checks).to.include({ redis: false })
     const [line] = log.filter(({ level, redis }) => level === 'warn' && redis !== undefined)
     expect(String(line?.['reason'])).to.match(/^the Sentinel 127\.0\.0\.1:\d+ says: .*ECONNREFUSED/)
     await startRedis({ port, sentinel: [`sentinel monitor mymaster 127.0.0.1 ${primary.port} 1`] })

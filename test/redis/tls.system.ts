@@ -3,7 +3,7 @@
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { StartError } from '../../core/index.ts'
+import { StartError } from '../../core/plugin.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { type Authority, makeAuthority, needsOpenssl, removeTlsFolders, tlsFolder } from '../support/certificates.ts'
 import { eventually } from '../support/eventually.ts'
@@ -105,7 +105,7 @@ describe('Redis over mutual TLS', () => {
       const line = await whyNot(host)
       expect(line?.message).to.equal('Redis does not answer; trying again until it does')
       expect(String(line?.['fix'])).to.match(fix)
-      expect((await host.plugin.readiness()).checks).to.include({ redis: false })
+      expect((await host.plugin.checkReadiness()).checks).to.include({ redis: false })
     })
   }
 
@@ -115,7 +115,7 @@ describe('Redis over mutual TLS', () => {
     const line = await whyNot(host)
     // Such a Redis waits for the rest of what it takes for a command.
     expect(line?.['reason']).to.equal('Connection timeout')
-    expect((await host.plugin.readiness()).checks).to.include({ redis: false })
+    expect((await host.plugin.checkReadiness()).checks).to.include({ redis: false })
   })
 
   it('uses renewed certificate files for new connections without a restart', async () => {

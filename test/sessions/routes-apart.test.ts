@@ -13,7 +13,7 @@ const PING = { id: 1, method: 'ping' }
 
 describe('Session id on a route with another session store', () => {
   it('responds 404 to its owner without a warning and 403 to another user', async () => {
-    const own = plugin(host => host.fill('sessionStore', createMemorySessionStore('own')))
+    const own = plugin(host => host.provide('sessionStore', createMemorySessionStore('own')))
     const { url, log } = await startHost({
       toolsets: { all: [defineTool({ name: 'a', handler: () => 'a' })] },
       routes: {

@@ -1,11 +1,12 @@
 // Tests that startup of a multi-process host fails if sessions, secrets or changes are not shared.
 import { expect } from 'chai'
-import { createHost, type Neighbours } from '../../core/create-host.ts'
+import { createHost } from '../../core/create-host.ts'
 import { stopAtFirst } from '../../core/http/errors.ts'
 import { defineTool } from '../../core/index.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
+import type { Neighbours } from '../../core/sessions/neighbours.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import { checkSharing } from '../../core/sessions/sharing.ts'
 import { plugin } from '../fixtures/plugins.ts'
@@ -110,8 +111,8 @@ describe('Host process with inter-process messages', () => {
   const carried = (routes: object, plugins: object = {}) =>
     refusal(routes, { plugins, neighbours: startNeighbours(1)[0] })
   const kept = plugin(host => {
-    host.fill('sessionStore', { ...createMemorySessionStore(host.node), shared: 'host' })
-    host.fill('eventStore', createMemoryEventStore())
+    host.provide('sessionStore', { ...createMemorySessionStore(host.config.node), shared: 'host' })
+    host.provide('eventStore', createMemoryEventStore())
   })
 
   it('starts with shared stores, and for subscriptions only', async () => {
@@ -125,8 +126,8 @@ describe('Host process with inter-process messages', () => {
 
   it('rejects sessions shared with other nodes that it cannot reach', async () => {
     const everywhere = plugin(host => {
-      host.fill('sessionStore', { ...createMemorySessionStore(host.node), shared: true })
-      host.fill('eventStore', createMemoryEventStore())
+      host.provide('sessionStore', { ...createMemorySessionStore(host.config.node), shared: true })
+      host.provide('eventStore', createMemoryEventStore())
     })
     expect(await carried({ '/': { toolsets: 'all' } }, { everywhere })).to.include('nothing provides peers')
   })
@@ -135,9 +136,9 @@ describe('Host process with inter-process messages', () => {
 describe('Startup with a shared session store', () => {
   const shared = (fills: readonly ('sessionStore' | 'peers')[]) =>
     plugin(host => {
-      const store = createMemorySessionStore(host.node)
-      if (fills.includes('sessionStore')) host.fill('sessionStore', { ...store, shared: true })
-      if (fills.includes('peers')) host.fill('peers', createMemoryPeers(host.node))
+      const store = createMemorySessionStore(host.config.node)
+      if (fills.includes('sessionStore')) host.provide('sessionStore', { ...store, shared: true })
+      if (fills.includes('peers')) host.provide('peers', createMemoryPeers(host.config.node))
     })
   const refused = (
     fills: readonly ('sessionStore' | 'peers')[],

@@ -2,7 +2,7 @@
 // are complete or gone.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import type { EventStore } from '../../core/transport.ts'
+import type { EventStore } from '../../core/plugin.ts'
 import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, type WatchedCall, watchCall } from '../support/crash.ts'

@@ -1,7 +1,9 @@
 // Tests floods of pipelined requests and unread responses at full size.
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { definePlugin, defineTool, type Services } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { eventually } from '../support/eventually.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modern, modernRequest } from '../support/rpc.ts'

@@ -1,7 +1,9 @@
 // Tests session eviction: one client opens 10,000 sessions next to ten owners with a few sessions each.
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { expect } from 'chai'
-import { definePlugin, defineTool, type Services } from '../../core/index.ts'
+import { defineTool } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const GREEDY = 10_000

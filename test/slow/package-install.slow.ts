@@ -157,11 +157,9 @@ describe('missing optional packages', () => {
     [['list', 'http://127.0.0.1:1/mcp'], CLIENT],
     [['call', 'http://127.0.0.1:1/mcp', 'echo'], CLIENT],
     [['check', '--config', 'plain.mjs', '--log-format', 'pretty'], 'pino-pretty'],
-    [['login', 'http://127.0.0.1:1/mcp', '--proxy', 'http://127.0.0.1:1'], 'undici'],
-    [['proxy', 'http://127.0.0.1:1/mcp', '--proxy', 'http://127.0.0.1:1'], 'undici'],
   ]
   for (const [args, needs] of VERBS) {
-    it(`mcp-host ${args[0]} ${args.find(word => word.startsWith('--log') || word === '--proxy') ?? ''} names ${needs}`, async () => {
+    it(`mcp-host ${args[0]} ${args.find(word => word.startsWith('--log')) ?? ''} names ${needs}`, async () => {
       await writeFile(join(bare, 'plain.mjs'), configOf({}, {}))
       const { text, code } = await said(bare, CLI, ...args)
       expect(text).to.include(lineFor(needs))

@@ -52,7 +52,7 @@ async function serve(command: string, args: string[], cwd: string): Promise<{ ch
 }
 
 const MOUNTED = `import Koa from 'koa'
-import { definePlugin } from 'mcp-host'
+import { definePlugin } from 'mcp-host/plugin'
 
 const app = new Koa()
 app.use(async (ctx, next) => {
@@ -64,7 +64,7 @@ export const mounted = definePlugin({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
     host.mount('/app', app)
-    host.edge(async (ctx, next) => {
+    host.onRequest(async (ctx, next) => {
       const path: string = ctx.path
       // @ts-expect-error: a context has a type, and paths are texts
       const wrong: number = ctx.path

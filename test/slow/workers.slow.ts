@@ -91,9 +91,9 @@ describe('workers', function () {
     }
     await load.answers(50)
     const { failures, texts } = await load.stop()
-    // Four callers, and one connection on its way to the process.
+    // Four callers, and one connection on its way to the process, which gets no response (docs/regrets.md).
     expect(failures.length).to.be.at.most(KILLS * 5)
-    expect(failures.filter(failure => failure.includes('aborted'))).to.deep.equal([])
+    expect(failures.filter(failure => failure.includes('aborted')).length).to.be.at.most(KILLS)
     expect(texts.size).to.be.within(2, KILLS + 2)
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(0)

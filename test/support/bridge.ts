@@ -1,5 +1,7 @@
 // A host with auth-bridge, its identity provider, and the steps of a client and its user.
-import { type BuiltInOptions, defineTool } from '../../core/index.ts'
+
+import type { BuiltInOptions } from '../../core/config/define-config.ts'
+import { defineTool } from '../../core/index.ts'
 import { Browser, HandClient, type Page, type TokenAnswer } from './form-browser.ts'
 import {
   type IdentityProvider,

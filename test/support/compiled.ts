@@ -55,6 +55,7 @@ const ENTRIES = [
   'core/config/thread/main.ts',
   'core/index.ts',
   'core/testing.ts',
+  'plugins/apps/define-app.ts',
   'plugins/isolate/process/main.ts',
   'plugins/isolate/thread/main.ts',
   'plugins/store-sqlite/thread/main.ts',

@@ -1,8 +1,8 @@
 // A host process that kills itself (SIGKILL) before or after its store appends a given event.
 // Argument: JSON of `CrashSettings`. It sends `{ url }` when it listens. Redis stores the streams of its tool `talk`.
 import { createHost } from '../../core/create-host.ts'
-import { type ConfiguredPlugin, definePlugin, defineTool, type Logger } from '../../core/index.ts'
-import type { EventStore } from '../../core/transport.ts'
+import { defineTool } from '../../core/index.ts'
+import { type ConfiguredPlugin, definePlugin, type EventStore, type Logger } from '../../core/plugin.ts'
 import { EVENT_STORE_OPTIONS, eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { REDIS_SECTIONS } from '../../plugins/families/redis/index.ts'
 
@@ -36,7 +36,7 @@ const crashing: ConfiguredPlugin = definePlugin({
   sections: REDIS_SECTIONS,
   options: EVENT_STORE_OPTIONS,
   setup(host, options) {
-    const filling = { ...host, fill: (slot: 'eventStore', store: EventStore) => host.fill(slot, dying(store)) }
+    const filling = { ...host, fill: (slot: 'eventStore', store: EventStore) => host.provide(slot, dying(store)) }
     return eventStoreRedis.plugin.setup(filling as typeof host, options)
   },
 })()

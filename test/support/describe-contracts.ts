@@ -1,5 +1,5 @@
 // Runs the checks of store contracts as tests.
-import type { Check } from '../../core/testing.ts'
+import type { Check } from '../../core/testing/contract.ts'
 import { sideBySide } from './side-by-side.ts'
 
 interface Options {

@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-node'
-import { definePlugin } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import type { LogLine, TestConfig } from './start-host.ts'
 
 /** Minimum length: shorter texts can occur by chance. */
@@ -44,7 +44,7 @@ const witness = (note: Note) =>
         await next()
         note('session id', ctx.res.getHeader('mcp-session-id'))
       })
-      host.around((call, next) => {
+      host.onCall((call, next) => {
         const { arguments: given, requestState, inputResponses } = call.params
         noteTexts(note, 'argument', given)
         noteTexts(note, 'argument', inputResponses)

@@ -105,14 +105,14 @@ const MADE_OF: Readonly<Record<string, readonly string[]>> = { 'cluster-redis': 
 /** The folder of a plugin or family, without `plugins/`. */
 const homeOf = (file: string) => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? ''
 
-/** What plugins may import from core: the package's entries, except those for embedders and tests. */
-const SURFACE = ['core/index.ts', 'core/auth.ts', 'core/transport.ts']
+/** What built-in plugins may import from core: the package's entries for tools and plugins, and three internal files. */
+const SURFACE = ['index', 'plugin', 'internal', 'auth', 'transport'].map(name => `core/${name}.ts`)
 
 /** A plugin may import core's entries, its own files, its family's entry and packages. The table of plugins imports all entries. */
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   if (file === undefined) return packageOf(specifier) !== 'mcp-host'
-  if (from === 'plugins/index.ts' && file !== 'core/index.ts') {
+  if (from === 'plugins/index.ts' && !['core/index.ts', 'core/plugin.ts'].includes(file)) {
     // The declarations of the entry of families/redis need @redis/client.
     return [`plugins/${homeOf(file)}/index.ts`, 'plugins/families/redis/section.ts'].includes(file)
   }

@@ -1,6 +1,6 @@
 // A clock that only the test advances. For `createHost(config, { clock })` and everything that takes a `Clock`.
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Clock, Timer } from '../../core/create-host.ts'
+import type { Clock, Timer } from '../../core/http/clock.ts'
 
 interface Pending extends Timer {
   readonly task: () => void

@@ -1,6 +1,5 @@
 // Counts reads of any event store, and can hold reads back.
-import type { ConfiguredPlugin, PluginHost } from '../../core/index.ts'
-import type { EventStore } from '../../core/transport.ts'
+import type { ConfiguredPlugin, EventStore, PluginHost } from '../../core/plugin.ts'
 import { createGate } from './gate.ts'
 
 export interface StoreMeter {
@@ -54,14 +53,14 @@ export function meteredStore(configured: ConfiguredPlugin): Metered {
     },
   }
   const setup = configured.plugin.setup as (host: PluginHost, options: object) => void | Promise<void>
-  const fill = (host: PluginHost) => (slot: string, service: unknown) =>
-    (host.fill as (slot: string, service: unknown) => void)(
+  const provide = (host: PluginHost) => (slot: string, service: unknown) =>
+    (host.provide as (slot: string, service: unknown) => void)(
       slot,
       slot === 'eventStore' ? metered(service as EventStore, meter) : service,
     )
   const plugin = {
     ...configured.plugin,
-    setup: (host: PluginHost, options: object) => setup({ ...host, fill: fill(host) } as PluginHost, options),
+    setup: (host: PluginHost, options: object) => setup({ ...host, provide: provide(host) } as PluginHost, options),
   }
   return { meter, plugin: { ...configured, plugin: plugin as ConfiguredPlugin['plugin'] } }
 }

@@ -1,6 +1,7 @@
 // The protected example. Its authorization server has its own URL, on a port chosen beforehand.
 import { join } from 'node:path'
-import { type Host, loadHost } from '../../core/create-host.ts'
+import { loadHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
 import { freePort } from './free-port.ts'
 import { createTestLog } from './start-host.ts'
 

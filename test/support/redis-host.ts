@@ -1,6 +1,6 @@
 // A host whose plugins only share a Redis connection, for tests of the connection. Also the cleanup of all tests with hosts on
 // Redis.
-import { definePlugin, type PluginHost } from '../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../core/plugin.ts'
 import {
   REDIS_SECTIONS,
   type RedisConnection,

@@ -2,7 +2,9 @@
 // each `measure` once its last session has ended (or the wait for it has), and exits after `close`.
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createHost } from '../../core/create-host.ts'
-import { definePlugin, defineResource, defineTool, type Logger, type Services } from '../../core/index.ts'
+import { defineResource, defineTool } from '../../core/index.ts'
+import type { Services } from '../../core/internal.ts'
+import { definePlugin, type Logger } from '../../core/plugin.ts'
 import type { ChangeFeed } from '../../core/transport.ts'
 
 export interface Holding {
@@ -69,7 +71,7 @@ const look = definePlugin<Record<never, never>>({
       if (route) plugin = { sessions, changes: changesOn(route) }
     })
     // As slow as a request to an authorization server: the client may disconnect before its request is served.
-    given.identify(async (_ctx, next) => {
+    given.authenticate(async (_ctx, next) => {
       await sleep(ASKING_TIME)
       await next()
     })

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isObject } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
 import type { TestConfig } from './start-host.ts'
 
 const named = process.env['MCP_TEST_STORE']

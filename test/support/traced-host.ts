@@ -3,7 +3,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { context, propagation, trace } from '@opentelemetry/api'
 import { createHost } from '../../core/create-host.ts'
-import { definePlugin, definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
+import { definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 
 /** As an instrumentation of `fetch` does. */
@@ -71,7 +72,7 @@ const http = definePlugin({
 
 const refuse = definePlugin({
   setup(host) {
-    host.around((call, next) => {
+    host.onCall((call, next) => {
       if (call.params['name'] !== 'forbidden') return next()
       throw new HostError('forbidden', { detail: 'a detail with words of the client' })
     })
@@ -81,7 +82,7 @@ const refuse = definePlugin({
 const records: object[] = []
 const watch = definePlugin({
   setup: host =>
-    host.observe(({ call, requestId, traceId }) => void records.push({ id: call?.id, requestId, traceId })),
+    host.onFinish(({ call, requestId, traceId }) => void records.push({ id: call?.id, requestId, traceId })),
 })
 const log = createKeptLog()
 const host = await createHost(

@@ -1,17 +1,14 @@
 // Tests the surface of a host: complete, deterministic and free of secrets.
 import { expect } from 'chai'
 import { readSurface } from '../../cli/lock/read-surface.ts'
-import { createHost, type Host } from '../../core/create-host.ts'
-import {
-  type Config,
-  defineApp,
-  definePrompt,
-  defineResource,
-  defineTool,
-  type PluginHost,
-  StartError,
-} from '../../core/index.ts'
+import { createHost } from '../../core/create-host.ts'
+import type { Host } from '../../core/host.ts'
+import { type Config, definePrompt, defineResource, defineTool } from '../../core/index.ts'
+import { type PluginHost, StartError } from '../../core/plugin.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { APP_SCHEMA } from '../../plugins/apps/app-schema.ts'
+import { defineApp } from '../../plugins/apps/define-app.ts'
+import { TASK_SCHEMA } from '../../plugins/tasks/task-key.ts'
 import { plugin } from '../fixtures/plugins.ts'
 import { lock } from '../plugins/resource-metadata/documents.ts'
 
@@ -44,10 +41,11 @@ const keys = (settings: object) =>
   plugin(
     (host: PluginHost) => {
       const resources = () => [page]
-      const toolKeys = { app: { resources, meta: () => ({ page: 'ui://page' }) }, task: {} }
-      host.extension('com.example/keys', { settings: settings as Record<string, unknown>, toolKeys })
+      host.extension('com.example/keys', { settings: settings as Record<string, unknown> })
+      host.toolKey('app', { resources, meta: () => ({ page: 'ui://page' }) })
+      host.toolKey('task', {})
     },
-    { provides: ['task', 'app'] },
+    { toolKeys: { app: APP_SCHEMA, task: TASK_SCHEMA } },
   )
 
 const config = (more: Partial<Config> = {}) => ({
@@ -182,13 +180,13 @@ describe('Host surface', () => {
   it('is available to `accept`, which can reject a startup or reload', async () => {
     const closed: string[] = []
     const seen: string[] = []
-    const closing = (name: string) => plugin((host: PluginHost) => host.closing(() => void closed.push(name)))
+    const closing = (name: string) => plugin((host: PluginHost) => host.onClose(() => void closed.push(name)))
     const withPlugin = (name: string) => config({ plugins: { ...config().plugins, own: closing(name) } }) as Config
     let refuses = false
     const accept = async ({ served }: Pick<Host, 'served'>) => {
       const { hash } = readSurface(served)
       seen.push(hash)
-      if (refuses) throw new StartError('refused')
+      if (refuses) throw new StartError('MH3301', 'refused')
     }
     const log = createKeptLog()
     const host = await createHost(withPlugin('first'), { log, accept })

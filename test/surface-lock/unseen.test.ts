@@ -3,8 +3,9 @@ import { expect } from 'chai'
 import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
 import { readSurface } from '../../cli/lock/read-surface.ts'
 import { createHost } from '../../core/create-host.ts'
-import { type Config, defineApp, defineTool } from '../../core/index.ts'
+import { type Config, defineTool } from '../../core/index.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
+import { defineApp } from '../../plugins/apps/define-app.ts'
 import { lock } from '../plugins/resource-metadata/documents.ts'
 
 const tool = (name: string, more: object = {}) => defineTool({ name, description: name, handler: () => '', ...more })

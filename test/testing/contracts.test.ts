@@ -5,19 +5,13 @@ import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import type { EventStore } from '../../core/plugin.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
-import {
-  type Check,
-  changeBusContract,
-  eventStoreContract,
-  grantStoreContract,
-  peersContract,
-  sessionStoreContract,
-  taskStoreContract,
-} from '../../core/testing.ts'
-import type { EventStore, Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
+import type { Check } from '../../core/testing/contract.ts'
+import { storeContract } from '../../core/testing.ts'
+import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
@@ -28,12 +22,18 @@ import { importSources } from '../support/import-sources.ts'
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
 
 const contracts = {
-  'the session store in memory': sessionStoreContract(inMemory(() => createMemorySessionStore('here'))),
-  'the event store in memory': eventStoreContract(inMemory(createMemoryEventStore)),
-  'the grant store in memory': grantStoreContract(inMemory(createMemoryGrantStore)),
-  'the task store in memory': taskStoreContract(inMemory(createMemoryTaskStore)),
-  'the change bus in memory': changeBusContract(inMemory(createMemoryChangeBus)),
-  'the peers of a node without others': peersContract(inMemory(() => createMemoryPeers('here'))),
+  'the session store in memory': storeContract(
+    'sessionStore',
+    inMemory(() => createMemorySessionStore('here')),
+  ),
+  'the event store in memory': storeContract('eventStore', inMemory(createMemoryEventStore)),
+  'the grant store in memory': storeContract('grantStore', inMemory(createMemoryGrantStore)),
+  'the task store in memory': storeContract('taskStore', inMemory(createMemoryTaskStore)),
+  'the change bus in memory': storeContract('changeBus', inMemory(createMemoryChangeBus)),
+  'the peers of a node without others': storeContract(
+    'peers',
+    inMemory(() => createMemoryPeers('here')),
+  ),
 }
 
 describeContracts(contracts, { together: true })
@@ -49,7 +49,7 @@ describe('Example store of docs/plugins.md', () => {
     const file = join(folder, 'plain-events.ts')
     writeFileSync(file, importSources(text))
     const { createPlainEvents } = (await import(pathToFileURL(file).href)) as { createPlainEvents: () => EventStore }
-    expect(await failing(eventStoreContract(inMemory(createPlainEvents)))).to.deep.equal([])
+    expect(await failing(storeContract('eventStore', inMemory(createPlainEvents)))).to.deep.equal([])
   })
 })
 
@@ -110,12 +110,15 @@ function createLaterStore(): SessionStore {
 
 describe('Store contracts', () => {
   it('accept a session store with its own last-used times', async () => {
-    expect(await failing(sessionStoreContract(inMemory(createLaterStore)))).to.deep.equal([])
+    expect(await failing(storeContract('sessionStore', inMemory(createLaterStore)))).to.deep.equal([])
   })
 
   it('describe the expected store behaviour in the error', async () => {
     const store = createMemorySessionStore('here')
-    const [first] = sessionStoreContract(inMemory(() => ({ ...store, create: () => false })))
+    const [first] = storeContract(
+      'sessionStore',
+      inMemory(() => ({ ...store, create: () => false })),
+    )
     const thrown = await rejectionOf(first?.run() ?? Promise.resolve())
     expect(String(thrown)).to.include('create keeps a session: expected true, found false')
   })
@@ -125,7 +128,7 @@ describe('Store contracts', () => {
       const store = createMemorySessionStore('here')
       return { ...store, enter: (digest, visit, bounds) => store.enter(digest, { ...visit, requests: [] }, bounds) }
     }
-    expect(await failing(sessionStoreContract(inMemory(forgetful)))).to.include(
+    expect(await failing(storeContract('sessionStore', inMemory(forgetful)))).to.include(
       'rejects a second request with the id of a running request',
     )
   })
@@ -135,7 +138,7 @@ describe('Store contracts', () => {
       const store = createMemoryEventStore()
       return { ...store, append: (session, stream, message) => store.append(session, stream, message, 0) }
     }
-    expect(await failing(eventStoreContract(inMemory(own)))).to.deep.equal([
+    expect(await failing(storeContract('eventStore', inMemory(own)))).to.deep.equal([
       'continues a lost stream after the last number its writer knows and reports the gap before it',
     ])
   })
@@ -152,7 +155,7 @@ describe('Store contracts', () => {
         },
       }
     }
-    expect(await failing(grantStoreContract(inMemory(hasty)))).to.deep.equal([
+    expect(await failing(storeContract('grantStore', inMemory(hasty)))).to.deep.equal([
       'separates a set from the text stored under the same key',
       'lets one of many concurrent take, add, replace or join calls succeed',
     ])
@@ -160,7 +163,7 @@ describe('Store contracts', () => {
 
   it('detect a task store that forgets fencing tokens or running task counts', async () => {
     const failsAt = async (create: () => TaskStore, name: string) => {
-      const check = taskStoreContract(inMemory(create)).find(one => one.name === name)
+      const check = storeContract('taskStore', inMemory(create)).find(one => one.name === name)
       return String(await rejectionOf(check?.run() ?? Promise.resolve()))
     }
     const unfenced = (): TaskStore => {
@@ -194,14 +197,16 @@ describe('Store contracts', () => {
         publish: change => new Promise(resolve => setTimeout(() => resolve(bus.publish(change)), 20 - (count++ % 20))),
       }
     }
-    expect(await failing(changeBusContract(inMemory(hasty)))).to.include(
+    expect(await failing(storeContract('changeBus', inMemory(hasty)))).to.include(
       'notifies every listener of every change once, in publishing order',
     )
   })
 
   it('detect peers that keep messages for unknown nodes', async () => {
     const trusting = (): Peers => ({ ...createMemoryPeers('here'), send: async () => true })
-    expect(await failing(peersContract(inMemory(trusting)))).to.deep.equal(['stores no messages for an unknown node'])
+    expect(await failing(storeContract('peers', inMemory(trusting)))).to.deep.equal([
+      'stores no messages for an unknown node',
+    ])
   })
 
   it('retry with a longer lifetime for a store slower than a short one', async () => {
@@ -215,7 +220,7 @@ describe('Store contracts', () => {
       opened++
       return { nodes: [{ ...store, claim }] }
     }
-    const checks = taskStoreContract({ shared: false, open })
+    const checks = storeContract('taskStore', { shared: false, open })
     await checks.find(({ name }) => name === 'expires a task after its ttl')?.run()
     expect(opened).to.equal(2)
   })
@@ -229,10 +234,10 @@ describe('Store contracts', () => {
         return { nodes: [createMemoryPeers('here')], close: () => void open-- }
       },
     }
-    const failed = await failing(peersContract(settings))
+    const failed = await failing(storeContract('peers', settings))
     expect(open).to.equal(0)
     expect(failed.every(name => name.startsWith('two nodes: '))).to.equal(true)
-    const together = peersContract(settings).find(({ name }) => name.startsWith('two nodes: '))
+    const together = storeContract('peers', settings).find(({ name }) => name.startsWith('two nodes: '))
     const error = await together?.run().catch(thrown => thrown)
     expect(error).to.have.property('message', 'open(2) gave 1 nodes')
   })

@@ -7,7 +7,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
-import { type Config, definePlugin, defineTool, type PluginHost } from 'mcp-host'
+import { type Config, defineTool } from 'mcp-host'
+import { definePlugin, type PluginHost } from 'mcp-host/plugin'
 import { type TestHostSettings, testHost, testPlugin } from 'mcp-host/testing'
 import { explainVerb } from '../../cli/explain.ts'
 import { createHost, loadHost } from '../../core/create-host.ts'
@@ -86,7 +87,7 @@ describe('Test of a config that is served at the same time', () => {
       'caller.mjs': `import { definePlugin } from '${CORE}'
       export default definePlugin({
         options: { type: 'object', properties: {} }, provides: ['user', 'authorize'],
-        setup: host => host.identify((ctx, next) => {
+        setup: host => host.authenticate((ctx, next) => {
           ctx.state.user = { subject: 'ada', scopes: [], roles: [], claims: {} }
           return next()
         }),
@@ -156,8 +157,8 @@ describe('Host purpose', () => {
       required: ['file'],
     },
     setup(host, { file }) {
-      const isServing = host.purpose === 'serve' || host.purpose === 'stdio'
-      if (isServing) host.starting(() => writeFile(file, ''))
+      const isServing = host.config.purpose === 'serve' || host.config.purpose === 'stdio'
+      if (isServing) host.onStart(() => writeFile(file, ''))
     },
   })
 
@@ -171,8 +172,8 @@ describe('Host purpose', () => {
   })
 
   it('defaults to serve', async () => {
-    const told: PluginHost['purpose'][] = []
-    const curious = definePlugin({ setup: ({ purpose }) => void told.push(purpose) })
+    const told: PluginHost['config']['purpose'][] = []
+    const curious = definePlugin({ setup: ({ config }) => void told.push(config.purpose) })
     const { host } = await startHost({ ...configOf({ curious: curious() }) })
     await host.close({ grace: 0 })
     for (const purpose of ['serve', 'stdio', 'test', 'inspect'] as const)

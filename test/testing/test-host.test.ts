@@ -1,8 +1,8 @@
 // Tests `testHost`: a config on a free port, clients for every protocol version, test tokens and cleanup.
 import { expect } from 'chai'
-import { type Config, defineConfig, definePlugin, defineResource, defineTool, StartError } from 'mcp-host'
-import { authorizeRoute, identifyBearer, makeClaims, readUser } from 'mcp-host/auth'
+import { type Config, defineConfig, defineResource, defineTool } from 'mcp-host'
 import { authJwt, entra, keycloak } from 'mcp-host/auth-jwt'
+import { authorizeRoute, definePlugin, identifyBearer, makeClaims, readUser, StartError } from 'mcp-host/plugin'
 import { type TestHost, testHost, testPlugin } from 'mcp-host/testing'
 import { REVISIONS } from 'mcp-host/transport'
 import { ask } from '../fixtures/line-toolset.ts'
@@ -187,8 +187,8 @@ describe('testHost with a protected config', () => {
             const user = first === prefix ? readUser({ sub }, 'https://keys.example') : undefined
             return user ? { user } : { refused: 'unknown key' }
           }
-          host.identify(identifyBearer(host, services, verify))
-          host.admit(authorizeRoute(host, services))
+          host.authenticate(identifyBearer(host, services, verify))
+          host.authorize(authorizeRoute(host, services))
         })
       },
     })
@@ -210,7 +210,7 @@ describe('testHost with a protected config', () => {
       options: { type: 'object', additionalProperties: false, properties: {} },
       provides: ['user'],
       setup(host) {
-        host.identify(async (ctx, next) => {
+        host.authenticate(async (ctx, next) => {
           if (ctx.get('X-User')) ctx.state.user = { subject: ctx.get('X-User'), scopes: [], roles: [], claims: {} }
           await next()
         })
@@ -296,9 +296,9 @@ describe('testPlugin', () => {
       required: ['word'],
     },
     setup(host, { word }) {
-      if (word === 'bad') throw new StartError(`plugins.${host.name}: bad word`)
+      if (word === 'bad') throw new StartError('ACME1', `plugins.${host.name}: bad word`)
       host.log.info({ word }, 'is there')
-      host.around(async (call, next) => {
+      host.onCall(async (call, next) => {
         const result = await next()
         return call.method === 'tools/call' ? { ...result, _meta: { word } } : result
       })

@@ -1,6 +1,7 @@
 // Tests `testTool`, `testResource` and `testPrompt`, which run a single definition as on a route.
 import { expect } from 'chai'
-import { definePrompt, defineResource, defineTool, HostError, StartError, ToolError } from 'mcp-host'
+import { definePrompt, defineResource, defineTool, HostError, ToolError } from 'mcp-host'
+import { StartError } from 'mcp-host/plugin'
 import { type Answers, testPrompt, testResource, testTool } from 'mcp-host/testing'
 import { z } from 'zod'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
@@ -56,25 +57,27 @@ describe('testTool', () => {
       name: 'files',
       handler: async (_, { upstreamToken }) => (await upstreamToken({ scope: 'Files.Read' })).length,
     })
-    expect((await testTool(files, {}, { upstreamToken: 'four' })).text).to.equal('4')
+    expect((await testTool(files, {}, { context: { upstreamToken: async () => 'four' } })).text).to.equal('4')
     const asked: unknown[] = []
     const upstreamToken = async (request: object) => {
       asked.push(request)
       return 'seven..'
     }
-    expect((await testTool(files, {}, { upstreamToken })).text).to.equal('7')
+    expect((await testTool(files, {}, { context: { upstreamToken } })).text).to.equal('7')
     expect(asked).to.deep.equal([{ scope: 'Files.Read' }])
     const none = await testTool(files)
     expect(none.isError).to.equal(true)
     expect(none.text).to.match(/identity provider/)
-    const refused = () => {
+    const refused = async () => {
       throw new ToolError('The provider gives no such token.')
     }
-    expect((await testTool(files, {}, { upstreamToken: refused })).text).to.equal('The provider gives no such token.')
-    const ended = () => {
+    expect((await testTool(files, {}, { context: { upstreamToken: refused } })).text).to.equal(
+      'The provider gives no such token.',
+    )
+    const ended = async () => {
       throw new HostError('unauthorized', { detail: 'the login has ended' })
     }
-    const rejection = await rejectionOf(testTool(files, {}, { upstreamToken: ended }))
+    const rejection = await rejectionOf(testTool(files, {}, { context: { upstreamToken: ended } }))
     expect(rejection).to.have.property('kind', 'unauthorized')
   })
 

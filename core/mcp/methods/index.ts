@@ -8,7 +8,7 @@ import type { View } from '../view.ts'
 import { complete } from './completion.ts'
 import { discover, initialize } from './lifecycle.ts'
 import { listResources } from './list-resources.ts'
-import { paramsProblem } from './params.ts'
+import { CHECKS, paramsText } from './params.ts'
 import { getPrompt } from './prompts.ts'
 import { readResource } from './resources.ts'
 import { setLevel, subscribe, unsubscribe } from './session-settings.ts'
@@ -48,14 +48,17 @@ const unknownMethod = ({ method }: Call) => new HostError('methodNotFound', { de
 export interface MethodTable {
   add(name: string, method: Method, routes: readonly object[]): void
   has(name: string, route: object): boolean
-  check(call: Call): void
-  answer(call: Call): object | Promise<object>
+  /** Throws for invalid params. Undefined for an unknown method. */
+  check(call: Call): Method | undefined
+  answer(call: Call, method?: Method): object | Promise<object>
 }
 
 const taken = (name: string, { by }: Method, other: Method) =>
-  new StartError(`plugins.${by}: the method "${name}" is answered by plugins.${other.by}; switch one of them off`, {
-    exitCode: 2,
-  })
+  new StartError(
+    'MH1509',
+    `plugins.${by}: the method "${name}" is answered by plugins.${other.by}; switch one of them off`,
+    { exitCode: 2 },
+  )
 
 export function createMethodTable(settings: HandlerSettings): MethodTable {
   const added = new Map<object, Map<string, Method>>()
@@ -78,13 +81,13 @@ export function createMethodTable(settings: HandlerSettings): MethodTable {
     },
     has: (name, route) => METHODS.has(name) || added.get(route)?.has(name) === true,
     check(call) {
-      const problem = paramsProblem(call)
-      if (problem === undefined) return
-      if (!find(call)) throw unknownMethod(call)
-      throw new HostError('invalidParams', { detail: `${call.method}: ${problem}` })
-    },
-    answer(call) {
+      const problem = CHECKS.get(call.method)?.(call.params)
       const method = find(call)
+      if (problem === undefined) return method
+      if (!method) throw unknownMethod(call)
+      throw new HostError('invalidParams', { detail: `${call.method}: ${paramsText(problem)}` })
+    },
+    answer(call, method = find(call)) {
       if (!method) throw unknownMethod(call)
       return method.answer(call, settings)
     },

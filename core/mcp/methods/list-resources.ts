@@ -4,10 +4,9 @@ import { requestIdIn } from '../../http/request-target.ts'
 import type { Call } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { MAX_LIST_TIME, MAX_LISTED, MAX_LISTED_ENTRY, MAX_LISTED_PAGE, shown } from '../client-limits.ts'
-import type { HandlerSettings } from '../context.ts'
+import { type HandlerSettings, runHandler } from '../context.ts'
 import { encodingError } from '../definition-place.ts'
 import { isObject } from '../is-object.ts'
-import { runHandler } from '../run-handler.ts'
 import type { ListTail, View } from '../view.ts'
 import { findResource } from './resources.ts'
 
@@ -60,11 +59,11 @@ class ListLog {
   }
   fail(item: ResourceItem, err: unknown) {
     if (this.#call.cancelled) return
-    this.#log.error({ err, ...blamed(err), ...this.#fieldsOf(item) }, 'a resource list failed')
+    this.#log.error({ code: 'MH1604', err, ...blamed(err), ...this.#fieldsOf(item) }, 'a resource list failed')
   }
   cut(item: ResourceItem, entries: number) {
     const fields = { ...this.#fieldsOf(item), entries, limit: MAX_LISTED }
-    this.#log.warn(fields, 'a resource list has too many entries: the rest is not listed')
+    this.#log.warn({ code: 'MH1605', ...fields }, 'a resource list has too many entries: the rest is not listed')
   }
   refuse(item: ResourceItem, uri: string | undefined, why: string) {
     const known = this.#refused.get(item)
@@ -73,7 +72,10 @@ class ListLog {
   }
   logRefused() {
     for (const [item, refused] of this.#refused) {
-      this.#log.warn({ ...this.#fieldsOf(item), ...refused }, 'entries of a resource list are invalid and not listed')
+      this.#log.warn(
+        { code: 'MH1606', ...this.#fieldsOf(item), ...refused },
+        'entries of a resource list are invalid and not listed',
+      )
     }
   }
 }

@@ -49,7 +49,7 @@ const type = oneOf(['ref/prompt', 'ref/resource'])
 const promptRef = shape({ type, name: text }, ['type', 'name'])
 const resourceRef = shape({ type, uri: text }, ['type', 'uri'])
 
-const CHECKS: ReadonlyMap<string, Check> = new Map(
+export const CHECKS: ReadonlyMap<string, Check> = new Map(
   Object.entries<Check>({
     initialize: shape({ protocolVersion: text, clientInfo, capabilities: object }, [
       'protocolVersion',
@@ -78,10 +78,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map(
 )
 
 /** Example: `params.ref.name must be string`. Undefined for other methods. */
-export function paramsProblem({ method, params }: Call): string | undefined {
-  const problem = CHECKS.get(method)?.(params)
-  return problem && `\`params${problem}`
-}
+export const paramsText = (problem: string): string => `\`params${problem}`
 
 export const paramsOf = <Name extends keyof ParamsOf>(call: Call, _method: Name): ParamsOf[Name] =>
   call.params as unknown as ParamsOf[Name]

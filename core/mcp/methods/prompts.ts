@@ -3,14 +3,13 @@
 import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import { shown } from '../client-limits.ts'
-import type { HandlerSettings } from '../context.ts'
+import { type HandlerSettings, runHandler } from '../context.ts'
 import type { CallContext, PromptDefinition } from '../define.ts'
 import { encodingError } from '../definition-place.ts'
+import { afterHandler, handlerFailure } from '../handler-outcome.ts'
+import { resultTypeOf, withoutNulls } from '../message.ts'
 import type { GetPromptResult, PromptMessage } from '../protocol.ts'
-import { isTyped } from '../result-type.ts'
 import { fitPromptResult, promptResult } from '../results.ts'
-import { afterHandler, handlerFailure, runHandler } from '../run-handler.ts'
-import { withoutNulls } from '../without-nulls.ts'
 import { paramsOf } from './params.ts'
 
 function checkArguments(prompt: PromptDefinition, all: Readonly<Record<string, unknown>>): Record<string, string> {
@@ -36,7 +35,7 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
   return afterHandler(
     () => runHandler(call, item, settings, ctx => handler(args, ctx)),
     value => {
-      if (isTyped(value)) return value
+      if (resultTypeOf(value)) return value as object
       const returned = value as string | PromptMessage[] | GetPromptResult
       try {
         return fitPromptResult(promptResult(returned, definition.description), call.rules)

@@ -5,13 +5,13 @@ import type { User } from '../../kernel/user.ts'
 import type { Call, Offer } from '../call.ts'
 import type { ResourceItem } from '../catalog.ts'
 import { checkUri, MAX_URI } from '../client-limits.ts'
-import type { HandlerSettings } from '../context.ts'
+import { type HandlerSettings, runHandler } from '../context.ts'
 import type { ResourceDefinition, ResourceReturn } from '../define.ts'
 import { encodingError } from '../definition-place.ts'
+import { afterHandler, handlerFailure } from '../handler-outcome.ts'
+import { resultTypeOf } from '../message.ts'
 import { normalUri } from '../normal-uri.ts'
-import { isTyped } from '../result-type.ts'
 import { resourceResult } from '../results.ts'
-import { afterHandler, handlerFailure, runHandler } from '../run-handler.ts'
 import type { View } from '../view.ts'
 import { paramsOf } from './params.ts'
 
@@ -71,7 +71,7 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
 }
 
 function finish(call: Call, value: unknown, uri: string, definition: ResourceDefinition): object {
-  if (isTyped(value)) return value
+  if (resultTypeOf(value)) return value as object
   if (value === undefined || value === null) throw new HostError('resourceNotFound', { data: { uri } })
   const { mimeType } = definition
   let result: object

@@ -4,11 +4,12 @@ import { HostError } from '../../http/errors.ts'
 import type { Call } from '../call.ts'
 import type { ToolItem } from '../catalog.ts'
 import { shown } from '../client-limits.ts'
-import { type HandlerSettings, usageOf } from '../context.ts'
+import { type HandlerSettings, runHandler, usageOf } from '../context.ts'
 import type { CallContext } from '../define.ts'
 import { encodingError } from '../definition-place.ts'
+import { handlerFailure } from '../handler-outcome.ts'
 import { type IsolateBounds, moduleOf } from '../isolate.ts'
-import { isTyped } from '../result-type.ts'
+import { resultTypeOf } from '../message.ts'
 import {
   errorResult,
   fitToolResult,
@@ -17,17 +18,15 @@ import {
   toolResult,
   withoutStructured,
 } from '../results.ts'
-import { afterHandler, handlerFailure, runHandler } from '../run-handler.ts'
-import { runThroughKeys } from '../run-keys.ts'
 import type { Checked } from '../schema/explain-errors.ts'
 import { ToolError } from '../tool-error.ts'
-import { paramsOf } from './params.ts'
+import type { ParamsOf } from './params.ts'
 
 export function callTool(call: Call, settings: HandlerSettings): object | Promise<object> {
-  const { name, arguments: args = {} } = paramsOf(call, 'tools/call')
+  const { name, arguments: args = {} } = call.params as unknown as ParamsOf['tools/call']
   const tool = call.view.tools.get(name)
   if (!tool) throw new HostError('invalidParams', { detail: `unknown tool "${shown(name)}"` })
-  settings.admit(call, tool)
+  if (call.view.denialOf(tool)) settings.admit(call, tool)
   const checked = tool.input.validate(args)
   return checked instanceof Promise
     ? checked.then(result => runTool(call, settings, tool, result))
@@ -38,10 +37,9 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
   // Invalid arguments are a result, so that the model can correct them (server/tools).
   if (!checked.ok) return errorResult(`Invalid arguments for ${tool.key}:\n${checked.problems}`)
   const { value } = checked
-  if (tool.keys.length === 0) return runHandlerOf(call, settings, tool, value)
-  return runThroughKeys(call, tool, settings.keysOn(call.offer.route), instead =>
-    runHandlerOf(call, settings, tool, value, instead),
-  )
+  const chain = tool.keys.length === 0 ? undefined : settings.toolKeys.chainOf(call.offer.route, tool)
+  if (!chain) return runHandlerOf(call, settings, tool, value)
+  return chain(call, instead => runHandlerOf(call, settings, tool, value, instead))
 }
 
 type Handler = (args: never, ctx: CallContext) => unknown
@@ -61,16 +59,18 @@ function runHandlerOf(
     isolate && !instead
       ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
       : (ctx: CallContext) => handler(args, ctx)
-  return afterHandler(
-    () => runHandler(call, tool, settings, handle, limits, turn),
-    value => finish(call, tool, value),
-    error => failed(call, settings, tool, error),
-  )
+  try {
+    const value = runHandler(call, tool, settings, handle, limits, turn)
+    const result = value instanceof Promise ? value.then(late => finish(call, tool, late)) : finish(call, tool, value)
+    return result instanceof Promise ? result.catch(error => failed(call, settings, tool, error)) : result
+  } catch (error) {
+    return failed(call, settings, tool, error)
+  }
 }
 
 function runIsolated(
   call: Call,
-  { isolationOn, fetchTimeout, headersFor }: HandlerSettings,
+  { isolationOn, contextOn, fetchTimeout, headersFor }: HandlerSettings,
   { definition }: ToolItem,
   bounds: IsolateBounds,
   args: unknown,
@@ -79,13 +79,15 @@ function runIsolated(
   const origin = moduleOf(definition)
   if (!origin) throw new Error(`nobody knows the module of ${definition.name}`)
   const used = usageOf(ctx)
-  const isolation = isolationOn(call.offer.route)
+  const { route } = call.offer
+  const { names: members } = contextOn(route)
   const headers = headersFor(call)
-  return isolation.run({ tool: definition, origin, bounds, used, args, call, ctx, fetchTimeout, headers })
+  const isolated = { tool: definition, origin, bounds, used, args, call, ctx, members, fetchTimeout, headers }
+  return isolationOn(route).run(isolated)
 }
 
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
-  if (isTyped(value)) return value
+  if (resultTypeOf(value)) return value as object
   if (tool.output) return finishStructured(call, tool, tool.output, value)
   try {
     return fitToolResult(toolResult(value), call.rules)

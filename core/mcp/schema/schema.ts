@@ -137,6 +137,7 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   let compiled: ValidateFunction | undefined
   if (surelyCompiles(schema, dialect)) needCompiler()
   else compiled = compileOrExplain(schema, dialect, role)
+  let comparesItems = true
   let thorough: ValidateFunction | undefined
   let levels: number | undefined
   let failed: unknown
@@ -144,6 +145,7 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
     if (failed !== undefined) throw failed
     // Outside of the `try`: missing files can be back for the next call.
     loadCompiler()
+    comparesItems = JSON.stringify(schema).includes('"uniqueItems"')
     try {
       return compileOrExplain(schema, dialect, role)
     } catch (error) {
@@ -173,7 +175,7 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
     } catch (error) {
       return problemOf(error, role)
     } finally {
-      forgetKeys()
+      if (comparesItems) forgetKeys()
     }
   }
 }

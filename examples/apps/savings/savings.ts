@@ -1,6 +1,7 @@
 // The savings toolset: a tool whose numbers are drawn by an app, where the client shows one.
 // mcp.config.example.ts serves it as `savings`.
-import { defineApp, defineTool } from 'mcp-host'
+import { defineTool } from 'mcp-host'
+import { defineApp } from 'mcp-host/apps'
 
 const MAX_YEARS = 60
 

@@ -1,6 +1,7 @@
 // The trusted issuers of identity assertions, with keys that are fetched on demand and cached.
 import { isLoopback } from '../../../core/auth.ts'
-import { type PluginHost, StartError } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { StartError } from '../../../core/plugin.ts'
 import { createIssuerKeys, type KeySource } from '../../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from '../options.ts'
 
@@ -27,14 +28,14 @@ export function createTrustedIssuers(host: PluginHost, { trustedIssuers }: Fille
   const trusted = new Map<string, TrustedIssuer>()
   for (const [index, { issuer, jwksUri, tenant }] of trustedIssuers.entries()) {
     const refuse = (key: string, why: string) =>
-      report(new StartError(why, { at: [...at, 'trustedIssuers', index, key] }))
+      report(new StartError('MH2101', why, { at: [...at, 'trustedIssuers', index, key] }))
     const problem = problemOf(issuer)
     if (problem !== undefined) refuse('issuer', problem)
     if (jwksUri?.startsWith('http:') && problemOf(jwksUri) !== undefined)
       refuse('jwksUri', 'keys over plain http are anybody’s; use https')
     if (trusted.has(issuer)) refuse('issuer', 'it is there twice')
     const keys = createIssuerKeys({ issuer, jwksUri, maxAge: MAX_AGE, maxStale: MAX_STALE, loose: false, log })
-    host.closing(() => keys.close())
+    host.onClose(() => keys.close())
     trusted.set(issuer, { issuer, tenant, keys })
   }
   return trusted

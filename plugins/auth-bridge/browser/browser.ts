@@ -1,6 +1,6 @@
 // A browser: its cookie, form tokens, request parameters, and pages sent to it.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { HostContext } from '../../../core/index.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 import type { Page } from '../pages/index.ts'
 import { digest } from '../records.ts'
 

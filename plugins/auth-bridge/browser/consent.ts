@@ -1,13 +1,14 @@
 // The consent page, which creates a grant of oidc-provider.
+
 import type { Client, Interaction } from 'oidc-provider'
-import type { HostContext } from '../../../core/index.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 import { isRemembered } from '../clients/client-rules.ts'
 import type { Bridge } from '../make.ts'
 import type { ShownClient } from '../pages/index.ts'
-import { type Changed, changedSince, digestOfDocument } from '../people/consents.ts'
+import { type Changed, changedSince, digestOfDocument } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
 import { asText, asTexts, isTokenFor, sendPage, tokenFor } from './browser.ts'
-import { openSession } from './session.ts'
+import { openSession } from './sign-in.ts'
 
 interface Asked {
   readonly interaction: Interaction
@@ -51,7 +52,7 @@ async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Aske
   const { params, session } = interaction
   // The client's metadata document may be unavailable now.
   const client = await provider.Client.find(asText(params['client_id'])).catch((err: unknown) => {
-    bridge.log.info({ err }, 'a client that somebody is asked about cannot be read any more')
+    bridge.log.info({ code: 'MH2120', err }, 'a client that somebody is asked about cannot be read any more')
     return undefined
   })
   const login = session?.uid === undefined ? undefined : await accounts.loginOf(session.uid, session.accountId)
@@ -157,7 +158,7 @@ export async function answerConsent(
   if (!isTokenFor(bridge, formOf(asked), fields['csrf'])) return sayForeign(ctx, bridge)
   const { client, login } = asked
   const fact = { subject: login.person.subject, client: client.clientId, decision }
-  bridge.log.info(fact, 'a person answered whether a client may act for them')
+  bridge.log.info({ code: 'MH2121', ...fact }, 'a person answered whether a client may act for them')
   const result =
     decision === 'deny'
       ? { error: 'access_denied', error_description: 'the person said no' }

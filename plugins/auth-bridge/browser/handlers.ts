@@ -1,15 +1,14 @@
 // Handlers of the pages, including the account page, where users revoke access.
 
 import { errors, type Interaction } from 'oidc-provider'
-import { type HostContext, isObject } from '../../../core/index.ts'
+import { type HostContext, isObject } from '../../../core/plugin.ts'
 import type { Bridge } from '../make.ts'
 import type { ShownGrant } from '../pages/index.ts'
-import type { Consent } from '../people/consents.ts'
+import type { Consent } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
 import { browserOf, isTokenFor, pathOf, sendPage, tokenFor } from './browser.ts'
 import { answerConsent, askConsent, sayExpired } from './consent.ts'
-import { currentLogin } from './session.ts'
-import { chooseUser, comeBack, signInFor, signInForAccount } from './sign-in.ts'
+import { chooseUser, comeBack, currentLogin, signInFor, signInForAccount } from './sign-in.ts'
 
 const shownPlace = (uri: string): string => {
   if (!URL.canParse(uri)) return ''
@@ -84,14 +83,17 @@ export async function changeAccount(
   if (fields['signOut'] === 'yes') {
     await session.destroy()
     await bridge.logins.endAll(login, browserOf(ctx, bridge.issuer))
-    bridge.log.info({ subject }, 'a person signed out')
+    bridge.log.info({ code: 'MH2122', subject }, 'a person signed out')
     const text = 'Applications that you signed in to with this browser have to ask you again.'
     return sendPage(ctx, bridge.pages.message({ title: 'You are signed out', text, isError: false }))
   }
   const consent = (await bridge.consents.of(subject)).find(({ grantId }) => grantId === fields['revoke'])
   if (consent) {
     await revokeConsent(bridge, consent)
-    bridge.log.info({ subject, client: consent.client.id }, 'a person took back what a client was allowed')
+    bridge.log.info(
+      { code: 'MH2123', subject, client: consent.client.id },
+      'a person took back what a client was allowed',
+    )
   }
   const name = consent?.client.name ?? consent?.client.id
   const notice = consent ? `“${name}” may no longer act for you${soon(bridge)}.` : 'That was taken back already.'

@@ -1,20 +1,104 @@
 // Sign-in at the identity provider, bound to one browser by a single-use state.
-import type { Interaction } from 'oidc-provider'
-import type { HostContext } from '../../../core/index.ts'
+
+import { randomBytes } from 'node:crypto'
+import type Provider from 'oidc-provider'
+import type { Interaction, Session } from 'oidc-provider'
+import type { HostContext } from '../../../core/plugin.ts'
 import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
-import { isUpstreamError, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
-import { asText, knowBrowser, pathOf, sendPage } from './browser.ts'
-import {
-  keepAttempt,
-  keepDone,
-  newState,
-  openSession,
-  type Purpose,
-  readDone,
-  signedInAs,
-  takeAttempt,
-} from './session.ts'
+import { pendingAt } from '../records.ts'
+import { longCookie, nameIssuer, SIGN_IN_TTL } from '../server/oidc-provider.ts'
+import { isUpstreamError, type LoginUnderWay, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
+import { asText, isBrowser, knowBrowser, pathOf, sendPage } from './browser.ts'
+
+function contextOf(provider: Provider, ctx: HostContext) {
+  nameIssuer(provider, ctx)
+  return provider.createContext(ctx.req, ctx.res)
+}
+
+export const openSession = (provider: Provider, ctx: HostContext): Promise<Session> =>
+  provider.Session.get(contextOf(provider, ctx))
+
+export async function currentLogin(ctx: HostContext, { provider, accounts }: Bridge) {
+  const session = await openSession(provider, ctx)
+  if (session.accountId === undefined) return undefined
+  const login = await accounts.loginOf(session.uid, session.accountId)
+  return login && { session, login }
+}
+
+/** Signs in outside of a client's request, with a new session id. */
+export async function signedInAs(ctx: HostContext, { provider, accounts, lifetimes }: Bridge, login: Login) {
+  const context = contextOf(provider, ctx)
+  const session = await provider.Session.get(context)
+  if (session.accountId !== login.person.subject) session.authorizations = undefined
+  session.resetIdentifier()
+  session.loginAccount({ accountId: login.person.subject })
+  await session.save(Math.floor(lifetimes.session / 1_000))
+  await accounts.signedIn(session.uid, login.id)
+  const cookie = longCookie(provider.issuer)
+  context.cookies.secure = cookie.secure
+  const expires = new Date(Date.now() + lifetimes.session)
+  context.cookies.set(provider.cookieName('session'), session.jti, { ...cookie, expires })
+}
+
+export type Purpose = { readonly uid: string } | 'account'
+
+interface Attempt {
+  readonly purpose: Purpose
+  readonly underWay: LoginUnderWay
+  readonly browser: string
+  readonly used?: true
+}
+
+const TTL = SIGN_IN_TTL * 1_000
+const STATE_BYTES = 32
+
+const attemptAt = (state: string) => pendingAt('attempt', state)
+
+export const newState = (): string => randomBytes(STATE_BYTES).toString('base64url')
+
+export async function keepAttempt(
+  ctx: HostContext,
+  { records, issuer }: Bridge,
+  { state, ...attempt }: Omit<Attempt, 'browser' | 'used'> & { readonly state: string },
+): Promise<void> {
+  const kept: Attempt = { ...attempt, browser: knowBrowser(ctx, issuer) }
+  await records.write(attemptAt(state), kept, TTL)
+}
+
+export type Taken =
+  | (Pick<Attempt, 'purpose' | 'underWay'> & { readonly kind: 'taken' })
+  | { readonly kind: 'again'; readonly purpose: Purpose }
+  | { readonly kind: 'foreign' }
+
+export async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string): Promise<Taken> {
+  const kept = await records.read<Attempt>(attemptAt(state))
+  if (!kept || !isBrowser(ctx, issuer, kept.browser)) return { kind: 'foreign' }
+  const { purpose, underWay } = kept
+  const taken = await records.update<Attempt>(attemptAt(state), TTL, attempt =>
+    attempt.used ? undefined : { ...attempt, used: true },
+  )
+  return taken ? { kind: 'taken', purpose, underWay } : { kind: 'again', purpose }
+}
+
+interface Done {
+  readonly login: string
+  readonly browser: string
+}
+
+const doneAt = (uid: string) => pendingAt('signed in for', uid)
+
+/** Binds the login to this browser: an attacker can plant the cookies of an interaction. */
+export async function keepDone(ctx: HostContext, { records, issuer }: Bridge, uid: string, login: string) {
+  const done: Done = { login, browser: knowBrowser(ctx, issuer) }
+  await records.write(doneAt(uid), done, TTL)
+}
+
+/** Undefined in another browser. */
+export async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: string): Promise<Done | undefined> {
+  const done = await records.read<Done>(doneAt(uid))
+  return done && isBrowser(ctx, issuer, done.browser) ? done : undefined
+}
 
 const MAX_HINT = 256
 
@@ -66,7 +150,10 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
   const { fault, code, fix } = error
   const level = fault === 'refused' ? 'info' : fault === 'unavailable' ? 'warn' : 'error'
   bridge.signedIn(fault)
-  bridge.log[level]({ err: error, fault, code, fix }, 'signing in at the identity provider failed')
+  bridge.log[level](
+    { code: 'MH2148', err: error, fault, providerCode: code, fix },
+    'signing in at the identity provider failed',
+  )
   const [status, text] = TEXTS[fault]
   const action = { label: 'Try again', href: startOf(bridge, purpose) }
   const detail = code === undefined ? {} : { detail: `${label}: ${code}`.slice(0, 120) }
@@ -84,7 +171,10 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
 
 function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { person }: SignedIn, reason: string): void {
   bridge.signedIn('not_allowed')
-  bridge.log.info({ denied: 'sign-in', subject: person.subject, reason }, 'refused somebody who signed in')
+  bridge.log.info(
+    { code: 'MH2124', denied: 'sign-in', subject: person.subject, reason },
+    'refused somebody who signed in',
+  )
   bridge.log.debug(
     { subject: person.subject, groups: person.groups },
     'the groups of a person, as the provider names them',
@@ -138,7 +228,10 @@ export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void
   leave(ctx, bridge, 'account', ctx.query['prompt'] === 'select_account' ? { prompt: 'select_account' } : {})
 
 function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
-  bridge.log.warn({ denied: 'sign-in', ip: ctx.ip }, 'a login came back with another browser than it began with')
+  bridge.log.warn(
+    { code: 'MH2125', denied: 'sign-in', ip: ctx.ip },
+    'a login came back with another browser than it began with',
+  )
   const text = 'This login was not begun in this browser, or too long ago. Begin again where you came from.'
   sendPage(ctx, bridge.pages.message({ title: 'This login cannot go on', text, isError: true }), 400)
 }
@@ -169,7 +262,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
   const login = await bridge.logins.begin(signedIn, knowBrowser(ctx, bridge.issuer))
   const { subject, groups } = login.person
   bridge.signedIn('ok')
-  bridge.log.info({ subject }, 'a person signed in')
+  bridge.log.info({ code: 'MH2126', subject }, 'a person signed in')
   bridge.log.debug({ subject, groups }, 'the groups of a person, as the provider names them')
   if (purpose === 'account') {
     await signedInAs(ctx, bridge, login)

@@ -1,18 +1,23 @@
 // The plugin `dev-auth-server`: auth-bridge at /dev-auth with the development provider, on loopback addresses only.
 import { isLoopback, SCOPE } from '../../../core/auth.ts'
-import { definePlugin, type OptionsOf, type PluginHost, StartError } from '../../../core/index.ts'
+import { definePlugin, type PluginHost } from '../../../core/internal.ts'
+import { type OptionsOf, StartError } from '../../../core/plugin.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
+import { NO_UPSTREAM } from '../upstream-member.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
-export function refuseExposedHost({ at, http, log }: PluginHost): void {
-  const refuse = (why: string) => new StartError(why, { at })
+export function refuseExposedHost({ at, config: { http }, log }: PluginHost): void {
+  const refuse = (why: string) => new StartError('MH2102', why, { at })
   if (process.env['NODE_ENV'] === 'production')
     throw refuse('it signs in anyone without a password; it does not run in production')
   if (!isLoopback(http.host)) throw refuse(`http.host is ${http.host}; it runs on a loopback address only`)
   const { publicUrl } = http
   if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname))
     throw refuse(`http.publicUrl is ${publicUrl}; it runs under a loopback address only`)
-  log.warn({ at }, 'Development authorization server enabled: anyone who can reach this host can sign in.')
+  log.warn(
+    { code: 'MH2127', at },
+    'Development authorization server enabled: anyone who can reach this host can sign in.',
+  )
 }
 
 const LOOPBACK = ['http://127.0.0.1:*/**?*', 'http://[::1]:*/**?*', 'http://localhost:*/**?*']
@@ -53,12 +58,15 @@ export interface FilledDevAuthServerOptions extends OptionsOf<typeof OPTIONS, tr
 
 export const devAuthServer = definePlugin<DevAuthServerOptions, FilledDevAuthServerOptions>({
   options: OPTIONS,
-  provides: ['authorizationServer', 'upstreamTokens'],
+  provides: ['authorizationServer'],
+  context: NO_UPSTREAM,
   async setup(host, options) {
     refuseExposedHost(host)
     for (const [index, { id }] of (options.users ?? []).entries()) {
       if (options.users?.findIndex(user => user.id === id) === index) continue
-      host.report(new StartError(`another user has the id "${id}" as well`, { at: [...host.at, 'users', index, 'id'] }))
+      host.report(
+        new StartError('MH2103', `another user has the id "${id}" as well`, { at: [...host.at, 'users', index, 'id'] }),
+      )
     }
     const { setUpBridge } = await import('../set-up.ts')
     await setUpBridge(host, bridgeOptions(options))

@@ -5,12 +5,13 @@ import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { LRUCache } from 'lru-cache'
 import type { GrantStore } from '../../../core/auth.ts'
-import { errorText, isObject, type Logger, StartError } from '../../../core/index.ts'
+import { errorText, isObject, type Logger, StartError } from '../../../core/plugin.ts'
 import { createGrantStore, type GrantEntries, type Members } from '../../families/grants/index.ts'
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-const refuseFile = (path: string, what: string, fix: string) => new StartError(`keepIn: ${path} ${what}; ${fix}`)
+const refuseFile = (path: string, what: string, fix: string) =>
+  new StartError('MH2104', `keepIn: ${path} ${what}; ${fix}`)
 
 const modeWith = (mode: number, bits: number) =>
   process.getuid !== undefined && (mode & bits) !== 0 ? (mode & 0o7777).toString(8) : undefined
@@ -101,7 +102,7 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
     if (error instanceof StartError) throw error
     // A parser message can quote the secret.
     const why = error instanceof SyntaxError ? 'it is not JSON' : errorText(error)
-    log.warn({ file, why }, 'cannot read the kept logins: starting with new keys and without logins')
+    log.warn({ code: 'MH2128', file, why }, 'cannot read the kept logins: starting with new keys and without logins')
     return undefined
   }
 }
@@ -122,7 +123,7 @@ export async function openKeptStore(file: string, log: Logger): Promise<KeptStor
         entries.purgeStale()
         return writeOwnFile(file, JSON.stringify({ format: FORMAT, secret, entries: entries.dump() }))
       })
-      .catch((err: unknown) => log.warn({ err, file }, 'cannot keep logins'))
+      .catch((err: unknown) => log.warn({ code: 'MH2129', err, file }, 'cannot keep logins'))
     return writing
   }
 

@@ -1,7 +1,8 @@
 // The provider of type `development`: anyone signs in as any user without a password, so it runs on this machine only.
 
 import { isLoopback } from '../../../core/auth.ts'
-import { type HostContext, HostError } from '../../../core/index.ts'
+import { HostError } from '../../../core/index.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 import { asText } from '../browser/browser.ts'
 import type { FilledProvider } from '../options.ts'
 import { kindOf } from '../upstream/settings.ts'

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
-import { StartError } from '../../../core/index.ts'
+import { StartError } from '../../../core/plugin.ts'
 import type { FilledAuthBridge } from '../options.ts'
 import { html, Markup, safeHref, shown } from './html.ts'
 
@@ -39,7 +39,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Throws a StartError for a missing file, more than 256 kB, or another type. An embedded SVG cannot run scripts. */
 export function readLogo(file: string, directory: string): Logo {
   const refuse = (why: string, cause?: unknown) =>
-    new StartError(`the logo ${JSON.stringify(file)} ${why}`, { exitCode: 2, cause })
+    new StartError('MH2105', `the logo ${JSON.stringify(file)} ${why}`, { exitCode: 2, cause })
   const type = TYPES[extname(file).toLowerCase()]
   if (type === undefined) throw refuse('is not a .svg, .png, .jpg, .jpeg or .webp file')
   const path = resolve(directory, file)

@@ -1,14 +1,86 @@
 // Accounts of oidc-provider: each is the user of a login, checked with the provider on refresh.
 
-import { errors } from 'oidc-provider'
-import type { Clock, Logger } from '../../../core/index.ts'
+import { type Client, errors } from 'oidc-provider'
+import type { Clock, Logger } from '../../../core/plugin.ts'
 import { asText, isBrowser } from '../browser/browser.ts'
+import { sameRedirect } from '../clients/redirects.ts'
 import { createLimit } from '../limits.ts'
-import { grantedAt, type Records } from '../records.ts'
+import { digest, grantedAt, type Records } from '../records.ts'
 import type { ProviderContext } from '../server/oidc-provider.ts'
-import { type Consent, type Consents, changedSince } from './consents.ts'
 import type { Standing } from './decide.ts'
 import type { Login, Logins } from './logins.ts'
+
+export interface Consent {
+  readonly grantId: string
+  readonly subject: string
+  readonly login: string
+  readonly client: { readonly id: string; readonly name?: string; readonly documentHost?: string }
+  readonly redirectUri: string
+  readonly document?: string
+  readonly resources: readonly string[]
+  readonly scopes: readonly string[]
+  readonly since: number
+  readonly used?: number
+}
+
+export type Changed = 'redirect' | 'document'
+
+const MOST = 200
+
+const placeOf = (grantId: string) => grantedAt('consent', grantId)
+const listOf = (subject: string) => grantedAt('consents of', subject)
+
+/** Metadata that consent depends on: excludes keys and images. */
+export function digestOfDocument(client: Client): string | undefined {
+  if (!client.clientIdMetadataDocument) return undefined
+  const { client_name, client_uri, redirect_uris, grant_types, token_endpoint_auth_method } = client.metadata()
+  return digest(JSON.stringify([client_name, client_uri, redirect_uris, grant_types, token_endpoint_auth_method]))
+}
+
+export function changedSince(consent: Consent, client: Client, redirectUri: string): Changed | undefined {
+  if (consent.document !== digestOfDocument(client)) return 'document'
+  return sameRedirect(consent.redirectUri, redirectUri) ? undefined : 'redirect'
+}
+
+export class Consents {
+  readonly #records: Records
+  readonly #ttl: number
+
+  constructor(records: Records, ttl: number) {
+    this.#records = records
+    this.#ttl = ttl
+  }
+
+  find(grantId: string): Promise<Consent | undefined> {
+    return this.#records.read(placeOf(grantId))
+  }
+
+  async keep(consent: Consent): Promise<void> {
+    await this.#records.write(placeOf(consent.grantId), consent, this.#ttl)
+    await this.#records.join(listOf(consent.subject), consent.grantId, this.#ttl, MOST)
+  }
+
+  async moveTo(grantId: string, login: string): Promise<void> {
+    await this.#records.update<Consent>(placeOf(grantId), this.#ttl, consent =>
+      consent.login === login ? undefined : { ...consent, login },
+    )
+  }
+
+  async used(grantId: string): Promise<void> {
+    await this.#records.update<Consent>(placeOf(grantId), this.#ttl, consent => ({ ...consent, used: Date.now() }))
+  }
+
+  async of(subject: string): Promise<readonly Consent[]> {
+    const ids = await this.#records.members(listOf(subject))
+    const found = await Promise.all(ids.map(id => this.find(id)))
+    return found.flatMap(consent => (consent?.subject === subject ? [consent] : [])).reverse()
+  }
+
+  async forget({ grantId, subject }: Pick<Consent, 'grantId' | 'subject'>): Promise<void> {
+    await this.#records.delete(placeOf(grantId))
+    await this.#records.leave(listOf(subject), grantId)
+  }
+}
 
 export function unavailable(why: string): Error {
   const error = new errors.CustomOIDCProviderError('temporarily_unavailable', why)
@@ -40,7 +112,7 @@ const CONSENT = 'BridgeConsent'
 
 export const consentIn = ({ oidc }: ProviderContext) => oidc.entities[CONSENT] as Consent | undefined
 
-const placeOf = (sessionUid: string) => grantedAt('login of session', sessionUid)
+const sessionPlace = (sessionUid: string) => grantedAt('login of session', sessionUid)
 
 interface Presented {
   readonly grantId?: string
@@ -65,13 +137,13 @@ export class Accounts {
 
   async loginOf(sessionUid: string, accountId: string): Promise<Login | undefined> {
     const { records, logins } = this.#settings
-    const id = await records.read<string>(placeOf(sessionUid))
+    const id = await records.read<string>(sessionPlace(sessionUid))
     const login = id === undefined ? undefined : await logins.find(id)
     return login?.person.subject === accountId ? login : undefined
   }
 
   signedIn(sessionUid: string, loginId: string): Promise<void> {
-    return this.#settings.records.write(placeOf(sessionUid), loginId, this.#settings.session)
+    return this.#settings.records.write(sessionPlace(sessionUid), loginId, this.#settings.session)
   }
 
   async #ofBrowser(ctx: ProviderContext, accountId: string) {
@@ -97,7 +169,10 @@ export class Accounts {
     const renewed = await logins.renew(consent.login)
     if ('unsure' in renewed) throw unavailable(renewed.unsure)
     if ('ended' in renewed) {
-      log.info({ subject: accountId, client: consent.client.id, reason: renewed.ended }, 'refused a refresh')
+      log.info(
+        { code: 'MH2132', subject: accountId, client: consent.client.id, reason: renewed.ended },
+        'refused a refresh',
+      )
       return undefined
     }
     await consents.used(grantId)

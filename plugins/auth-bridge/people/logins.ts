@@ -1,6 +1,6 @@
 // Logins: users with their provider tokens. Consents and sessions depend on a login.
 import { randomBytes } from 'node:crypto'
-import type { Clock, Logger } from '../../../core/index.ts'
+import type { Clock, Logger } from '../../../core/plugin.ts'
 import { grantedAt, type Records } from '../records.ts'
 import {
   isUpstreamError,
@@ -106,7 +106,7 @@ export class Logins {
     const { records, upstream, log } = this.#settings
     const login = await records.take<Login>(placeOf(id))
     if (!login) return
-    upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ err }, NOT_TOLD))
+    upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ code: 'MH2133', err }, NOT_TOLD))
   }
 
   async exchange(id: string, scope: string): Promise<ProviderTokens | undefined> {
@@ -185,7 +185,7 @@ export class Logins {
       const renewed: Login = { ...rest, ...(await upstream.renew(login)), asked: this.#settings.clock.now() }
       this.#awayUntil = 0
       if (await this.#rewrite(renewed)) return await this.#settle(renewed)
-      await upstream.revoke(renewed.tokens).catch((err: unknown) => log.warn({ err }, NOT_TOLD))
+      await upstream.revoke(renewed.tokens).catch((err: unknown) => log.warn({ code: 'MH2133', err }, NOT_TOLD))
       return ENDED
     } catch (error) {
       if (!isUpstreamError(error)) throw error
@@ -194,7 +194,10 @@ export class Logins {
       if (error.fault === 'unavailable') this.#awayUntil = this.#settings.clock.now() + LEFT_ALONE
       // An untrusted response does not disqualify the user: a clock or key may be wrong.
       const level = error.fault === 'unavailable' ? 'warn' : 'error'
-      log[level]({ err: error, fix: error.fix }, 'the provider cannot be asked whether people may still sign in')
+      log[level](
+        { code: 'MH2149', err: error, fix: error.fix },
+        'the provider cannot be asked whether people may still sign in',
+      )
       return this.#unasked(login)
     }
   }
@@ -214,7 +217,10 @@ export class Logins {
   }
 
   async #refused(login: Login, error: UpstreamError): Promise<Renewed> {
-    this.#settings.log.info({ subject: login.person.subject, reason: error.message }, 'the provider ended a login')
+    this.#settings.log.info(
+      { code: 'MH2134', subject: login.person.subject, reason: error.message },
+      'the provider ended a login',
+    )
     this.#settings.renewed('ended')
     await this.end(login.id)
     return { ended: 'the identity provider no longer lets this person sign in' }
@@ -225,7 +231,7 @@ export class Logins {
     const { refreshToken: _, ...tokens } = login.tokens
     const { renewing: __, ...rest } = login
     this.#settings.log.warn(
-      { subject: login.person.subject },
+      { code: 'MH2135', subject: login.person.subject },
       'a node died while it renewed a login: its refresh token is lost',
     )
     return this.#ask({ ...rest, tokens })

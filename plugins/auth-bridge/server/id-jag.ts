@@ -2,8 +2,7 @@
 
 import type Provider from 'oidc-provider'
 import { errors, type ResourceServer } from 'oidc-provider'
-import type { Claims } from '../../../core/auth.ts'
-import type { Logger } from '../../../core/index.ts'
+import type { Claims, Logger } from '../../../core/plugin.ts'
 import { type Algorithm, ASYMMETRIC, loadJsonWebToken, readToken, signer } from '../../families/issuer-keys/index.ts'
 import type { TrustedIssuer, TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isConfidential } from '../clients/client-rules.ts'
@@ -192,7 +191,7 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
     const checked = await check(given, client.clientId)
     if ('assertion' in checked) return checked.assertion
     if ('refused' in checked) {
-      log.info({ client: client.clientId, reason: checked.refused }, 'refused an identity assertion')
+      log.info({ code: 'MH2136', client: client.clientId, reason: checked.refused }, 'refused an identity assertion')
       throw refuse(`the assertion is refused: ${checked.refused}`)
     }
     ctx.set('Retry-After', String(checked.retryAfter))
@@ -206,7 +205,10 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
     const decision = decide(person)
     if ('refused' in decision) {
       const { refused: reason } = decision
-      log.info({ client: client.clientId, subject: person.subject, reason }, 'refused the person of an assertion')
+      log.info(
+        { code: 'MH2137', client: client.clientId, subject: person.subject, reason },
+        'refused the person of an assertion',
+      )
       throw refuse(`the person may not use this server: ${reason}`)
     }
     const { standing } = decision

@@ -1,7 +1,7 @@
 // The boundary to oidc-provider: cookies, request hand-over, CORS and metadata paths.
 import type Provider from 'oidc-provider'
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import type { HostContext, HostMiddleware } from '../../../core/index.ts'
+import type { HostContext, HostMiddleware } from '../../../core/plugin.ts'
 
 export const ROUTES = {
   authorization: '/authorize',

@@ -1,6 +1,7 @@
 // Configures oidc-provider: PKCE, client metadata documents, registration, JWT access tokens, refresh token rotation.
 
 import type { EventEmitter } from 'node:events'
+import { LRUCache } from 'lru-cache'
 import Provider, {
   type Client,
   errors,
@@ -8,13 +9,12 @@ import Provider, {
   type KoaContextWithOIDC,
   type ResourceServer,
 } from 'oidc-provider'
-import type { Logger } from '../../../core/index.ts'
+import type { Clock, Logger } from '../../../core/plugin.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { sendPage } from '../browser/browser.ts'
-import { isRemembered, registrationOf, settleMetadata } from '../clients/client-rules.ts'
+import { isRemembered, type RegisteredClients, registrationOf, settleMetadata } from '../clients/client-rules.ts'
 import { fixedClients } from '../clients/fixed-clients.ts'
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
-import type { RegisteredClients } from '../clients/registered-clients.ts'
 import { type FilledAuthBridge, isDevelopment } from '../options.ts'
 import type { Pages } from '../pages/index.ts'
 import { type Account, type Accounts, consentIn } from '../people/accounts.ts'
@@ -22,7 +22,6 @@ import type { Decide, Standing } from '../people/decide.ts'
 import type { Records } from '../records.ts'
 import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
-import type { createClientFetch } from './client-fetch.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from './id-jag.ts'
 import {
   cookieNames,
@@ -36,6 +35,78 @@ import {
 } from './oidc-provider.ts'
 import type { Resources } from './resources.ts'
 import { SIGNING, type SigningKey } from './signing-keys.ts'
+
+const MAX_DOCUMENT = 16_384
+const TIMEOUT = 2_500
+/** Cache lifetime, milliseconds: oidc-provider fetches the key set for each token request. */
+const KEPT_FOR = 10_000
+const MOST_KEPT = 1_000
+
+export interface ClientFetchSettings {
+  /** Resolves a name once, and connects to that address if it is public. */
+  readonly guardedFetch: typeof fetch
+  readonly mayFetch: (ip: string) => boolean
+  readonly clock: Clock
+}
+
+async function readBytes(response: Response): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength
+    if (size > MAX_DOCUMENT) throw new Error(`the response has more than ${MAX_DOCUMENT} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+interface Kept {
+  readonly headers: Headers
+  readonly bytes: Uint8Array
+}
+
+export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetchSettings) {
+  const perf = { now: () => clock.monotonic() }
+  const kept = new LRUCache<string, Promise<Kept>>({ max: MOST_KEPT, ttl: KEPT_FOR, ttlResolution: 0, perf })
+
+  async function load(url: string, given: RequestInit['headers'], signal: AbortSignal): Promise<Kept> {
+    if (!url.startsWith('https:')) throw new Error('the URL is not https')
+    const ip = Provider.ctx?.ip
+    // The consent page has no request context.
+    if (ip !== undefined && !mayFetch(ip)) throw new Error('too many documents for one address in a minute')
+    const response = await guardedFetch(url, { redirect: 'manual', signal, ...(given && { headers: given }) })
+    const { status, headers, body } = response
+    if (status === 200) return { headers, bytes: await readBytes(response) }
+    await body?.cancel()
+    throw new Error(`the response has the status ${status}`)
+  }
+
+  /** oidc-provider waits for each fetch without a limit. */
+  async function loadInTime(url: string, given: RequestInit['headers']): Promise<Kept> {
+    const stop = new AbortController()
+    const { signal } = stop
+    const late = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    })
+    const timer = clock.setTimeout(() => stop.abort(new Error(`no whole response within ${TIMEOUT} ms`)), TIMEOUT)
+    try {
+      return await Promise.race([load(url, given, signal), late])
+    } finally {
+      clock.clear(timer)
+    }
+  }
+
+  return async (url: string, { headers: given }: RequestInit): Promise<Response> => {
+    let loading = kept.get(url)
+    if (!loading) {
+      loading = loadInTime(url, given)
+      kept.set(url, loading)
+      loading.catch(() => kept.delete(url))
+    }
+    const { headers, bytes } = await loading
+    return new Response(Buffer.from(bytes), { headers })
+  }
+}
 
 type Prompt = NonNullable<ReturnType<ReturnType<typeof interactionPolicy.base>['get']>>
 
@@ -130,7 +201,7 @@ function logRefusals(provider: Provider, log: Logger): void {
       const { message: error, error_description: text, error_detail: detail = causeOf(refusal) } = refusal
       const id = oidc.params?.['client_id']
       const client = typeof id === 'string' ? id.slice(0, MAX_TEXT) : undefined
-      log.info({ at, client, error, text, detail }, 'refused what a client asked for')
+      log.info({ code: 'MH2138', at, client, error, text, detail }, 'refused what a client asked for')
     }
   provider.on('authorization.error', tell('authorization'))
   provider.on('grant.error', tell('token'))
@@ -277,7 +348,7 @@ function configurationOf(settings: ProviderSettings): object {
       ...{ now, records, clients, refreshToken, refreshGrace: lifetimes.refreshGrace },
       replayed(model, grantId, reason) {
         settings.replayed(model)
-        log.warn({ model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
+        log.warn({ code: 'MH2139', model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
       },
     }),
     clients: fixedClients(options),
@@ -353,7 +424,9 @@ export function createProvider(settings: ProviderSettings): Provider {
   provider.on('authorization.error', comeAgain)
   const emitter: EventEmitter = provider
   emitter.on('error', err => log.debug({ err }, 'a request of the authorization server failed'))
-  provider.on('server_error', ({ path }, err) => log.error({ err, path }, 'the authorization server failed'))
+  provider.on('server_error', ({ path }, err) =>
+    log.error({ code: 'MH2140', err, path }, 'the authorization server failed'),
+  )
   logRefusals(provider, log)
   return provider
 }

@@ -1,5 +1,5 @@
 // Resources with tokens issued by this host (RFC 8707), and their scopes.
-import type { PluginHost, Services } from '../../../core/index.ts'
+import type { PluginHost, Services } from '../../../core/internal.ts'
 
 type Host = Pick<PluginHost, 'routes' | 'url'>
 type Route = PluginHost['routes'][number]
@@ -56,7 +56,7 @@ export function createResources(host: Host, services: Services, restricted: read
   function findIn(route: Route, resource: string): string | undefined {
     const at = (params: Params) => {
       const own = resourceOf(route, params)
-      return isSame(own, resource) && route.serves(params) ? own : undefined
+      return isSame(own, resource) && route.toolsetsFor(params) ? own : undefined
     }
     if (!route.path.includes(':')) return at({})
     if (!URL.canParse(resource)) return undefined

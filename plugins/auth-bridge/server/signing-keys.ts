@@ -2,7 +2,7 @@
 import { createECDH, createPrivateKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { PublicJwk } from '../../../core/auth.ts'
-import { errorText } from '../../../core/index.ts'
+import { errorText } from '../../../core/plugin.ts'
 
 export const SIGNING = 'ES256'
 

@@ -1,9 +1,6 @@
 // GitHub API: user, verified e-mail address, organizations, teams and revocation.
-
-import type { Claims } from '../../../core/auth.ts'
-import { isObject } from '../../../core/index.ts'
-import { jsonOf } from './ask.ts'
-import { basicCredentials, type Connection, through } from './connection.ts'
+import { type Claims, isObject } from '../../../core/plugin.ts'
+import { basicCredentials, type Connection, jsonOf, through } from './connection.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import { askAs, askUserinfo, checking } from './tokens.ts'
 import { type ProviderTokens, UpstreamError } from './upstream.ts'
@@ -49,7 +46,10 @@ async function readList(connection: Connection, path: string, { accessToken }: P
     found.push(...body.filter(isObject))
     if (!hasNext(response)) return found
   }
-  connection.log.warn({ path, pages: MAX_PAGES }, 'GitHub has more of a list than is read: the rest does not count')
+  connection.log.warn(
+    { code: 'MH2142', path, pages: MAX_PAGES },
+    'GitHub has more of a list than is read: the rest does not count',
+  )
   return found
 }
 
@@ -63,7 +63,7 @@ async function allowed<Value>(
   } catch (error) {
     const denied = error instanceof UpstreamError && (error.fault === 'refused' || error.fault === 'misconfigured')
     if (!denied) throw error
-    log.warn({ err: error, fix }, 'GitHub does not say all of somebody who signed in')
+    log.warn({ code: 'MH2143', err: error, fix }, 'GitHub does not say all of somebody who signed in')
     return undefined
   }
 }

@@ -1,8 +1,8 @@
 // Reads the user from the ID token, userinfo and vendor APIs.
-import { type Claims, claimAt, isLoopback } from '../../../core/auth.ts'
-import { isObject } from '../../../core/index.ts'
-import { jsonOf } from './ask.ts'
-import type { Connection } from './connection.ts'
+
+import { claimAt, isLoopback } from '../../../core/auth.ts'
+import { type Claims, isObject } from '../../../core/plugin.ts'
+import { type Connection, jsonOf } from './connection.ts'
 import { githubClaims } from './github.ts'
 import type { Settings } from './settings.ts'
 import { askAs, askUserinfo, refresh } from './tokens.ts'
@@ -57,18 +57,15 @@ export async function readGroupsOverage(connection: Connection, tokens: Provider
   } catch (error) {
     if (error instanceof UpstreamError && error.fault === 'unavailable') throw error
     connection.log.warn(
-      { err: error, fix: GROUPS_FIX },
+      { code: 'MH2146', err: error, fix: GROUPS_FIX },
       'somebody is in too many groups for a token, and Graph does not say which',
     )
     return { groups: undefined, tokens: kept }
   }
 }
 
-export interface Said {
+export interface Before {
   readonly idToken?: Claims | undefined
-}
-
-export interface Before extends Said {
   readonly last?: SignedIn | undefined
   /** Userinfo must respond, because it is the only proof that the user may sign in. */
   readonly mustAnswer?: boolean
@@ -131,7 +128,7 @@ async function openidClaims(connection: Connection, tokens: ProviderTokens, befo
     const optional = !mustAnswer && error instanceof UpstreamError && /^(?:refused|misconfigured)$/.test(error.fault)
     if (!optional) throw error
     const fix = 'have the provider put e-mail and groups into the ID token, or let its access token ask userinfo'
-    log.warn({ err: error, fix }, 'userinfo does not answer: only what the ID token says is known')
+    log.warn({ code: 'MH2144', err: error, fix }, 'userinfo does not answer: only what the ID token says is known')
     return base
   }
 }

@@ -1,5 +1,5 @@
 // Maps error responses of identity providers to an UpstreamError with advice.
-import { isObject } from '../../../core/index.ts'
+import { isObject } from '../../../core/plugin.ts'
 import type { ProviderType } from './settings.ts'
 import { UpstreamError, type UpstreamFault } from './upstream.ts'
 
@@ -25,176 +25,138 @@ const APP = {
   google: 'In the Google Cloud console, Google Auth Platform',
   github: 'In GitHub, Settings, Developer settings, your application',
 } as const
-const ENTRA_TENANT = 'check tenant, the Directory (tenant) ID in the Overview of the Microsoft Entra admin center.'
 const OKTA_SERVER = 'In the Okta Admin Console, Security, API, your server'
-const OKTA_GRANTS = `${APP.okta}, General, Grant type: allow Authorization Code, Refresh Token and Token Exchange.`
-const AUTH0_API =
-  'In the Auth0 Dashboard, Applications, APIs: no API has this identifier; check `audience` in `parameters`.'
-const KEYCLOAK_EXCHANGE = `${APP.keycloak}, Settings: enable Standard token exchange, and add the audience to the client's scopes.`
-const REGISTER = 'Register the redirect URI of the bridge with the application at the provider, exactly.'
-const REDIRECT = ['', REGISTER, 'misconfigured'] as const
+const EXACTLY = 'add the redirect URI of the bridge exactly.'
+const CREDENTIALS = 'check clientId and clientSecret'
+const SCOPES = 'add the scope, or leave it out of `scopes`.'
 const SIGN_IN_AGAIN = 'The login has ended there: the person must sign in again.'
 
-export const ENTRA_ERRORS: Readonly<Record<string, string>> = {
-  50011: `${APP.entra}, Authentication, platform Web: add the redirect URI of the bridge exactly.`,
-  65001: `${APP.entra}, API permissions: add what the scopes name and grant admin consent.`,
-  90094: `${APP.entra}, API permissions: grant admin consent; users cannot consent in this tenant.`,
-  650053: `The API has no such scope. Correct \`scopes\`. ${APP.entra}, API permissions lists the existing scopes.`,
-  650057: `${APP.entra}, API permissions: add the API that the scopes name.`,
-  700016: 'This tenant has no such application: check clientId, the Application (client) ID, and tenant.',
-  7000215: `${APP.entra}, Certificates & secrets: set clientSecret to the Value, not its Secret ID.`,
-  7000222: `The client secret has expired. ${APP.entra}, Certificates & secrets: set clientSecret to the Value of another.`,
-  7000218: `Set clientSecret; or ${APP.entra}, Authentication: allow public client flows.`,
-  90002: `There is no such tenant: ${ENTRA_TENANT}`,
-  900023: `The tenant is not an id: ${ENTRA_TENANT}`,
-  9010010:
-    'Scopes of one request must be of one API, and `resource` must not be sent: check `scopes` and `parameters`.',
-  28000: 'Scopes of several APIs in one request: get those of other APIs with ctx.upstreamToken.',
-  70011: 'A scope has the wrong format for Entra: check `scopes`. Example: api://<id>/<scope>.',
-  500113: `${APP.entra}, Authentication: add the platform Web with the redirect URI of the bridge.`,
-  50105: 'In the Entra admin center, Enterprise applications, your application, Users and groups: assign the person.',
-  50076: 'The person must sign in again with a second factor, which a Conditional Access policy requires.',
-  53003: 'A Conditional Access policy blocks this sign-in: see the sign-in logs in the Microsoft Entra admin center.',
-  50057: 'The account is disabled in Microsoft Entra.',
-  70008: SIGN_IN_AGAIN,
-  700082: SIGN_IN_AGAIN,
-  50173: SIGN_IN_AGAIN,
-}
-const ENTRA_REFUSED = new Set(['50105', '50076', '53003', '50057', '70008', '700082', '50173'])
+/** Advice by a pattern of `code: description`, grouped by fault. `unsure`: the fault depends on the request. */
+type Rules = Partial<Record<'refused' | 'misconfigured' | 'unsure', Readonly<Record<string, string>>>>
 
-const GOOGLE_CLIENT = `${APP.google}, Clients: check clientId and clientSecret of an enabled client of type Web application.`
-const KEYCLOAK_CLIENT = `${APP.keycloak}, Credentials: check clientId and clientSecret; Client authentication and Standard flow must be on.`
-
-type Rule<Match> = readonly [match: Match, fix: string, fault?: UpstreamFault]
-
-/** By the description of an error, before the rules for its code. */
-const BY_TEXT: Readonly<Partial<Record<ProviderType, readonly Rule<RegExp>[]>>> = {
-  okta: [
-    [
-      /policy evaluation failed/i,
-      `${OKTA_SERVER}, Access Policies: add a rule for the application, its people and scopes.`,
-      'refused',
-    ],
-    [
-      /user is not assigned to the client application/i,
-      `${APP.okta}, Assignments: assign the person, or a group of theirs.`,
-      'refused',
-    ],
-    [
-      /redirect_uri/,
-      `${APP.okta}, General, Sign-in redirect URIs: add the redirect URI of the bridge exactly.`,
-      'misconfigured',
-    ],
-  ],
-  auth0: [
-    [/connection/i, `${APP.auth0}, Connections: switch on the connection that people sign in with.`, 'misconfigured'],
-    [
-      /callback url mismatch/i,
-      `${APP.auth0}, Settings, Allowed Callback URLs: add the redirect URI of the bridge exactly.`,
-      'misconfigured',
-    ],
-    [/user is blocked/i, 'The user is blocked in the Auth0 Dashboard, User Management.', 'refused'],
-    [
-      /grant type .{0,100}not allowed/i,
-      `${APP.auth0}, Settings, Advanced, Grant Types: allow Authorization Code and Refresh Token.`,
-      'misconfigured',
-    ],
-    [/service not found|audience/i, AUTH0_API, 'misconfigured'],
-    // Only as the whole text: `access_denied` with another text is about the person.
-    [
-      /^unauthorized$/i,
-      `${APP.auth0}, Settings, Credentials: check clientSecret. Otherwise see Monitoring, Logs.`,
-      'misconfigured',
-    ],
-  ],
-  keycloak: [
-    [
-      /invalid parameter: redirect_uri|incorrect redirect_uri/i,
-      `${APP.keycloak}, Settings, Valid redirect URIs: add the redirect URI of the bridge.`,
-      'misconfigured',
-    ],
-    [/requested audience not available|standard token exchange/i, KEYCLOAK_EXCHANGE, 'misconfigured'],
-    [/realm does not exist/i, 'There is no such realm: check the end of issuer, /realms/<name>.', 'misconfigured'],
-  ],
+/** Advice by AADSTS numbers. */
+export const ENTRA_ERRORS: Required<Omit<Rules, 'unsure'>> = {
+  refused: {
+    '50105':
+      'In the Entra admin center, Enterprise applications, your application, Users and groups: assign the person.',
+    '50076': 'The person must sign in again with a second factor, which a Conditional Access policy requires.',
+    '53003':
+      'A Conditional Access policy blocks this sign-in: see the sign-in logs in the Microsoft Entra admin center.',
+    '50057': 'The account is disabled in Microsoft Entra.',
+    '70008|700082|50173': SIGN_IN_AGAIN,
+  },
+  misconfigured: {
+    '50011|500113': `${APP.entra}, Authentication, platform Web: ${EXACTLY}`,
+    '65001|90094|650057': `${APP.entra}, API permissions: add what the scopes name and grant admin consent.`,
+    '650053|70011': 'The API has no such scope: correct `scopes`. Example: api://<id>/<scope>.',
+    '700016': 'This tenant has no such application: check clientId, the Application (client) ID, and tenant.',
+    '7000215': `${APP.entra}, Certificates & secrets: set clientSecret to the Value, not its Secret ID.`,
+    '7000222': `The client secret has expired. ${APP.entra}, Certificates & secrets: set clientSecret to another Value.`,
+    '7000218': `Set clientSecret; or ${APP.entra}, Authentication: allow public client flows.`,
+    '90002|900023':
+      'There is no such tenant: check tenant, the Directory (tenant) ID in the Overview of Microsoft Entra.',
+    '9010010|28000': 'Scopes of one request must be of one API, without `resource`: check `scopes` and `parameters`.',
+  },
 }
 
-const BY_CODE: Readonly<Partial<Record<ProviderType, readonly Rule<string>[]>>> = {
-  google: [
-    [
-      'redirect_uri_mismatch',
-      `${APP.google}, Clients: add the redirect URI of the bridge exactly to the authorized ones.`,
-      'misconfigured',
-    ],
-    [
-      'admin_policy_enforced',
-      'A Workspace administrator must trust the application: Google Admin console, Security, API controls.',
-      'misconfigured',
-    ],
-    [
-      'org_internal',
-      `The application is for its own organization only. ${APP.google}, Audience: make it External.`,
-      'refused',
-    ],
-    ['invalid_client', GOOGLE_CLIENT],
-    ['deleted_client', GOOGLE_CLIENT],
-    ['disabled_client', GOOGLE_CLIENT],
-    ['unauthorized_client', GOOGLE_CLIENT],
-  ],
-  github: [
-    ['incorrect_client_credentials', `${APP.github}: check clientId and clientSecret.`],
-    [
-      'redirect_uri_mismatch',
-      `${APP.github}: the authorization callback URL must be the redirect URI of the bridge.`,
-      'misconfigured',
-    ],
-    ['application_suspended', 'GitHub has suspended the application: contact GitHub Support.', 'misconfigured'],
-    ['bad_verification_code', 'The code was used or is older than 10 minutes: sign in again.'],
-    ['bad_refresh_token', SIGN_IN_AGAIN],
-    ['unverified_user_email', 'The person must verify the primary e-mail address at GitHub.', 'refused'],
-  ],
-  okta: [
-    ['invalid_scope', `${OKTA_SERVER}, Scopes: add the scope, or leave it out of \`scopes\`.`],
-    ['unsupported_grant_type', OKTA_GRANTS],
-    ['unauthorized_client', OKTA_GRANTS],
-    ['invalid_client', `${APP.okta}, General, Client Credentials: check clientId and clientSecret.`],
-  ],
-  auth0: [['invalid_client', `${APP.auth0}, Settings: check Client ID and Client Secret.`]],
-  keycloak: [
-    ['invalid_client', KEYCLOAK_CLIENT],
-    ['unauthorized_client', KEYCLOAK_CLIENT],
-    ['invalid_scope', `${APP.keycloak}, Client scopes: add the scope, or leave it out of \`scopes\`.`],
-  ],
+const numbered = (rules: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(rules).map(([numbers, fix]) => [`\\bAADSTS(?:${numbers})\\b`, fix]))
+
+const RULES: Readonly<Partial<Record<ProviderType, Rules>>> = {
+  entra: { refused: numbered(ENTRA_ERRORS.refused), misconfigured: numbered(ENTRA_ERRORS.misconfigured) },
+  google: {
+    refused: {
+      '^org_internal:': `The application is for its own organization only. ${APP.google}, Audience: make it External.`,
+    },
+    misconfigured: {
+      '^redirect_uri_mismatch:': `${APP.google}, Clients: ${EXACTLY}`,
+      '^admin_policy_enforced:':
+        'A Workspace administrator must trust the application: Google Admin console, Security, API controls.',
+    },
+    unsure: {
+      '^(?:invalid|deleted|disabled|unauthorized)_client:': `${APP.google}, Clients: ${CREDENTIALS} of an enabled client of type Web application.`,
+    },
+  },
+  github: {
+    refused: { '^unverified_user_email:': 'The person must verify the primary e-mail address at GitHub.' },
+    misconfigured: {
+      '^redirect_uri_mismatch:': `${APP.github}: the authorization callback URL must be the redirect URI of the bridge.`,
+      '^application_suspended:': 'GitHub has suspended the application: contact GitHub Support.',
+    },
+    unsure: {
+      '^incorrect_client_credentials:': `${APP.github}: ${CREDENTIALS}.`,
+      '^bad_(?:verification_code|refresh_token):': 'The code or token was used or is too old: sign in again.',
+    },
+  },
+  okta: {
+    refused: {
+      'policy evaluation failed': `${OKTA_SERVER}, Access Policies: add a rule for the application, its people and scopes.`,
+      'user is not assigned to the client application': `${APP.okta}, Assignments: assign the person, or a group of theirs.`,
+    },
+    misconfigured: { redirect_uri: `${APP.okta}, General, Sign-in redirect URIs: ${EXACTLY}` },
+    unsure: {
+      '^invalid_scope:': `${OKTA_SERVER}, Scopes: ${SCOPES}`,
+      '^(?:unsupported_grant_type|unauthorized_client):': `${APP.okta}, General, Grant type: allow Authorization Code, Refresh Token and Token Exchange.`,
+      '^invalid_client:': `${APP.okta}, General, Client Credentials: ${CREDENTIALS}.`,
+    },
+  },
+  auth0: {
+    refused: { 'user is blocked': 'The user is blocked in the Auth0 Dashboard, User Management.' },
+    misconfigured: {
+      connection: `${APP.auth0}, Connections: switch on the connection that people sign in with.`,
+      'callback url mismatch': `${APP.auth0}, Settings, Allowed Callback URLs: ${EXACTLY}`,
+      'grant type .{0,100}not allowed': `${APP.auth0}, Settings, Advanced, Grant Types: allow Authorization Code and Refresh Token.`,
+      'service not found|audience':
+        'In the Auth0 Dashboard, Applications, APIs: no API has this identifier; check `audience` in `parameters`.',
+      // Only as the whole text: `access_denied` with another text is about the person.
+      '^\\w*: unauthorized$': `${APP.auth0}, Settings, Credentials: check clientSecret. Otherwise see Monitoring, Logs.`,
+    },
+    unsure: { '^invalid_client:': `${APP.auth0}, Settings: ${CREDENTIALS}.` },
+  },
+  keycloak: {
+    misconfigured: {
+      '(?:invalid parameter:|incorrect) redirect_uri': `${APP.keycloak}, Settings, Valid redirect URIs: ${EXACTLY}`,
+      'requested audience not available|standard token exchange': `${APP.keycloak}, Settings: enable Standard token exchange, and add the audience to the client's scopes.`,
+      'realm does not exist': 'There is no such realm: check the end of issuer, /realms/<name>.',
+    },
+    unsure: {
+      '^(?:invalid|unauthorized)_client:': `${APP.keycloak}, Credentials: ${CREDENTIALS}; Client authentication and Standard flow must be on.`,
+      '^invalid_scope:': `${APP.keycloak}, Client scopes: ${SCOPES}`,
+    },
+  },
 }
 
-/** For all providers, by code. */
-const ANY: readonly Rule<string>[] = [
-  ['redirect_uri_mismatch', REGISTER, 'misconfigured'],
-  ['invalid_grant', 'The code or token was used, expired or revoked: the person must sign in again.'],
-  ['invalid_client', 'Check clientId and clientSecret; if both are right, set another authMethod.'],
-  ['unauthorized_client', 'Allow the application the grants authorization_code and refresh_token.'],
-  ['unsupported_grant_type', 'The provider does not support this grant: set another `exchange`.'],
-  ['invalid_scope', 'The provider does not issue one of these scopes: correct `scopes`.'],
-  ['invalid_target', 'Unknown resource or audience at the provider: check `parameters` and `scopes`.'],
-  ['access_denied', 'The person declined, or is not assigned to the application at the provider.'],
-  ['consent_required', SIGN_IN_AGAIN],
-  ['interaction_required', SIGN_IN_AGAIN],
-  ['login_required', SIGN_IN_AGAIN],
+/** For all providers, after the rules of their own. */
+const ANY: readonly Rules[] = [
+  { unsure: { '^invalid_grant:': 'The code or token was used, expired or revoked: the person must sign in again.' } },
+  {
+    misconfigured: {
+      'redirect[_ ]uri': 'Register the redirect URI of the bridge with the application at the provider, exactly.',
+    },
+  },
+  {
+    unsure: {
+      '^invalid_client:': 'Check clientId and clientSecret; if both are right, set another authMethod.',
+      '^unauthorized_client:': 'Allow the application the grants authorization_code and refresh_token.',
+      '^unsupported_grant_type:': 'The provider does not support this grant: set another `exchange`.',
+      '^invalid_scope:': 'The provider does not issue one of these scopes: correct `scopes`.',
+      '^invalid_target:': 'Unknown resource or audience at the provider: check `parameters` and `scopes`.',
+      '^access_denied:': 'The person declined, or is not assigned to the application at the provider.',
+      '^(?:consent|interaction|login)_required:': SIGN_IN_AGAIN,
+    },
+  },
 ]
 
 /** The advice for an error of a provider. */
 export function explain({ type, code = '', description = '' }: ProviderRefusal): Explanation | undefined {
-  const number = type === 'entra' ? /\bAADSTS(\d+)\b/.exec(description)?.[1] : undefined
-  const entraFix = number === undefined ? undefined : ENTRA_ERRORS[number]
-  if (number !== undefined && entraFix !== undefined)
-    return { fix: entraFix, fault: ENTRA_REFUSED.has(number) ? 'refused' : 'misconfigured' }
-  const names = (rule: Rule<string>) => rule[0] === code
-  const found =
-    BY_TEXT[type]?.find(([text]) => text.test(description)) ??
-    BY_CODE[type]?.find(names) ??
-    (code !== 'invalid_grant' && /redirect[_ ]uri/i.test(description) ? REDIRECT : ANY.find(names))
-  if (!found) return undefined
-  const [, fix, fault] = found
-  return { fix, ...(fault && { fault }) }
+  const text = `${code}: ${description}`
+  for (const rules of [RULES[type] ?? {}, ...ANY]) {
+    for (const fault of ['refused', 'misconfigured', 'unsure'] as const) {
+      const found = Object.entries(rules[fault] ?? {}).find(([pattern]) => new RegExp(pattern, 'i').test(text))
+      if (found) return { fix: found[1], ...(fault !== 'unsure' && { fault }) }
+    }
+  }
+  return undefined
 }
 
 const MAX_TEXT = 400

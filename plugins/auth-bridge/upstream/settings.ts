@@ -1,6 +1,6 @@
 // Identity provider types and their checked options.
-import { type Claims, isLoopback, shownUrl } from '../../../core/auth.ts'
-import { StartError } from '../../../core/index.ts'
+import { isLoopback, shownUrl } from '../../../core/auth.ts'
+import { type Claims, StartError } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
 
 export type ProviderType = FilledProvider['type']
@@ -8,12 +8,7 @@ export type ExchangeKind = NonNullable<FilledProvider['exchange']> | 'none'
 export type AuthMethod = NonNullable<FilledProvider['authMethod']>
 export type PlaceOption = 'tenant' | 'domain' | 'issuer' | 'endpoints'
 
-export interface ClaimPlaces {
-  readonly subject: readonly string[]
-  readonly name: readonly string[]
-  readonly email: readonly string[]
-  readonly groups: readonly string[]
-}
+export type ClaimPlaces = Readonly<Record<'subject' | 'name' | 'email' | 'groups', readonly string[]>>
 
 export interface Kind {
   readonly label: string
@@ -165,37 +160,13 @@ export const kindOf = (type: ProviderType): Kind => KINDS[type]
 
 type Path = readonly (string | number)[]
 
-export interface PlainEndpoints {
-  readonly authorization: string
-  readonly token: string
-  readonly userinfo: string
-  readonly revocation?: string
-}
+export type Settings = ReturnType<typeof settle>
 
-export interface Settings {
-  readonly type: FilledProvider['type']
-  readonly kind: Kind
-  readonly label: string
-  readonly issuer: string | undefined
-  readonly endpoints: PlainEndpoints | undefined
-  readonly clientId: string
-  readonly clientSecret: string | undefined
-  readonly authMethod: AuthMethod | undefined
-  readonly scopes: readonly string[] | undefined
-  readonly parameters: Readonly<Record<string, string>>
-  readonly claims: ClaimPlaces
-  readonly trustEmail: boolean
-  readonly exchange: ExchangeKind
-  readonly local: boolean
-}
-
-const GITHUB: PlainEndpoints = {
+const GITHUB: NonNullable<FilledProvider['endpoints']> = {
   authorization: 'https://github.com/login/oauth/authorize',
   token: 'https://github.com/login/oauth/access_token',
   userinfo: 'https://api.github.com/user',
 }
-
-const PLACES = ['tenant', 'domain', 'issuer', 'endpoints'] as const
 
 const NEEDED: Readonly<Record<PlaceOption, string>> = {
   tenant: 'tenant, the id of your directory (Microsoft Entra admin center, Overview)',
@@ -217,7 +188,7 @@ const isSecure = (url: string) => URL.canParse(url) && (new URL(url).protocol ==
 
 function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void {
   const { type, tenant, domain, issuer, endpoints } = provider
-  for (const place of PLACES) {
+  for (const place of Object.keys(NEEDED) as PlaceOption[]) {
     if (provider[place] !== undefined && !kind.uses.includes(place)) {
       const used = kind.uses.length === 0 ? 'needs none of its kind' : `uses ${kind.uses.join(' or ')}`
       throw refuse(place, `${type} does not use it; it ${used}`)
@@ -282,10 +253,10 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
 const pathsOf = (given: string | readonly string[] | undefined, standard: readonly string[]) =>
   given === undefined ? standard : [given].flat()
 
-export function settle(provider: FilledProvider, at: Path): Settings {
+export function settle(provider: FilledProvider, at: Path) {
   const { type, clientSecret, authMethod, claims = {} } = provider
   const kind = kindOf(type)
-  const refuse: Refuse = (key, text) => new StartError(text, { at: key === undefined ? at : [...at, key] })
+  const refuse: Refuse = (key, text) => new StartError('MH2113', text, { at: key === undefined ? at : [...at, key] })
   checkPlaces(provider, kind, refuse)
   checkRest(provider, refuse)
   const issuer = kind.issuer?.(provider)

@@ -1,9 +1,9 @@
 // Token requests to the provider: refresh, exchange and userinfo, with normalized responses.
+
 import type { TokenEndpointResponse } from 'oauth4webapi'
-import { type Claims, shownUrl } from '../../../core/auth.ts'
-import { isObject } from '../../../core/index.ts'
-import { type AskInit, jsonOf } from './ask.ts'
-import { type Connection, through } from './connection.ts'
+import { shownUrl } from '../../../core/auth.ts'
+import { type Claims, isObject } from '../../../core/plugin.ts'
+import { type AskInit, type Connection, jsonOf, through } from './connection.ts'
 import { refusalError, refusalIn, unreadable } from './refusal.ts'
 import { type ProviderTokens, UpstreamError } from './upstream.ts'
 
@@ -29,26 +29,23 @@ function settled(body: Record<string, unknown>): Record<string, unknown> {
 export interface AnswerContext {
   readonly grant: string
   readonly secrets: readonly (string | undefined)[]
-  readonly ignoreIdToken?: boolean
+  /** For other scopes, an ID token is ignored. */
   readonly forScopes?: boolean
 }
 
 export async function settleAnswer(
   connection: Connection,
   response: Response,
-  context: AnswerContext,
+  { grant, secrets, forScopes = false }: AnswerContext,
 ): Promise<Response> {
   const { type, clientSecret } = connection.settings
-  const what = `the token endpoint (${context.grant})`
+  const what = `the token endpoint (${grant})`
   const body = await bodyOf(response)
   const refusal = refusalIn(body)
-  if (refusal) {
-    const { forScopes = false } = context
-    throw refusalError(refusal, { type, what, secrets: [...context.secrets, clientSecret], forScopes })
-  }
+  if (refusal) throw refusalError(refusal, { type, what, secrets: [...secrets, clientSecret], forScopes })
   if ((response.status !== 200 && response.status !== 201) || !isObject(body)) throw unreadable(what, response.status)
   const members = settled(body)
-  if (context.ignoreIdToken || !connection.settings.kind.openid) delete members['id_token']
+  if (forScopes || !connection.settings.kind.openid) delete members['id_token']
   return new Response(JSON.stringify(members), { headers: { 'content-type': 'application/json' } })
 }
 
@@ -80,19 +77,15 @@ export async function checkSignature(connection: Connection, response: Response)
 }
 
 /** `asked`: start of the request, for a conservative expiry. Milliseconds since the epoch. */
-const endOf = (asked: number, seconds: number | undefined) =>
-  seconds === undefined ? undefined : asked + seconds * 1_000
-
 export function tokensOf(
   { settings }: Connection,
   answer: TokenEndpointResponse,
   { asked, last, wanted }: { asked: number; last?: ProviderTokens; wanted: readonly string[] },
 ): ProviderTokens {
   const { access_token, expires_in, refresh_token = last?.refreshToken, id_token = last?.idToken, scope } = answer
-  const expiresAt = endOf(asked, expires_in)
   return {
     accessToken: access_token,
-    ...(expiresAt !== undefined && { expiresAt }),
+    ...(expires_in !== undefined && { expiresAt: asked + expires_in * 1_000 }),
     ...(refresh_token !== undefined && { refreshToken: refresh_token }),
     ...(id_token !== undefined && { idToken: id_token }),
     // Absent means as requested (RFC 6749, section 5.1).
@@ -117,7 +110,10 @@ async function isSigned(connection: Connection, response: Response): Promise<boo
     return true
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
-    connection.log.warn({ err: error }, 'the keys of the provider cannot be fetched: an ID token does not count')
+    connection.log.warn(
+      { code: 'MH2147', err: error },
+      'the keys of the provider cannot be fetched: an ID token does not count',
+    )
     return false
   }
 }
@@ -132,13 +128,11 @@ export async function refresh(connection: Connection, last: ProviderTokens, scop
   const sent = await checking(`a refresh at ${shownUrl(server.token_endpoint)}`, () =>
     oauth.refreshTokenGrantRequest(server, client, authenticate, refreshToken, {
       ...through(connection),
-      headers: { Accept: 'application/json' },
       ...(scope !== undefined && { additionalParameters: { scope } }),
     }),
   )
-  const others = { ignoreIdToken: scope !== undefined, forScopes: scope !== undefined }
-  const secrets = [refreshToken, last.accessToken]
-  const response = await settleAnswer(connection, sent, { grant: 'refresh_token', secrets, ...others })
+  const about = { grant: 'refresh_token', secrets: [refreshToken, last.accessToken], forScopes: scope !== undefined }
+  const response = await settleAnswer(connection, sent, about)
   return checking('the refreshed tokens', async () => {
     const answer = await oauth.processRefreshTokenResponse(server, client, response)
     const claims = oauth.getValidatedIdTokenClaims(answer)
@@ -154,17 +148,13 @@ const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 async function exchangeToken(connection: Connection, last: ProviderTokens, scope: string): Promise<ProviderTokens> {
   const { oauth, server, client, authenticate } = connection
   const asked = Date.now()
-  const options = { ...through(connection), headers: { Accept: 'application/json' } }
-  const parameters = {
-    subject_token: last.accessToken,
-    subject_token_type: ACCESS_TOKEN,
-    requested_token_type: ACCESS_TOKEN,
-    scope,
-  }
+  const options = through(connection)
+  const types = { subject_token_type: ACCESS_TOKEN, requested_token_type: ACCESS_TOKEN }
+  const parameters = { subject_token: last.accessToken, ...types, scope }
   const sent = await checking('an exchange', () =>
     oauth.genericTokenEndpointRequest(server, client, authenticate, TOKEN_EXCHANGE, parameters, options),
   )
-  const about = { grant: TOKEN_EXCHANGE, secrets: [last.accessToken], ignoreIdToken: true, forScopes: true }
+  const about = { grant: TOKEN_EXCHANGE, secrets: [last.accessToken], forScopes: true }
   const response = await settleAnswer(connection, sent, about)
   const answer = await checking('the exchanged token', () =>
     oauth.processGenericTokenEndpointResponse(server, client, response),

@@ -1,6 +1,7 @@
 // DPoP for plugins that verify tokens (RFC 9449): fills the slot `tokenBinding`, and checks the proof of each request.
 import { type GrantStore, isLoopback, NO_POSSESSION, type Possession } from '../../../core/auth.ts'
-import { type PluginHost, parseDuration, type Route, type Services, StartError } from '../../../core/index.ts'
+import type { PluginHost, Services } from '../../../core/internal.ts'
+import { parseDuration, type Route, StartError } from '../../../core/plugin.ts'
 import { DPOP_SCHEMA, type DPoPSettings, type ProofAlgorithm } from './options.ts'
 import { createNonces, createUsedProofs, type UseOnce, usedIn } from './replay.ts'
 import { createTargets } from './target.ts'
@@ -15,7 +16,7 @@ const PROOFS = {
 
 const [MIN_AGE, MAX_AGE] = [1_000, 600_000]
 
-const WAIVED: Partial<Record<PluginHost['purpose'], Possession['waived']>> = { test: 'all', inspect: 'proof' }
+const WAIVED: Partial<Record<PluginHost['config']['purpose'], Possession['waived']>> = { test: 'all', inspect: 'proof' }
 
 const filled = ({ mode, algorithms, maxAge = '60s', clockTolerance = '60s', nonce = false }: DPoPSettings) => ({
   mode,
@@ -35,7 +36,7 @@ const SHARED: Readonly<Record<string, (services: Services, route: Route) => bool
 }
 
 /** Undefined if proofs can be checked completely. */
-function gapOf({ http, processes, routes }: PluginHost, services: Services): string | undefined {
+function gapOf({ config: { http, processes }, routes }: PluginHost, services: Services): string | undefined {
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
     return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
   }
@@ -46,8 +47,11 @@ function gapOf({ http, processes, routes }: PluginHost, services: Services): str
   return `${others} would take a proof (DPoP) that another has seen; switch on a plugin whose store for the slot grantStore they share`
 }
 
-function checkOptions({ at, ownKeys, processes, report }: PluginHost, { maxAge, clockTolerance, nonce }: Settings) {
-  const tell = (why: string, key: string) => report(new StartError(why, { at: [...at, 'dpop', key] }))
+function checkOptions(
+  { at, ownKeys, config: { processes }, report }: PluginHost,
+  { maxAge, clockTolerance, nonce }: Settings,
+) {
+  const tell = (why: string, key: string) => report(new StartError('MH2030', why, { at: [...at, 'dpop', key] }))
   if (maxAge < MIN_AGE || maxAge > MAX_AGE) {
     tell('it is the time in which a proof counts: write 1s to 10m; 60s is usual', 'maxAge')
   }
@@ -65,7 +69,7 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
   checkOptions(host, settings)
   let accepts = true
   try {
-    host.fill('tokenBinding', {
+    host.provide('tokenBinding', {
       algorithms: () => (accepts ? algorithms : []),
       required: () => mode === 'required',
       announced: () => mode !== undefined,
@@ -77,15 +81,16 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
 
   return services => {
     const gap = gapOf(host, services)
-    if (gap !== undefined && mode !== undefined) host.report(new StartError(gap, { at: [...host.at, 'dpop'] }))
+    if (gap !== undefined && mode !== undefined)
+      host.report(new StartError('MH2031', gap, { at: [...host.at, 'dpop'] }))
     accepts = gap === undefined
     if (gap === undefined) {
       const check = createCheck(host, services, settings)
-      return { accepts, required: mode === 'required', waived: WAIVED[host.purpose], check }
+      return { accepts, required: mode === 'required', waived: WAIVED[host.config.purpose], check }
     }
     let isLogged = false
     const missed = () => {
-      if (!isLogged) host.log.warn({ why: gap }, 'tokens that are bound to a key (DPoP) are refused')
+      if (!isLogged) host.log.warn({ code: 'MH2031', why: gap }, 'tokens that are bound to a key (DPoP) are refused')
       isLogged = true
     }
     return { ...NO_POSSESSION, missed }
@@ -94,8 +99,8 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
 
 function createCheck(host: PluginHost, services: Services, settings: Settings): Possession['check'] {
   const { now } = host.clock
-  const targetsOf = createTargets(host.http)
-  const count = host.figures.counter(PROOFS)
+  const targetsOf = createTargets(host.config.http)
+  const count = host.metrics.counter(PROOFS)
   const nonces = settings.nonce ? createNonces(host.keys('dpop nonces'), now) : undefined
   const own = createUsedProofs(undefined, now)
   const started = now()
@@ -122,7 +127,8 @@ function createCheck(host: PluginHost, services: Services, settings: Settings): 
       method: ctx.method,
       targets: targetsOf(ctx),
     })
-    if (cause !== undefined) host.log.error({ err: cause }, 'the store of used proofs (DPoP) does not answer')
+    if (cause !== undefined)
+      host.log.error({ code: 'MH2032', err: cause }, 'the store of used proofs (DPoP) does not answer')
     count(1, { plugin: host.name, outcome })
     if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
     return flaw

@@ -1,5 +1,5 @@
 // The option `dpop` of plugins that verify tokens, and its schema (RFC 9449).
-import { DURATION_PATTERN, type Duration } from '../../../core/index.ts'
+import { DURATION_PATTERN, type Duration } from '../../../core/plugin.ts'
 
 const PROOF_ALGORITHMS = [
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),

@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto'
 import { compactVerify, decodeJwt, decodeProtectedHeader, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
-import type { Claims, ProofFlaw } from '../../../core/auth.ts'
-import { HostError, isObject } from '../../../core/index.ts'
+import type { ProofFlaw } from '../../../core/auth.ts'
+import { HostError } from '../../../core/index.ts'
+import { type Claims, isObject } from '../../../core/plugin.ts'
 import type { ProofAlgorithm } from './options.ts'
 import type { Nonces, UsedProof, UseOnce } from './replay.ts'
 import { canonicalTarget } from './target.ts'
@@ -26,6 +27,8 @@ const RSA_SIZES = { e: 6, n: 683 } as const
 const REQUIRED = { EC: ['crv', 'kty', 'x', 'y'], OKP: ['crv', 'kty', 'x'], RSA: ['e', 'kty', 'n'] } as const
 const ALLOWED: ReadonlySet<string> = new Set(['alg', 'use', 'key_ops', 'kid', 'ext'])
 const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
+/** Bytes of `x` and of `y`. */
+const COORDINATE_SIZES: Readonly<Record<string, number>> = { 'P-256': 32, 'P-384': 48, 'P-521': 66, Ed25519: 32 }
 
 interface ProofSettings {
   readonly algorithms: readonly ProofAlgorithm[]
@@ -73,6 +76,13 @@ function keyTypeOf(algorithm: ProofAlgorithm): keyof typeof REQUIRED {
   return algorithm.startsWith('ES') ? 'EC' : 'OKP'
 }
 
+/** Every other spelling of a key has its own thumbprint (RFC 7518 sections 6.2.1.2 and 6.3.1.1). `size`: bytes of a coordinate. */
+function isCanonical(member: string, size: number | undefined): boolean {
+  const bytes = Buffer.from(member, 'base64url')
+  if (bytes.toString('base64url') !== member) return false
+  return size === undefined ? bytes[0] !== 0 : bytes.length === size
+}
+
 function keyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined {
   const type = keyTypeOf(algorithm)
   const required: readonly string[] = REQUIRED[type]
@@ -94,7 +104,11 @@ function keyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined {
     return 'the key (jwk) of the proof is not only for operation verify'
   }
   if (String(e).length > RSA_SIZES.e) return 'the exponent of the key (jwk) of the proof is too long'
-  return String(n).length > RSA_SIZES.n ? 'the key (jwk) of the proof is too long' : undefined
+  if (String(n).length > RSA_SIZES.n) return 'the key (jwk) of the proof is too long'
+  const numbers = required.filter(name => name !== 'kty' && name !== 'crv')
+  const size = type === 'RSA' ? undefined : COORDINATE_SIZES[String(crv)]
+  const isExact = numbers.every(name => isCanonical(String(jwk[name]), size))
+  return isExact ? undefined : 'the key (jwk) of the proof is not in canonical base64url form'
 }
 
 function decode(proof: string): { readonly header: Claims; readonly claims: Claims } | undefined {

@@ -1,6 +1,7 @@
 // The URL of a request in the canonical form in which `htu` is compared (RFC 9449 section 4.3, RFC 3986 section 6.2).
 import { canonicalPath, isLoopback, parseHost } from '../../../core/auth.ts'
-import type { HostContext, ResolvedHttp } from '../../../core/index.ts'
+import type { ResolvedHttp } from '../../../core/internal.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 
 const MAX_TARGET = 2_048
 

@@ -2,7 +2,7 @@
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
 import { fetchJson, shownUrl } from '../../../core/auth.ts'
-import { isObject, type Logger } from '../../../core/index.ts'
+import { isObject, type Logger } from '../../../core/plugin.ts'
 import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 
 /** Milliseconds between fetches for unknown keys. */
@@ -81,15 +81,21 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
     fetchedAt = asked
     for (const key of loose ? [] : keys) {
       const weakness = weaknessOf(key)
-      if (weakness !== undefined) log.warn({ issuer, kid: key.kid }, `a key of the issuer is not used: it ${weakness}`)
+      if (weakness !== undefined)
+        log.warn({ code: 'MH2011', issuer, kid: key.kid }, `a key of the issuer is not used: it ${weakness}`)
     }
   }
 
   function failed(err: unknown, counts: boolean) {
     if (closing.signal.aborted) return
     settings.fetched?.('failed')
-    if (!counts) log.warn({ issuer, err }, 'the keys of the issuer cannot be fetched yet: the first token asks again')
-    else if (!told) log.error({ issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
+    if (!counts)
+      log.warn(
+        { code: 'MH2012', issuer, err },
+        'the keys of the issuer cannot be fetched yet: the first token asks again',
+      )
+    else if (!told)
+      log.error({ code: 'MH2012', issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
     told ||= counts
     failing = true
     jwksUri = settings.jwksUri
@@ -100,7 +106,8 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
     pending ??= load()
       .then(() => {
         settings.fetched?.('ok')
-        if (failing) log.info({ issuer, keys: keys.length }, 'the keys of the issuer can be fetched again')
+        if (failing)
+          log.info({ code: 'MH2013', issuer, keys: keys.length }, 'the keys of the issuer can be fetched again')
         failing = told = false
         retryAt = Number.NEGATIVE_INFINITY
       })

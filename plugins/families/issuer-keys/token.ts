@@ -1,8 +1,8 @@
 // Decodes a JWT (RFC 7515) strictly: ambiguous input is rejected before verification.
 
 import { type KeyObject, verify } from 'node:crypto'
-import { type Claims, parseJson } from '../../../core/auth.ts'
-import { isObject } from '../../../core/index.ts'
+import { parseJson } from '../../../core/auth.ts'
+import { type Claims, isObject } from '../../../core/plugin.ts'
 import { type Algorithm, isEdwards, type VerificationKey } from './verification-key.ts'
 
 export interface ReadToken {

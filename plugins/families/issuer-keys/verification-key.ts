@@ -1,6 +1,6 @@
 // Verification keys, and their sources: a key set, fixed keys, a secret.
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { errorText, isObject } from '../../../core/index.ts'
+import { errorText, isObject } from '../../../core/plugin.ts'
 
 /** EdDSA means Ed25519, its name since RFC 9864. */
 export const ASYMMETRIC = [

@@ -1,7 +1,8 @@
 // Files that are written by one plugin only.
 import { accessSync, constants, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { errorText, type PluginHost, StartError } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { errorText, StartError } from '../../../core/plugin.ts'
 
 interface Owner {
   readonly name: string
@@ -17,11 +18,14 @@ export function claimFile(host: PluginHost, path: string, { appendsOnly = false 
   const owner = owners.get(path)
   if (owner && owner.name !== host.name) {
     host.report(
-      new StartError(`${owner.name} writes this file, too: give each a file of its own`, { at, also: [owner] }),
+      new StartError('MH1041', `${owner.name} writes this file, too: give each a file of its own`, {
+        at,
+        also: [owner],
+      }),
     )
   }
   owners.set(path, owner ?? { name: host.name, at })
-  if (host.purpose !== 'test') host.checking(() => checkPlace(host, path, appendsOnly))
+  if (host.config.purpose !== 'test') host.onReady(() => checkPlace(host, path, appendsOnly))
 }
 
 /** Creates a private folder, which only the host's user and group can enter. */
@@ -41,7 +45,7 @@ function checkWritable({ report, at }: PluginHost, path: string, appendsOnly: bo
   } catch (cause) {
     const why = `${path} cannot be written: ${folder} is no folder, or this user may not write it (${errorText(cause)})`
     const fix = 'let the user that runs this host write that folder, or name a file elsewhere'
-    report(new StartError(`${why}; ${fix}`, { at: [...at, 'file'], cause }))
+    report(new StartError('MH1042', `${why}; ${fix}`, { at: [...at, 'file'], cause }))
   }
 }
 
@@ -49,12 +53,12 @@ function checkPlace(host: PluginHost, path: string, appendsOnly: boolean) {
   const { report } = host
   const at = [...host.at, 'file']
   if (existsSync(path) && statSync(path).isDirectory())
-    report(new StartError(`${path} is a folder: name a file, such as one in it`, { at }))
+    report(new StartError('MH1042', `${path} is a folder: name a file, such as one in it`, { at }))
   checkWritable(host, path, appendsOnly)
   const folder = dirname(path)
   const mode = existsSync(folder) ? statSync(folder).mode : 0
   // With a sticky bit only the owner of a file can replace it.
   if (process.platform === 'win32' || (mode & 0o1002) !== 0o002) return
   const what = `anyone on this machine can replace files in ${folder} (mode ${(mode & 0o777).toString(8)})`
-  report(new StartError(`${what}; chmod o-w ${folder}`, { at }), 'warning')
+  report(new StartError('MH1043', `${what}; chmod o-w ${folder}`, { at }), 'warning')
 }

@@ -1,6 +1,8 @@
 // `subscriptions/listen` of 2026-07-28: a request whose response is a stream of changes (basic/patterns/subscriptions).
 import { findResource, type ItemKind, mayHear, mayHearNow } from '../../../core/auth.ts'
-import { type Call, type Honoured, HostError, isObject, type PluginHost, type Services } from '../../../core/index.ts'
+import { HostError } from '../../../core/index.ts'
+import type { PluginHost, Services } from '../../../core/internal.ts'
+import { type Call, type Honoured, isObject } from '../../../core/plugin.ts'
 import {
   checkUri,
   createWatchCharges,
@@ -93,7 +95,7 @@ const tellerOf =
   (method, params) =>
     call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
 
-type ListenHost = Pick<PluginHost, 'method' | 'draining' | 'log' | 'clock'>
+type ListenHost = Pick<PluginHost, 'method' | 'preClose' | 'log' | 'clock'>
 
 export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCaller }: Services): void {
   const enter = createCounter()
@@ -105,7 +107,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
       try {
         endPart()
       } catch (err) {
-        host.log.error({ err }, "an extension's part of a subscription failed to end")
+        host.log.error({ code: 'MH2810', err }, "an extension's part of a subscription failed to end")
       }
     }
   }
@@ -163,7 +165,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
 
   host.method('subscriptions/listen', listen)
   // Each ends with its own result (basic/patterns/subscriptions, "Graceful Closure").
-  host.draining(() => {
+  host.preClose(() => {
     draining = true
     for (const end of [...open]) end()
   })

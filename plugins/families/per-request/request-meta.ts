@@ -1,5 +1,6 @@
 // Reads `_meta` of a request without handshake: version, client and log level (basic, "Per-request protocol fields").
-import { HostError, type Implementation, isObject, type LogLevel, type Revision } from '../../../core/index.ts'
+import { HostError, type Implementation, type LogLevel } from '../../../core/index.ts'
+import { isObject, type Revision } from '../../../core/plugin.ts'
 import {
   type ClientFacts,
   clientInfoProblem,

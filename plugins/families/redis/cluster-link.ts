@@ -3,11 +3,9 @@ import { setMaxListeners } from 'node:events'
 import type { RedisClientType, RedisClusterType } from '@redis/client'
 import type { RedisCommands } from './commands.ts'
 import { type Authenticated, Credentials } from './credentials.ts'
-import { within } from './failures.ts'
+import { slotsWithoutMaster, within } from './failures.ts'
 import { backOff, clientOptions, type Link, type LinkSettings, noClient, silenceOf } from './link.ts'
-import { slotsWithoutMaster } from './refusals.ts'
-import type { RedisAddress } from './settings.ts'
-import { readTls } from './settings.ts'
+import { type RedisAddress, readTls } from './settings.ts'
 
 /** Milliseconds after which other nodes are asked for the slots of a lost one. */
 const ASK_OTHERS = 500

@@ -1,30 +1,71 @@
 // The shared Redis connection of a host. It reconnects forever; while offline, commands get 503.
+
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
-import { type Logger, type PluginHost, StartError } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { type Logger, StartError } from '../../../core/plugin.ts'
 import { clusterLink } from './cluster-link.ts'
-import { countBatches, createCommands, type RedisCommands } from './commands.ts'
-import type { RedisCommandName } from './examination.ts'
-import { Examination } from './examination.ts'
-import { createOccurrence, isDisconnection, unavailable, within } from './failures.ts'
+import {
+  countBatches,
+  createCommands,
+  evaluateOn,
+  evaluateWhole,
+  type RedisCommands,
+  type RedisScript,
+} from './commands.ts'
+import { Examination, type RedisCommandName, Watch } from './examination.ts'
+import { createOccurrence, explainRefusal, isDisconnection, RedisTimeout, unavailable, within } from './failures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, serverLink, silenceOf } from './link.ts'
-import { explainRefusal } from './refusals.ts'
-import { evaluateOn, evaluateWhole, type RedisScript } from './script.ts'
-import type { RedisHost, RedisSettings } from './section.ts'
+import type { RedisHost, RedisSettings } from './schema.ts'
 import { Sentinels } from './sentinels.ts'
 import { type RedisAddress, type ResolvedRedis, resolveRedis } from './settings.ts'
-import type { RedisConnection, RedisReader } from './shared-connection.ts'
-import { Watch } from './watch.ts'
+
+/** A separate client for blocking reads. Commands wait while offline. */
+export interface RedisReader {
+  readonly client: RedisCommands
+  close(): void
+}
+
+/** What plugins use of the connection. */
+export type RedisConnection = Pick<
+  SharedConnection,
+  | ('client' | 'commandTimeout' | 'key' | 'sessionKey' | 'duplicate' | 'healthy' | 'trouble' | 'claim' | 'onChange')
+  | ('roundTrips' | 'now' | 'askTime' | 'run' | 'evaluate')
+>
+
+/** Does nothing after its deadline (first argument). Sent again after `late`: the clock was unknown. */
+export async function evaluateInTime(
+  redis: RedisConnection,
+  script: RedisScript,
+  keys: readonly string[],
+  args: readonly string[],
+): Promise<readonly string[]> {
+  const end = performance.now() + redis.commandTimeout
+  for (let left = redis.commandTimeout; left > 0; left = end - performance.now()) {
+    const now = redis.now()
+    if (now !== undefined) {
+      const reply = (await redis.evaluate(
+        script,
+        keys,
+        [String(Math.floor(now + left) - 1), ...args],
+        left,
+      )) as string[]
+      if (reply[0] !== 'late') return reply
+    }
+    await redis.run(() => redis.askTime(), Math.max(1, end - performance.now()))
+  }
+  throw unavailable(new RedisTimeout(redis.commandTimeout))
+}
 
 /** `refused`: Redis returned an error. `unavailable`: Redis did not respond in time or could not be reached. */
 type Measure = (milliseconds: number, outcome: 'ok' | 'refused' | 'unavailable') => void
 
-function createMeasure({ figures }: Pick<PluginHost, 'figures'>, redis: string): Measure {
-  const tell = figures.histogram({
+function createMeasure({ metrics }: Pick<PluginHost, 'metrics'>, redis: string): Measure {
+  const tell = metrics.histogram({
     name: 'mcp_host_redis_duration_seconds',
     help: 'Duration of Redis commands that requests wait for, including failed ones.',
     labels: ['redis', 'outcome'],
@@ -33,11 +74,11 @@ function createMeasure({ figures }: Pick<PluginHost, 'figures'>, redis: string):
 }
 
 function offerHealth(
-  { figures }: Pick<PluginHost, 'figures'>,
+  { metrics }: Pick<PluginHost, 'metrics'>,
   redis: string,
   connection: { readonly healthy: boolean },
 ): void {
-  figures.gauge(
+  metrics.gauge(
     {
       name: 'mcp_host_redis_up',
       help: '1 if Redis responds and executes commands, else 0.',
@@ -66,14 +107,14 @@ export function redisConnection(
   connection.examination.need(needs)
   if (!vital || connection.isVital) return connection
   connection.isVital = true
-  host.ready(isFirst ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
+  host.readiness(isFirst ? 'redis' : `redis ${redis.name}`, () => connection.healthy || connection.trouble)
   return connection
 }
 
 function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
   const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
   offerHealth(host, redis.name, connection)
-  if (host.purpose !== 'inspect') host.starting(() => connection.start())
+  if (host.config.purpose !== 'inspect') host.onStart(() => connection.start())
   return connection
 }
 
@@ -87,7 +128,8 @@ const ASK_SENTINELS = 500
 /** Milliseconds before a refusing cluster is examined again. */
 const HOLD = 5_000
 
-class SharedConnection implements RedisConnection {
+class SharedConnection {
+  /** Commands fail at once while offline. Use `run` for requests. */
   readonly client: RedisCommands
   readonly examination: Examination
   isVital = false
@@ -159,14 +201,17 @@ class SharedConnection implements RedisConnection {
     return this.settings.commandTimeout
   }
 
+  /** Whether Redis responds and executes commands. */
   get healthy() {
     return this.#health.healthy
   }
 
+  /** Why it is not healthy; public. */
   get trouble() {
     return this.#health.trouble
   }
 
+  /** Batches of commands written so far; for tests. */
   get roundTrips() {
     return this.#batches.count
   }
@@ -175,10 +220,12 @@ class SharedConnection implements RedisConnection {
     return `${this.settings.keyPrefix}${parts.join(':')}`
   }
 
+  /** A key of a session, in one cluster slot. Contains a digest of the id, because ids are credentials. */
   sessionKey(session: string, ...parts: string[]) {
     return this.key(`{${hash('sha256', session, 'base64url').slice(0, 22)}}`, ...parts)
   }
 
+  /** Call in `setup`. Startup fails if a running host has none of these secrets; later, commands get 503. */
   claim(claim: KeySpaceClaim) {
     this.examination.claim(claim)
   }
@@ -187,6 +234,7 @@ class SharedConnection implements RedisConnection {
     return this.#health.onChange(listener)
   }
 
+  /** A lower bound of the Redis clock in milliseconds, for deadlines of scripts; undefined before the first reply. */
   now() {
     return this.#offset === undefined ? undefined : performance.now() + this.#offset
   }
@@ -210,7 +258,7 @@ class SharedConnection implements RedisConnection {
     const refusal = explainRefusal(cause) ?? this.#health.refusal
     if (!refusal?.isLasting) return
     await this.close()
-    throw new StartError(`${this.settings.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
+    throw new StartError('MH2301', `${this.settings.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
   }
 
   async close() {
@@ -221,6 +269,7 @@ class SharedConnection implements RedisConnection {
     for (const link of [this.#link, ...this.#readers]) link.close()
   }
 
+  /** Blocks for at most `commandTimeout`. */
   async duplicate(): Promise<RedisReader> {
     const link = this.#createLink(this.commandTimeout, () => undefined)
     this.#readers.add(link)
@@ -270,6 +319,7 @@ class SharedConnection implements RedisConnection {
     }
   }
 
+  /** `timeout`: milliseconds. Rejects with `unavailable`. */
   async run<Value>(act: (client: RedisCommands) => Promise<Value>, timeout = this.commandTimeout): Promise<Value> {
     const asked = performance.now()
     const deadline = asked + timeout
@@ -290,6 +340,7 @@ class SharedConnection implements RedisConnection {
     }
   }
 
+  /** `run` for a script: by digest, or by source if Redis does not know it. */
   evaluate(script: RedisScript, keys: readonly string[], args: readonly string[], timeout?: number) {
     return this.run(client => evaluateOn(client, script, keys, args), timeout)
   }

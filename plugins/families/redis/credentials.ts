@@ -1,7 +1,6 @@
 // Credentials: a password, or a function that is called for each connection and before expiry.
-import { errorText, type Logger } from '../../../core/index.ts'
-import { RedisTimeout, within } from './failures.ts'
-import { withoutPassword } from './refusals.ts'
+import { errorText, type Logger } from '../../../core/plugin.ts'
+import { RedisTimeout, within, withoutPassword } from './failures.ts'
 import type { ResolvedRedis } from './settings.ts'
 
 export interface Authenticated {
@@ -90,7 +89,7 @@ export class Credentials {
     } catch (error) {
       if (this.#closed) return
       const reason = errorText(this.hide(error))
-      log.warn({ redis: redis.name, reason }, 'Redis could not be given a new password; trying again')
+      log.warn({ code: 'MH2320', redis: redis.name, reason }, 'Redis could not be given a new password; trying again')
       this.#renewAt(Date.now() + AGAIN)
     }
   }

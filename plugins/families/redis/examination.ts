@@ -1,5 +1,8 @@
 // Examines Redis: required commands, keys, eviction policy and secrets.
-import { errorText, type Logger } from '../../../core/index.ts'
+import { errorText, type Logger } from '../../../core/plugin.ts'
+import { type RedisScript, redisScript } from './commands.ts'
+import { explainRefusal, isDisconnection, lackingRights, type Refusal } from './failures.ts'
+import type { Health } from './health.ts'
 import {
   CLAIM_KEYS,
   foreignKeys,
@@ -9,8 +12,6 @@ import {
   unevenSecrets,
   writeClaim,
 } from './key-space.ts'
-import { explainRefusal, lackingRights, type Refusal } from './refusals.ts'
-import { type RedisScript, redisScript } from './script.ts'
 import type { ResolvedRedis } from './settings.ts'
 
 /** In an order in which each command finds its key. */
@@ -226,7 +227,7 @@ export class Examination {
       if (policy === undefined || policy === 'noeviction') return undefined
       const fix = 'set its maxmemory-policy to noeviction'
       log.warn(
-        { redis: redis.name, policy, fix },
+        { code: 'MH2321', redis: redis.name, policy, fix },
         'Redis evicts keys when it is full: sessions and events would be lost',
       )
     } catch (err) {
@@ -250,8 +251,118 @@ export class Examination {
     this.#compared = true
     if (uneven !== undefined) {
       const fix = 'deploy [OLD, NEW] to every node before [NEW, OLD], and that before [NEW]: see docs/config.md'
-      log.warn({ redis: redis.name, fix }, uneven)
+      log.warn({ code: 'MH2322', redis: redis.name, fix }, uneven)
     }
     return undefined
+  }
+}
+
+export interface WatchSettings {
+  readonly interval: number
+  readonly examination: Examination
+  readonly health: Health
+  isConnected(): boolean
+  hear(time: number): void
+  replaced(): void
+}
+
+/** Milliseconds between examinations while Redis refuses. */
+const ASK_AGAIN = 500
+/** The same if the examination finds nothing wrong. */
+const SUSPECTED = 10_000
+
+export class Watch {
+  readonly #settings: WatchSettings
+  #heartbeat: NodeJS.Timeout | undefined
+  #again: NodeJS.Timeout | undefined
+  #examining: Promise<void> | undefined
+  #connections = 0
+  #suspecting = false
+  #ended = false
+
+  constructor(settings: WatchSettings) {
+    this.#settings = settings
+  }
+
+  begin() {
+    this.#heartbeat = setInterval(() => this.#beat(), this.#settings.interval)
+  }
+
+  end() {
+    this.#ended = true
+    clearInterval(this.#heartbeat)
+    clearTimeout(this.#again)
+  }
+
+  connected() {
+    this.#connections++
+    this.#examine()
+  }
+
+  get examined(): Promise<void> {
+    return this.#examining ?? Promise.resolve()
+  }
+
+  judge(refusal: Refusal | undefined, pause = ASK_AGAIN) {
+    if (this.#ended) return
+    this.#settings.health.judged(refusal)
+    if (refusal?.code === 'READONLY') this.#settings.replaced()
+    if (refusal) this.#askAgain(pause)
+  }
+
+  /** For missing rights only the examination knows the command. */
+  refused(refusal: Refusal, pause?: number) {
+    if (refusal.code !== 'NOPERM' && refusal.code !== 'UNKNOWN') return this.judge(refusal, pause)
+    const { examination, health, hear } = this.#settings
+    if (health.refusal || this.#suspecting) return
+    this.#suspecting = true
+    examination
+      .examine(hear)
+      .then(
+        found => this.judge(found ?? refusal, found ? ASK_AGAIN : SUSPECTED),
+        () => undefined,
+      )
+      .finally(() => {
+        this.#suspecting = false
+      })
+  }
+
+  #beat() {
+    const { isConnected, health, examination, hear } = this.#settings
+    if (!isConnected() || this.#examining) return
+    if (!health.healthy) return this.#examine()
+    examination.probe(hear).then(
+      refusal => (refusal ? this.refused(refusal) : this.judge(undefined)),
+      () => undefined,
+    )
+  }
+
+  #examine() {
+    this.#examining ??= this.#examineOnce().finally(() => {
+      this.#examining = undefined
+    })
+  }
+
+  async #examineOnce() {
+    const { examination, hear, isConnected } = this.#settings
+    for (;;) {
+      const connections = this.#connections
+      try {
+        return this.judge(await examination.examine(hear))
+      } catch (error) {
+        // An unexpected error is no refusal.
+        if (!isDisconnection(error)) return this.judge(undefined)
+        // A hanging server is examined later, a new connection at once.
+        if (connections === this.#connections || !isConnected()) return this.#askAgain(ASK_AGAIN)
+      }
+    }
+  }
+
+  #askAgain(pause: number) {
+    clearTimeout(this.#again)
+    this.#again = setTimeout(() => {
+      const { isConnected, health } = this.#settings
+      if (isConnected() && !health.healthy) this.#examine()
+    }, pause).unref()
   }
 }

@@ -1,7 +1,126 @@
 // Errors of Redis commands, time-outs, and the 503 that clients receive.
+
 import { HostError } from '../../../core/index.ts'
 import { isUnavailable, withTimeout } from '../../../core/transport.ts'
-import { explainRefusal } from './refusals.ts'
+
+export interface Refusal {
+  /** Public: usually the first word of the reply. */
+  readonly code: string
+  readonly commands?: string
+  /** For the log only. */
+  readonly text: string
+  /** For the log and startup errors. */
+  readonly fix: string
+  /** Startup fails, because it does not pass by itself. */
+  readonly isLasting: boolean
+}
+
+interface Rule extends Omit<Refusal, 'text' | 'commands'> {
+  readonly pattern: RegExp
+}
+
+const CREDENTIALS =
+  'give the redis.username and redis.password that Redis has now; where they were changed there, change them here too'
+const RIGHTS = 'give the user of Redis what docs/plugins/cluster-redis.md lists, for the keys of redis.keyPrefix'
+const CLUSTERED =
+  "this is a node of a Redis Cluster: write redis: { cluster: ['redis://...'] } in the place of redis.url"
+const SENTINEL_RIGHTS =
+  'give redis.sentinel.username and redis.sentinel.password; its user needs +sentinel|get-master-addr-by-name'
+const PASSES = 'this should pass by itself; where it does not, see the log of Redis'
+
+const lasting = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: true })
+const passing = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: false })
+
+/** The first match counts. Errors in scripts are in the middle of a reply. */
+const RULES: readonly Rule[] = [
+  lasting('SENTINEL', /^the Sentinel .*(?:NOAUTH|WRONGPASS|NOPERM)/, SENTINEL_RIGHTS),
+  lasting('SENTINEL', /^the Sentinel .*it watches no primary/, 'redis.sentinel.name is the name in `sentinel monitor`'),
+  lasting(
+    'SENTINEL',
+    /^the Sentinel .*unknown command/i,
+    'redis.sentinel.addresses are those of Sentinels, port 26379',
+  ),
+  lasting('WRONGPASS', /\bWRONGPASS\b/, CREDENTIALS),
+  lasting('NOAUTH', /\bNOAUTH\b/, CREDENTIALS),
+  lasting(
+    'AUTH',
+    /without any password configured/,
+    `Redis has no password: leave it out of redis; else ${CREDENTIALS}`,
+  ),
+  lasting('NOPERM', /\bNOPERM\b|ACL failure in script|The user executing the script can't/, RIGHTS),
+  lasting('MOVED', /\bMOVED\b|\bASK \d|is not allowed in cluster mode/, CLUSTERED),
+  lasting('CROSSSLOT', /\bCROSSSLOT\b/, CLUSTERED),
+  lasting(
+    'DATABASE',
+    /DB index is out of range|invalid DB index/,
+    'Redis has fewer databases than the number at the end of redis.url; use one that it has, or raise its `databases`',
+  ),
+  lasting(
+    'UNKNOWN',
+    /unknown command|Unknown Redis command/i,
+    'what answers is no Redis of 6.2 or newer, or renames commands. Where it is a Sentinel write ' +
+      "redis: { sentinel: { name: 'mymaster', addresses: ['redis://...'] } }",
+  ),
+  lasting('NOPROTO', /\bNOPROTO\b/, 'what answers is no Redis of 6.2 or newer'),
+  lasting('DENIED', /\bDENIED\b/, 'Redis is in protected mode: give it a password, or let it bind to our network'),
+  passing('OOM', /\bOOM\b/, 'Redis is full: raise its maxmemory, or take out of it what is not ours'),
+  passing(
+    'READONLY',
+    /\bREADONLY\b/,
+    'this is a replica: give the address of the primary, or one that follows it through a failover',
+  ),
+  passing(
+    'NOREPLICAS',
+    /\bNOREPLICAS\b/,
+    'Redis has fewer replicas than its min-replicas-to-write asks for: bring them back, or lower it',
+  ),
+  passing('MISCONF', /\bMISCONF\b/, 'Redis cannot write to its disk: its own log says why'),
+  passing(
+    'CLUSTERDOWN',
+    /^CLUSTERDOWN: /,
+    'a cluster that is being formed passes on by itself; else see redis-cli --cluster check, and redis-cli --cluster fix',
+  ),
+  ...['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN', 'UNKILLABLE'].map(code =>
+    passing(code, new RegExp(`\\b${code}\\b`), PASSES),
+  ),
+  passing('CLIENTS', /max number of clients reached/, 'raise the maxclients of Redis, or find out who has so many'),
+]
+
+export const slotsWithoutMaster = (which: string): Error =>
+  new Error(`CLUSTERDOWN: ${which}, so no node of the Redis Cluster serves their keys`)
+
+/** node-redis fails like this for a slot without a master. */
+const isSlotless = (thrown: Error) =>
+  thrown instanceof TypeError && /reading '(?:master|replicas)'/.test(thrown.message)
+
+export function explainRefusal(thrown: unknown): Refusal | undefined {
+  if (!(thrown instanceof Error)) return undefined
+  const { message: text } = isSlotless(thrown) ? slotsWithoutMaster('some slots have no master') : thrown
+  const rule = RULES.find(({ pattern }) => pattern.test(text))
+  if (!rule) return undefined
+  const [, commands] = (rule.code === 'NOPERM' && /run the '([a-z|]{1,64})' command/.exec(text)) || []
+  const refusal = { code: rule.code, text, fix: rule.fix, isLasting: rule.isLasting }
+  return commands === undefined ? refusal : { ...refusal, commands }
+}
+
+export const nameRefusal = ({ code, commands }: Refusal): string =>
+  commands === undefined ? code : `${code} (${commands})`
+
+export function lackingRights(text: string, keyPrefix: string | undefined): Refusal {
+  const fix =
+    keyPrefix === undefined ? RIGHTS : `let the user of Redis use the keys ~${keyPrefix}*, or set redis.keyPrefix`
+  return { code: 'NOPERM', text, fix, isLasting: true }
+}
+
+/** Removes passwords from an error. A server without HELLO quotes its arguments. */
+export function withoutPassword(thrown: unknown, password: string | undefined): unknown {
+  if (!(thrown instanceof Error)) return thrown
+  const unquoted = thrown.message.replace(/,? with args beginning with:.*$/s, '')
+  const told = password === undefined || password === '' ? unquoted : unquoted.replaceAll(password, '***')
+  if (told === thrown.message) return thrown
+  const { code } = thrown as NodeJS.ErrnoException
+  return Object.assign(new Error(told), code !== undefined && { code })
+}
 
 /** Seconds. */
 const RETRY_AFTER = '2'

@@ -1,8 +1,8 @@
 // The availability of Redis: state, listeners and log lines.
+
 import { performance } from 'node:perf_hooks'
-import { errorText, type Logger } from '../../../core/index.ts'
-import { createOccurrence, RedisTimeout, within } from './failures.ts'
-import { nameRefusal, type Refusal } from './refusals.ts'
+import { errorText, type Logger } from '../../../core/plugin.ts'
+import { createOccurrence, nameRefusal, RedisTimeout, type Refusal, within } from './failures.ts'
 import { explainTls } from './settings.ts'
 
 interface HealthSettings {
@@ -114,8 +114,8 @@ export class Health {
     const { name: redis, log } = this.#settings
     if (healthy) {
       const away = { redis, seconds: Math.round((performance.now() - this.#downSince) / 100) / 10 }
-      if (this.#told === 'nothing') log.info({ redis }, 'connected to Redis')
-      else if (this.#told !== 'up') log.info(away, 'Redis is back')
+      if (this.#told === 'nothing') log.info({ code: 'MH2303', redis }, 'connected to Redis')
+      else if (this.#told !== 'up') log.info({ code: 'MH2303', ...away }, 'Redis is back')
       this.#told = 'up'
     } else if (this.refusal) this.#tellRefusal(this.refusal)
     else if (!this.#answers || !this.#settings.isConnected()) this.#tellAbsence(cause)
@@ -127,7 +127,7 @@ export class Health {
     const name = nameRefusal(refusal)
     if (this.#told === `refused ${name}`) return
     log.error(
-      { redis, reason, fix },
+      { code: 'MH2301', redis, reason, fix },
       'Redis refuses what this host needs: not ready, and what cannot do without it gets 503',
     )
     this.#told = `refused ${name}`
@@ -140,7 +140,7 @@ export class Health {
     const fix = explainTls(cause)
     const why = { redis, reason, ...(fix !== undefined && { fix }) }
     if (this.#told === 'down') log.debug(why, 'Redis still does not answer')
-    else log.warn(why, 'Redis does not answer; trying again until it does')
+    else log.warn({ code: 'MH2304', ...why }, 'Redis does not answer; trying again until it does')
     this.#told = 'down'
   }
 }

@@ -1,14 +1,14 @@
 // One Redis connection per host, for all plugins that use Redis.
-export { redisConnection } from './connection.ts'
+
+export { entriesOf, fieldsOf, type RedisScript, redisScript, type StreamEntry } from './commands.ts'
+export type { RedisConnection, RedisReader } from './connection.ts'
+export { evaluateInTime, redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable, within } from './failures.ts'
 export { claimOf } from './key-space.ts'
-export { entriesOf, fieldsOf, type RedisScript, redisScript, type StreamEntry } from './script.ts'
 export {
   REDIS_PROPERTIES,
   REDIS_SECTIONS,
   type RedisHost,
   type RedisSections,
   type RedisSettings,
-} from './section.ts'
-export type { RedisConnection, RedisReader } from './shared-connection.ts'
-export { evaluateInTime } from './shared-connection.ts'
+} from './schema.ts'

@@ -1,8 +1,9 @@
 // Announces the secrets of nodes in Redis. A node without a shared secret is refused: it would end sessions.
+
 import { createHash } from 'node:crypto'
-import type { PluginHost } from '../../../core/index.ts'
-import type { Refusal } from './refusals.ts'
-import { redisScript } from './script.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { redisScript } from './commands.ts'
+import type { Refusal } from './failures.ts'
 import type { ResolvedRedis } from './settings.ts'
 
 /** Milliseconds after which a silent node is gone. */
@@ -70,7 +71,7 @@ export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly 
 /** A derived key, which reveals nothing of the secret. */
 const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
 
-export const claimOf = ({ node, keys }: PluginHost): KeySpaceClaim => ({
+export const claimOf = ({ config: { node }, keys }: PluginHost): KeySpaceClaim => ({
   node,
   fingerprints: keys('key-space').map(fingerprint),
 })

@@ -1,6 +1,6 @@
 // A client of one Redis server or Sentinel primary. Each connection is a new client with current settings.
 import type { RedisClientType } from '@redis/client'
-import type { Logger } from '../../../core/index.ts'
+import type { Logger } from '../../../core/plugin.ts'
 import type { RedisCommands } from './commands.ts'
 import { type Authenticated, Credentials } from './credentials.ts'
 import { createOccurrence } from './failures.ts'

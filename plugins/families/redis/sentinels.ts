@@ -1,9 +1,7 @@
 // Asks Sentinels for the primary. The client of node-redis is not used, because it repeats lost commands.
-import { errorText, type Logger } from '../../../core/index.ts'
-import { within } from './failures.ts'
-import { withoutPassword } from './refusals.ts'
-import type { RedisAddress, ResolvedRedis, ResolvedSentinel } from './settings.ts'
-import { readTls } from './settings.ts'
+import { errorText, type Logger } from '../../../core/plugin.ts'
+import { within, withoutPassword } from './failures.ts'
+import { type RedisAddress, type ResolvedRedis, type ResolvedSentinel, readTls } from './settings.ts'
 
 export interface SentinelsSettings {
   readonly redis: ResolvedRedis
@@ -81,7 +79,10 @@ export class Sentinels {
     this.#primary = primary
     if (this.#closed) return
     const { redis, log, moved } = this.#settings
-    log.info({ redis: redis.name, primary: `${primary.host}:${primary.port}` }, 'Sentinels name the primary of Redis')
+    log.info(
+      { code: 'MH2305', redis: redis.name, primary: `${primary.host}:${primary.port}` },
+      'Sentinels name the primary of Redis',
+    )
     if (known) moved(primary)
   }
 

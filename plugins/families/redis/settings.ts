@@ -1,8 +1,9 @@
 // Resolves and checks Redis settings before connecting. Messages contain no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { errorText, type PluginHost, parseDuration, type SectionReader, StartError } from '../../../core/index.ts'
-import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './section.ts'
+import type { PluginHost } from '../../../core/internal.ts'
+import { errorText, parseDuration, type SectionReader, StartError } from '../../../core/plugin.ts'
+import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './schema.ts'
 
 const MIN_TIMEOUT = 100
 const DEFAULT_PORT = 6379
@@ -31,7 +32,9 @@ export interface ResolvedRedis {
   readonly name: string
 }
 
-type Host = Pick<PluginHost, 'at' | 'name' | 'directory'> & SectionReader<RedisSections>
+type Host = Pick<PluginHost, 'at' | 'name'> & {
+  readonly config: Pick<PluginHost['config'], 'directory'>
+} & SectionReader<RedisSections>
 
 const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster', 'sentinel'] as const
 
@@ -97,7 +100,7 @@ function readUrl(text: string, stop: Stop): Place {
 }
 
 /** Makes paths absolute and checks the files, which are read again for each connection. */
-function resolveTls({ tls = {} }: RedisSettings, { directory }: Host, stop: Stop): RedisTls {
+function resolveTls({ tls = {} }: RedisSettings, { config: { directory } }: Host, stop: Stop): RedisTls {
   const { servername, ...files } = tls
   if ((files.cert === undefined) !== (files.key === undefined))
     throw stop('redis.tls.cert and redis.tls.key go together')
@@ -142,7 +145,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   // Most settings are in the section.
   const isOwn = KEYS.some(key => options[key] !== undefined)
   const stop = (why: string) =>
-    new StartError(`plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
+    new StartError('MH2302', `plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
       isOwn || !host.section('redis') ? host.at : ['redis'],
     )
   const given = merge(host, options)

@@ -1,14 +1,14 @@
 // Shared by storage plugins: required secrets, stream limits, and session recovery after an outage.
+import type { PluginHost } from '../../../core/internal.ts'
 import {
   DURATION_PATTERN,
   type Duration,
-  type PluginHost,
   parseDuration,
   parseSize,
   SIZE_PATTERN,
   type Size,
   StartError,
-} from '../../../core/index.ts'
+} from '../../../core/plugin.ts'
 import type { RequestId } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
@@ -19,7 +19,7 @@ export function demandSecrets({ at, ownKeys, report }: PluginHost, why: string, 
     `make a secret with \`openssl rand -base64 32\` and put it into the environment of ${where} as MCP_HOST_SECRETS, or ` +
     "into the config's `secrets`, or into a file that it names: `secrets: { file: './state/secrets' }` " +
     (where === EVERYWHERE ? `(the same file on ${where})` : '(a start makes it)')
-  report(new StartError(`${why} were made by this one; ${how}`, { at }))
+  report(new StartError('MH1404', `${why} were made by this one; ${how}`, { at }))
 }
 
 /** Milliseconds for which other nodes may still restore sessions. */
@@ -111,7 +111,7 @@ interface StreamOptions {
 export function readStreamBounds({ at }: Pick<PluginHost, 'at'>, options: StreamOptions): StreamBounds {
   const ttl = parseDuration(options.ttl)
   if (ttl < MIN_TTL) {
-    throw new StartError('it is less than 1s; no client comes back so soon', { at: [...at, 'ttl'] })
+    throw new StartError('MH1405', 'it is less than 1s; no client comes back so soon', { at: [...at, 'ttl'] })
   }
   return { ttl, maxEvents: options.maxEvents, maxBytes: parseSize(options.maxBytes) }
 }

@@ -1,15 +1,11 @@
 // The thread of a worker process: imports the module of isolated tools, then runs one call at a time.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { workerData } from 'node:worker_threads'
-import {
-  type CallContext,
-  errorText,
-  type LogLevel,
-  type RuntimeItems,
-  type ToolDefinition,
-} from '../../../core/index.ts'
+import type { CallContext, LogLevel, RuntimeItems, ToolDefinition } from '../../../core/index.ts'
+import type { BuiltInContext } from '../../../core/internal.ts'
+import { errorText } from '../../../core/plugin.ts'
 import { createCallFetch, importModule, LOG_LEVELS } from '../../../core/transport.ts'
-import type { Ask, FromThread, NotifyMethod, Outcome, RequestMethod, Task, ThreadData, ToThread } from '../messages.ts'
+import type { Ask, FromThread, NotifyMethod, Outcome, Task, ThreadData, ToThread } from '../messages.ts'
 import { packError, unpackError } from '../pack-error.ts'
 import { MAX_NOTIFY_BYTES, toBytes } from '../transferable.ts'
 
@@ -70,7 +66,7 @@ function sendAsks() {
   }
 }
 
-function ask<T>(call: Running, what: RequestMethod, args: readonly unknown[]): Promise<T> {
+function ask<T>(call: Running, what: string, args: readonly unknown[]): Promise<T> {
   const answer = new Promise<T>((resolve, reject) => {
     const n = asked++
     waiting.set(n, { call, resolve, reject })
@@ -85,11 +81,14 @@ const refuse = () => {
 }
 const noItems: RuntimeItems<never> = { add: refuse, remove: refuse }
 
-function contextOf({ fetchTimeout, fetchHeaders, ...data }: Task['data'], call: Running): CallContext {
+function contextOf(
+  { fetchTimeout, fetchHeaders, functions, values, ...data }: Task['data'],
+  call: Running,
+): CallContext {
   const { signal } = call.controller
   const { user } = data
   if (user) Object.freeze(user.claims)
-  return {
+  const ctx: Omit<CallContext, keyof BuiltInContext> = {
     ...data,
     user: user && Object.freeze(user),
     signal,
@@ -109,7 +108,6 @@ function contextOf({ fetchTimeout, fetchHeaders, ...data }: Task['data'], call: 
       tell(call, 'log', [level, value, logger])
     },
     fetch: createCallFetch({ signal: () => signal, timeout: fetchTimeout, headers: () => fetchHeaders }),
-    upstreamToken: (request = {}) => ask(call, 'upstreamToken', [request]),
     elicit: (params, options = {}) => ask(call, 'elicit', [params, options]),
     sample: (params, options = {}) => ask(call, 'sample', [params, options]),
     roots: (options = {}) => ask(call, 'roots', [options]),
@@ -123,6 +121,8 @@ function contextOf({ fetchTimeout, fetchHeaders, ...data }: Task['data'], call: 
       settled: () => ask(call, 'settled', []),
     },
   }
+  const called = functions.map(name => [name, (...args: unknown[]) => ask(call, name, args)] as const)
+  return { ...values, ...Object.fromEntries(called), ...ctx } as CallContext
 }
 
 function end(call: Running, outcome: Outcome, spent = false) {

@@ -1,5 +1,5 @@
 // The plugin example_name: says in the log who calls which tool.
-import { definePlugin } from 'mcp-host'
+import { definePlugin } from 'mcp-host/plugin'
 
 export const exampleName = definePlugin({
   options: {
@@ -11,7 +11,7 @@ export const exampleName = definePlugin({
     },
   },
   setup(host, { slowAfter }) {
-    host.observe(({ call, outcome, milliseconds }) => {
+    host.onFinish(({ call, outcome, milliseconds }) => {
       if (call.method !== 'tools/call') return
       const level = milliseconds > slowAfter ? 'warn' : 'info'
       host.log[level]({ tool: call.params['name'], who: call.user?.subject, outcome, milliseconds }, 'tool called')

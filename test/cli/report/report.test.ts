@@ -310,7 +310,7 @@ describe('mcp-host report', () => {
       expect(await reportVerb.run(values, ['log'], context)).to.equal(1)
       expect(context.text.stdout).to.equal('')
       expect(context.text.stderr.trimEnd())
-        .to.match(/^mcp-host: /)
+        .to.match(/^mcp-host: nothing was counted/)
         .and.to.match(why)
     }
   })

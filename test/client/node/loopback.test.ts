@@ -3,11 +3,8 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
-import {
-  createLoopbackRedirect,
-  type LoopbackRedirect,
-  type LoopbackRedirectOptions,
-} from '../../../client/node/index.ts'
+import { createLoopbackRedirect } from '../../../client/node/index.ts'
+import type { LoopbackRedirect, LoopbackRedirectOptions } from '../../../client/node/loopback.ts'
 import { type Answer, send } from './support/send.ts'
 
 const opened: LoopbackRedirect[] = []

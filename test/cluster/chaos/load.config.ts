@@ -1,5 +1,6 @@
 // The config of the nodes under chaos: a tool that streams, and resources whose changes the test announces.
-import { defineConfig, definePlugin } from 'mcp-host'
+import { defineConfig } from 'mcp-host'
+import { definePlugin } from 'mcp-host/plugin'
 import { addressOf } from './load.ts'
 import { loadToolset } from './toolset.ts'
 

@@ -1,7 +1,8 @@
 // The tool `puppet` on nodes that are processes of their own: the test pulls its strings over the channel between
 // parent and child. The node's half is a plugin of its config, for changes of what is served are each node's own.
 import { EventEmitter } from 'node:events'
-import { type CallContext, definePlugin, defineTool, type LogLevel, type RuntimeHost } from '../../../core/index.ts'
+import { type CallContext, defineTool, type LogLevel, type RuntimeHost } from '../../../core/index.ts'
+import { definePlugin } from '../../../core/plugin.ts'
 import { added } from '../../fixtures/session-toolset.ts'
 import { createGate, type Gate } from '../../support/gate.ts'
 import type { Puppet, PuppetCall } from '../../support/puppet-tool.ts'

@@ -2,7 +2,8 @@
 // and the file that it adds a line to for each run before it answers, so that no end of it loses one.
 import { appendFileSync } from 'node:fs'
 import { createHost } from '../../../core/create-host.ts'
-import { defineTool, type Logger } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import type { Logger } from '../../../core/plugin.ts'
 
 const [, , port = '', file = ''] = process.argv
 

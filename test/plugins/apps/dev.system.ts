@@ -1,15 +1,19 @@
 // `mcp-host dev` with apps: rebundling on file changes, and bundling errors.
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { editedConfig } from '../../cli/edited-config.ts'
 import { CORE, runCli, startCli, stopAll } from '../../cli/run-cli.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { bundledFile } from '../../support/compiled.ts'
 import { modern } from '../../support/rpc.ts'
 import { nextMessage, openSession } from '../../support/session-client.ts'
 
 const URI = 'ui://chart/app.html'
-const TOOL = `import { defineApp, defineTool } from '${CORE}'
+const APPS = pathToFileURL(bundledFile('plugins/apps/define-app.ts')).href
+const TOOL = `import { defineTool } from '${CORE}'
+import { defineApp } from '${APPS}'
 const chart = defineApp({ name: 'chart', module: new URL('../page/chart.ts', import.meta.url) })
 export const draw = defineTool({ name: 'draw', app: chart, handler: () => ({ n: 1 }) })
 `

@@ -3,9 +3,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
-import { defineApp, defineTool, type ToolDefinition } from '../../../core/index.ts'
+import { defineTool, type ToolDefinition } from '../../../core/index.ts'
 import { createKeptLog } from '../../../core/testing/kept-log.ts'
 import { testTool } from '../../../core/testing.ts'
+import { defineApp } from '../../../plugins/apps/define-app.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { withPlugins } from '../../fixtures/plugins.ts'
 import { modern } from '../../support/rpc.ts'
@@ -80,7 +81,8 @@ describe('App interaction with other features', () => {
 
   it('isolated tools: serves the page of a tool with `isolate`', async () => {
     const folder = await makeFolder({
-      'draw.js': `import { defineApp, defineTool } from '${join(import.meta.dirname, '../../../core/index.ts')}'
+      'draw.js': `import { defineTool } from '${join(import.meta.dirname, '../../../core/index.ts')}'
+import { defineApp } from '${join(import.meta.dirname, '../../../plugins/apps/define-app.ts')}'
 export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ name: 'chart', html: '${PAGE}' }),
   handler: () => ({ n: 1 }) })`,
     })

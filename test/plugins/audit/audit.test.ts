@@ -1,7 +1,8 @@
 // The audit trail: which requests it records, the fields of a line, redaction, and the hash chain under concurrency.
 import { readFile, stat } from 'node:fs/promises'
 import { expect } from 'chai'
-import { type CallRecord, definePlugin, defineTool } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { type CallRecord, definePlugin } from '../../../core/plugin.ts'
 import { META } from '../../../core/transport.ts'
 import { createAnonymousRefusals } from '../../../plugins/audit/entry.ts'
 import { removeFolders } from '../../config/folder.ts'
@@ -20,7 +21,7 @@ const PRIVATE = 'what nobody may read'
 const login = definePlugin({
   provides: ['user'],
   setup(host) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       if (ctx.req.headers.authorization === undefined) return next()
       const user = { subject: 'ada@example.com', issuer: 'https://login.example', clientId: 'desk' }
       ctx.state.user = { ...user, scopes: [], roles: [], claims: {} }

@@ -23,7 +23,7 @@ function createSlowIdentity() {
   }
   const identity = plugin(
     host => {
-      host.identify(async (ctx, next) => {
+      host.authenticate(async (ctx, next) => {
         const name = ctx.get('x-gate')
         if (name !== '') {
           gateOf(reached, name).open()
@@ -34,7 +34,7 @@ function createSlowIdentity() {
         if (subject) ctx.state.user = { issuer: 'test', subject, scopes: [], roles: [], claims: {} }
         return next()
       })
-      host.admit((ctx, next) => {
+      host.authorize((ctx, next) => {
         if (ctx.state.user?.subject === 'mallory') throw new HostError('forbidden', { detail: 'not you' })
         return next()
       })

@@ -2,7 +2,7 @@
 import { appendFile, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { StartError } from '../../../core/index.ts'
+import { StartError } from '../../../core/plugin.ts'
 import { Trail } from '../../../plugins/audit/trail.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -107,7 +107,7 @@ describe('audit: startup on a full disk', () => {
       const told: string[] = []
       const error = (_: object, message = '') => void told.push(message)
       const log = { ...quiet, error, child: () => log }
-      const faults = [Object.assign(new Error('full'), { code }), new StartError('another has it')]
+      const faults = [Object.assign(new Error('full'), { code }), new StartError('MH2202', 'another has it')]
       async function claim() {
         const fault = faults.shift()
         if (fault) throw fault

@@ -1,6 +1,6 @@
 // Tests the fetch of client documents: its time limit, which oidc-provider relies on.
 import { expect } from 'chai'
-import { createClientFetch } from '../../../plugins/auth-bridge/server/client-fetch.ts'
+import { createClientFetch } from '../../../plugins/auth-bridge/server/provider.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 
 const URL_OF_CLIENT = 'https://app.example/client.json'

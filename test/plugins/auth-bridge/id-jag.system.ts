@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { createAuthFetch } from '../../../client/index.ts'
 import type { GrantStore } from '../../../core/auth.ts'
-import { definePlugin } from '../../../core/index.ts'
+import { definePlugin } from '../../../core/plugin.ts'
 import { MODERN_REVISION } from '../../../core/transport.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grants/index.ts'
 import { type StartedBridge, startBridge } from '../../support/bridge.ts'
@@ -38,7 +38,7 @@ let serial = 0
 const grantStoreWith = (store: GrantStore) =>
   definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup: host => host.fill('grantStore', store),
+    setup: host => host.provide('grantStore', store),
   })()
 
 /** What is wrong with an assertion: claims over the good ones, or how it is signed. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createRegisteredClients } from '../../../plugins/auth-bridge/clients/registered-clients.ts'
+import { createRegisteredClients } from '../../../plugins/auth-bridge/clients/client-rules.ts'
 import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/auth-bridge/records.ts'
 import {
   deriveSigningKeys,

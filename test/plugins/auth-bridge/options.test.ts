@@ -1,7 +1,8 @@
 // Tests the validation of auth-bridge options at startup.
 import { expect } from 'chai'
+import type { BuiltInOptions } from '../../../core/config/define-config.ts'
 import { createHost } from '../../../core/create-host.ts'
-import { type BuiltInOptions, defineTool } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
 import { createKeptLog } from '../../../core/testing/kept-log.ts'
 
 type Options = BuiltInOptions['auth-bridge']

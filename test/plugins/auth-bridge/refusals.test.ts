@@ -34,7 +34,7 @@ describe('auth-bridge: rejected clients', () => {
 
   it('logs the reason with a shortened client id and without secrets', async () => {
     const before = bridge.log.length
-    await openAs('https://127.0.0.1:1/client.json', 'text/html')
+    await openAs('https://127.0.0.1:4/client.json', 'text/html')
     await openAs('x'.repeat(5_000), 'text/html')
     const form = { grant_type: 'refresh_token', client_id: 'reg.of.nobody', refresh_token: 'one that is secret' }
     await fetch(`${bridge.issuer}/token`, { method: 'POST', body: new URLSearchParams(form) })
@@ -45,7 +45,7 @@ describe('auth-bridge: rejected clients', () => {
       ['token', 13, 'invalid_client'],
     ])
     expect(lines[0]).to.include({ text: 'client_id metadata document fetch failed' })
-    expect(lines[0]?.['detail']).to.match(/^127\.0\.0\.1:1 is at 127\.0\.0\.1, inside a network/)
+    expect(lines[0]?.['detail']).to.match(/^127\.0\.0\.1:4 is at 127\.0\.0\.1, inside a network/)
     expect(JSON.stringify(lines)).to.not.include('secret')
   })
 })

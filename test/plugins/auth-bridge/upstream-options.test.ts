@@ -1,7 +1,7 @@
 // Tests provider options: incompatible combinations, presets and the resulting authorization request.
 import { expect } from 'chai'
-import { StartError } from '../../../core/index.ts'
-import { auth0, entra, github, google, keycloak, oauth, oidc, okta } from '../../../plugins/auth-bridge/options.ts'
+import { StartError } from '../../../core/plugin.ts'
+import { auth0, entra, github, google, keycloak, oauth, oidc, okta } from '../../../plugins/auth-bridge/providers.ts'
 import { type IdentityProvider, startIdentityProvider, stopIdentityProviders } from '../../support/identity-provider.ts'
 import { CALLBACK, makeUpstream } from '../../support/upstream.ts'
 

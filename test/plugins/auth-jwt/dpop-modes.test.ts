@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
 import { testHost } from '../../../core/testing.ts'
-import type { AuthJwtOptions } from '../../../plugins/auth-jwt/index.ts'
+import type { AuthJwtOptions } from '../../../plugins/auth-jwt/options.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { boundTo, type ProofFacts, proofOf, provenBy } from '../../support/dpop.ts'

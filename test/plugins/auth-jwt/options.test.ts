@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import type { AuthJwtOptions } from '../../../plugins/auth-jwt/index.ts'
+import type { AuthJwtOptions } from '../../../plugins/auth-jwt/options.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'

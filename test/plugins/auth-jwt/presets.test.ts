@@ -1,6 +1,7 @@
 // Tests each provider preset with tokens of the provider's format, signed with test keys.
 import { expect } from 'chai'
-import { type AuthJwtOptions, auth0, cognito, entra, keycloak, okta } from '../../../plugins/auth-jwt/index.ts'
+import { auth0, cognito, entra, keycloak, okta } from '../../../plugins/auth-jwt/index.ts'
+import type { AuthJwtOptions } from '../../../plugins/auth-jwt/options.ts'
 import { callAs, challengeIn, startProtected, userIn } from '../../support/protected-host.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { inSeconds, makeKey, signToken, toJwk } from '../../support/test-issuer.ts'

@@ -1,6 +1,6 @@
 // Tests the cache of verified tokens over time with a fake clock.
 import { expect } from 'chai'
-import type { Route } from '../../../core/index.ts'
+import type { Route } from '../../../core/plugin.ts'
 import { createVerifier } from '../../../plugins/auth-jwt/verify-token.ts'
 import {
   createFixedKeys,

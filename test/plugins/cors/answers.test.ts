@@ -28,7 +28,7 @@ before(async () => {
     },
     plugins: {
       limiter: plugin(host => {
-        host.edge((ctx, next) => {
+        host.onRequest((ctx, next) => {
           if (ctx.get('X-Limit') === 'edge') throw new HostError('tooManyRequests', { headers: { 'Retry-After': '7' } })
           return next()
         })

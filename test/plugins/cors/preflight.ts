@@ -1,6 +1,5 @@
 // What the tests of CORS share: an origin, requests as its pages send them, and a plugin that believes bearer tokens.
-import { authorizeRoute } from '../../../core/auth.ts'
-import { definePlugin } from '../../../core/index.ts'
+import { authorizeRoute, definePlugin } from '../../../core/plugin.ts'
 
 export const APP = 'https://app.acme.example'
 
@@ -22,11 +21,11 @@ export const believeBearer = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   provides: ['user', 'authorize'],
   setup(host) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const [, subject] = /^Bearer (\w+)$/.exec(ctx.get('Authorization')) ?? []
       if (subject !== undefined) ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
       return next()
     })
-    host.serving(services => host.admit(authorizeRoute(host, services)))
+    host.serving(services => host.authorize(authorizeRoute(host, services)))
   },
 })

@@ -1,7 +1,7 @@
 // Access to health details by caller address, token and `details` option.
 import { networkInterfaces } from 'node:os'
 import { expect } from 'chai'
-import type { BuiltInOptions } from '../../../core/index.ts'
+import type { BuiltInOptions } from '../../../core/config/define-config.ts'
 import { hello, plugin, withPlugins } from '../../fixtures/plugins.ts'
 import { type HeadOptions, requestHead, sendRaw } from '../../support/raw-http.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -20,8 +20,8 @@ const AWAY = 'redis://10.9.8.7:6379 does not answer'
 const SECRETS = ['inventory', 'warehouse', '10.9.8.7', 'redis', 'test-host', '1.2.3', 'issuer', 'accepting', 'checks']
 
 const checks = plugin(host => {
-  host.ready('redis', () => AWAY)
-  host.ready('keys of https://issuer.example', () => false)
+  host.readiness('redis', () => AWAY)
+  host.readiness('keys of https://issuer.example', () => false)
 })
 
 type Options = NonNullable<BuiltInOptions['health']>

@@ -22,7 +22,7 @@ async function read(url: string, init?: RequestInit) {
 describe('health: endpoints', () => {
   it('answer GET, and HEAD without a body, and are never cached', async () => {
     let isWell = true
-    const checks = plugin(host => host.ready('database', () => isWell || 'it is away'))
+    const checks = plugin(host => host.readiness('database', () => isWell || 'it is away'))
     const { url } = await startHost(withPlugins({ checks, health: {} }))
     for (const statuses of [
       [200, 200, 200],
@@ -82,7 +82,7 @@ describe('health: endpoints', () => {
 
   it('answer liveness without running readiness conditions', async () => {
     let asked = 0
-    const counts = plugin(host => host.ready('counted', () => ++asked > 0))
+    const counts = plugin(host => host.readiness('counted', () => ++asked > 0))
     const { url } = await startHost(withPlugins({ counts, health: {} }))
     expect((await read(`${url}/livez`)).json).to.deep.equal({ status: 'live' })
     expect(asked).to.equal(0)
@@ -128,11 +128,11 @@ describe('health: readiness condition', () => {
   it('times out within seconds if it never answers, and others are still reported', async () => {
     let asked = 0
     const checks = plugin(host => {
-      host.ready('hangs', () => {
+      host.readiness('hangs', () => {
         asked++
         return new Promise(() => undefined)
       })
-      host.ready('well', () => true)
+      host.readiness('well', () => true)
     })
     const { url } = await startHost(withPlugins({ checks, health: {} }))
     const { status, json } = await read(`${url}/readyz`)
@@ -149,7 +149,7 @@ describe('health: readiness condition', () => {
     const gates: Array<ReturnType<typeof createGate>> = []
     let asked = 0
     const checks = plugin(host =>
-      host.ready('slow', async () => {
+      host.readiness('slow', async () => {
         asked++
         const gate = createGate()
         gates.push(gate)
@@ -187,7 +187,7 @@ describe('health: readiness condition', () => {
   it('that throws is logged once until it recovers, without the thrown error', async () => {
     let fault: Error | undefined = new Error('password=hunter2')
     const checks = plugin(host =>
-      host.ready('broken', () => {
+      host.readiness('broken', () => {
         if (fault) throw fault
         return true
       }),

@@ -1,6 +1,7 @@
 // Metric cardinality: the number of series stays limited for any number of tools, clients and users.
 import { expect } from 'chai'
-import { type CallRecord, defineTool } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import type { CallRecord } from '../../../core/plugin.ts'
 import { META } from '../../../core/transport.ts'
 import { createRequestCounts } from '../../../plugins/metrics/count-requests.ts'
 import { createFigureReader } from '../../../plugins/metrics/read-figures.ts'
@@ -83,7 +84,7 @@ describe('Metric cardinality', function () {
   it('stays the same after 100 invented tools, clients, users, methods and paths', async () => {
     const identifies = plugin(
       host =>
-        host.identify((ctx, next) => {
+        host.authenticate((ctx, next) => {
           const facts = { scopes: [], roles: [], claims: {} }
           ctx.state.user = { issuer: 'test', subject: ctx.get('x-user'), clientId: ctx.get('x-user'), ...facts }
           return next()

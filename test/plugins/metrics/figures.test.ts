@@ -103,7 +103,7 @@ describe('Registered metrics', () => {
   })
 
   it('of the host and of plugins set up earlier or later are present', async () => {
-    const jobs = plugin(host => host.figures.gauge({ name: 'my_jobs', help: 'Jobs.' }, () => 7))
+    const jobs = plugin(host => host.metrics.gauge({ name: 'my_jobs', help: 'Jobs.' }, () => 7))
     const metered = await startMetered({ toolsets, routes, plugins: { aaa: jobs, zzz: jobs } })
     expect(await metered.one('my_jobs')).to.equal(14)
     const session = await openSession(`${metered.url}/mcp`, { revision: '2025-06-18' })
@@ -121,7 +121,7 @@ describe('Registered metrics', () => {
   })
 
   it('report a hanging readiness condition as failed without delaying the scrape', async () => {
-    const hangs = plugin(host => host.ready('hangs', () => new Promise(() => undefined)))
+    const hangs = plugin(host => host.readiness('hangs', () => new Promise(() => undefined)))
     const metered = await startMetered({ toolsets, routes, plugins: { hangs } })
     await eventually('the condition', async () => (await metered.one('mcp_host_ready', { check: 'hangs' })) === 0)
   })

@@ -28,7 +28,7 @@ const GET = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n'
 /** With a figure that counts how often it is read. */
 async function startCounted(options: object = {}): Promise<Metered & { renders(): number }> {
   let reads = 0
-  const counted = plugin(host => host.figures.gauge({ name: 'reads', help: 'Reads.' }, () => ++reads))
+  const counted = plugin(host => host.metrics.gauge({ name: 'reads', help: 'Reads.' }, () => ++reads))
   const metered = await startMetered({ ...config, plugins: { counted } }, options)
   return { ...metered, renders: () => reads }
 }

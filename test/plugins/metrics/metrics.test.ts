@@ -75,7 +75,7 @@ describe('metrics plugin', () => {
 
   it('counts refused requests from any plugin, and HTTP requests that become no call', async () => {
     const refuses = plugin(host =>
-      host.edge((ctx, next) => {
+      host.onRequest((ctx, next) => {
         if (ctx.get('x-much') !== '') throw new HostError('tooManyRequests', { reason: SECRET })
         return next()
       }),
@@ -149,7 +149,7 @@ describe('metrics plugin', () => {
   it('contain no argument, token, session id or user', async () => {
     const identifies = plugin(
       host =>
-        host.identify((ctx, next) => {
+        host.authenticate((ctx, next) => {
           ctx.state.user = {
             issuer: 'https://issuer.example',
             subject: 'alice@corp.example',

@@ -1,5 +1,6 @@
 // A host with rate limits, whose callers say in headers who they are, and requests to it.
-import { definePlugin, defineTool } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { definePlugin } from '../../../core/plugin.ts'
 import type { RateLimitOptions } from '../../../plugins/rate-limit/index.ts'
 import { legacy, modern, type RpcAnswer } from '../../support/rpc.ts'
 import { type StartOptions, startHost, type TestConfig } from '../../support/start-host.ts'
@@ -10,7 +11,7 @@ const first = (value: string | string[] | undefined) => (Array.isArray(value) ? 
 const who = definePlugin({
   provides: ['user'],
   setup(host) {
-    host.identify((ctx, next) => {
+    host.authenticate((ctx, next) => {
       const [subject, issuer, clientId] = ['x-user', 'x-issuer', 'x-client'].map(name => first(ctx.req.headers[name]))
       if (subject !== undefined) {
         const named = { ...(issuer !== undefined && { issuer }), ...(clientId !== undefined && { clientId }) }

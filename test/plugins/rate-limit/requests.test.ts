@@ -1,8 +1,7 @@
 // Rate limits of HTTP requests: exact counts, keys by address, user and client, and rate limit headers.
 import { expect } from 'chai'
 import { addressKey } from '../../../core/auth.ts'
-import type { CallRecord } from '../../../core/index.ts'
-import { definePlugin } from '../../../core/index.ts'
+import { type CallRecord, definePlugin } from '../../../core/plugin.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern, modernRequest, post } from '../../support/rpc.ts'
 import { openSession, postOpen, readWhole } from '../../support/session-client.ts'
@@ -162,7 +161,7 @@ describe('rate-limit: HTTP requests', () => {
 
   it('sends RateLimit headers, and Retry-After on 429, in both protocol eras', async () => {
     const records: CallRecord[] = []
-    const watch = definePlugin({ setup: host => host.observe(record => void records.push(record)) })
+    const watch = definePlugin({ setup: host => host.onFinish(record => void records.push(record)) })
     const { call, older } = await startLimited({ address: '9/1m', user: '2/1h' }, { plugins: { watch: watch() } })
     const { headers } = await call({ 'X-User': 'ann' })
     expect(headers.get('ratelimit-policy')).to.equal('"address";q=9;w=60, "user";q=2;w=3600')

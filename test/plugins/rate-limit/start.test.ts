@@ -1,7 +1,7 @@
 // Rate limit configuration: startup errors, multi-process warnings, reload and `explain`.
 import { expect } from 'chai'
 import { createHost } from '../../../core/create-host.ts'
-import { StartError } from '../../../core/index.ts'
+import { StartError } from '../../../core/plugin.ts'
 import type { RateLimitOptions } from '../../../plugins/rate-limit/index.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { startReloading, stopReloading } from '../../support/reloading-host.ts'

@@ -9,7 +9,7 @@ import { atOnce, statuses } from './limited-host.ts'
 /** Identifies a caller by `X-User`. */
 const WHO = `const who = definePlugin({
   provides: ['user'],
-  setup: host => host.identify((ctx, next) => {
+  setup: host => host.authenticate((ctx, next) => {
     const subject = ctx.get('x-user')
     if (subject) ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
     return next()

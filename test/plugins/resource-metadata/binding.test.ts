@@ -1,7 +1,7 @@
 // Tests DPoP fields in protected resource metadata against the auth plugin of the same routes.
 import { expect } from 'chai'
 import type { Config } from '../../../core/index.ts'
-import type { AuthJwtOptions } from '../../../plugins/auth-jwt/index.ts'
+import type { AuthJwtOptions } from '../../../plugins/auth-jwt/options.ts'
 import type { ResourceMetadataOptions } from '../../../plugins/resource-metadata/index.ts'
 import { expectStopped } from '../../fixtures/start-failure.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'

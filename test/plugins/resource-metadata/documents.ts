@@ -1,6 +1,8 @@
 // What the tests of resource metadata share: a config, documents as clients fetch them, and where challenges point.
-import { authorizeRoute, type ProtectedResource } from '../../../core/auth.ts'
-import { type Config, definePlugin, type PluginHost, type Route, type Services } from '../../../core/index.ts'
+import type { ProtectedResource } from '../../../core/auth.ts'
+import type { Config } from '../../../core/index.ts'
+import type { Services } from '../../../core/internal.ts'
+import { authorizeRoute, definePlugin, type PluginHost, type Route } from '../../../core/plugin.ts'
 import type { ResourceMetadataOptions } from '../../../plugins/resource-metadata/index.ts'
 import { hello } from '../../fixtures/plugins.ts'
 
@@ -11,7 +13,7 @@ export const LOGIN = 'https://login.acme.example'
 export const lock = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   provides: ['user', 'authorize'],
-  setup: host => host.serving(services => host.admit(authorizeRoute(host, services))),
+  setup: host => host.serving(services => host.authorize(authorizeRoute(host, services))),
 })
 
 /** Hands out what fills the slot `protectedResource`, as an auth plugin sees it. */

@@ -78,7 +78,7 @@ describe('resource-metadata: startup', () => {
 
   it('fails if another plugin provides the same slot', async () => {
     const other = plugin(host => {
-      host.fill('protectedResource', {
+      host.provide('protectedResource', {
         resourceOf: route => route.path,
         metadataUrlOf: () => undefined,
         scopesOf: () => [],

@@ -1,7 +1,7 @@
 // SKILL.md front matter: errors fail startup with file and line, and valid values reach clients unchanged.
 import { expect } from 'chai'
 import { parse } from 'yaml'
-import { StartError } from '../../../core/index.ts'
+import { StartError } from '../../../core/plugin.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { startFailure } from '../../fixtures/start-failure.ts'
 import { stopHosts } from '../../support/start-host.ts'

@@ -1,10 +1,5 @@
 // The store contracts against one SQLite file, with one thread per node and a new file per check.
-import {
-  eventStoreContract,
-  grantStoreContract,
-  sessionStoreContract,
-  taskStoreContract,
-} from '../../../core/testing.ts'
+import { storeContract } from '../../../core/testing.ts'
 import { describeContracts } from '../../support/describe-contracts.ts'
 import { closeFiles, hasSqlite, newFile, type OpenedFile, openFile } from './support/sqlite-files.ts'
 
@@ -21,10 +16,22 @@ const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
 })
 
 const contracts = {
-  'Session store in SQLite': sessionStoreContract(onFile(({ sessions }) => sessions)),
-  'Event store in SQLite': eventStoreContract(onFile(({ events }) => events)),
-  'Grant store in SQLite': grantStoreContract(onFile(({ grants }) => grants)),
-  'Task store in SQLite': taskStoreContract(onFile(({ tasks }) => tasks)),
+  'Session store in SQLite': storeContract(
+    'sessionStore',
+    onFile(({ sessions }) => sessions),
+  ),
+  'Event store in SQLite': storeContract(
+    'eventStore',
+    onFile(({ events }) => events),
+  ),
+  'Grant store in SQLite': storeContract(
+    'grantStore',
+    onFile(({ grants }) => grants),
+  ),
+  'Task store in SQLite': storeContract(
+    'taskStore',
+    onFile(({ tasks }) => tasks),
+  ),
 }
 
 if (hasSqlite) describeContracts(contracts, { after: closeFiles })

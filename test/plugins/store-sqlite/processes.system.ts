@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { StartError } from '../../../core/index.ts'
+import { StartError } from '../../../core/plugin.ts'
 import { eventually } from '../../support/eventually.ts'
 import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files.ts'
 

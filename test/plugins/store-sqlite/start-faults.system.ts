@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { expect } from 'chai'
-import { StartError } from '../../../core/index.ts'
+import { StartError } from '../../../core/plugin.ts'
 import { mountSmall, unmount } from '../../support/small-disk.ts'
 import { closeFiles, type FileSettings, hasSqlite, newFile, newFolder, openFile } from './support/sqlite-files.ts'
 

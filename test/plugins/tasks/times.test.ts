@@ -138,7 +138,7 @@ describe('Tasks: expiry', () => {
     const expiresAt = Date.now() + 300
     const identify = plugin(
       host =>
-        host.identify(async (ctx, next) => {
+        host.authenticate(async (ctx, next) => {
           const token = ctx.get('authorization')
           if (token !== '') ctx.state.user = { subject: 'ann', scopes: ['a'], roles: [], claims: {}, expiresAt }
           await next()
@@ -171,7 +171,7 @@ describe('Tasks: configuration errors', () => {
     for (const role of ['front', 'worker'] as const) {
       await expectStopped(withTasks({ role }), 'tasks are kept in this process alone')
     }
-    const store = plugin(host => host.fill('taskStore', { ...createMemoryTaskStore(), shared: 'host' }), {
+    const store = plugin(host => host.provide('taskStore', { ...createMemoryTaskStore(), shared: 'host' }), {
       provides: ['taskStore'],
     })
     const ofFile = withPlugins({ tasks: { role: 'front' }, store }, { toolsets: { all: [later] } })
@@ -201,9 +201,9 @@ describe('Tasks: configuration errors', () => {
 
   it('fails startup for a tool with `task.before` that tools.limits isolates', async () => {
     const tools = { limits: { 'be*': { isolate: true } } } as const
-    const before = defineTool({ name: 'before', task: { use: 'optional', before: () => ({}) }, handler: () => '' })
+    const before = BEGINS_OUTSIDE.replace('begins-outside', 'before-task')
     await expectStopped(
-      withPlugins({ tasks: {} }, { toolsets: { all: [before] }, tools }),
+      withPlugins({ tasks: {} }, { toolsets: { all: before }, tools }),
       /"before".*isolated.*`task\.before`/,
     )
   })

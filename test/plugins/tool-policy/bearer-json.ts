@@ -1,7 +1,8 @@
 // A plugin that takes a token's word for who its bearer is: the token is a user as JSON, in Base64. And what such
 // callers are told.
-import { authorizeRoute } from '../../../core/auth.ts'
-import { definePlugin, HostError, type User } from '../../../core/index.ts'
+
+import { HostError, type User } from '../../../core/index.ts'
+import { authorizeRoute, definePlugin } from '../../../core/plugin.ts'
 import { legacy, modern, type RpcMessage } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 
@@ -12,7 +13,7 @@ export const createBearerJson = (read: (user: User) => User = user => user) => {
     options: { type: 'object', additionalProperties: false, properties: {} },
     provides: ['user', 'authorize'],
     setup(host) {
-      host.identify(async (ctx, next) => {
+      host.authenticate(async (ctx, next) => {
         const [, token] = /^Bearer (.+)$/.exec(ctx.req.headers.authorization ?? '') ?? []
         if (token === 'bad') throw new HostError('unauthorized', { detail: 'the token is bad' })
         if (token !== undefined) {
@@ -22,7 +23,7 @@ export const createBearerJson = (read: (user: User) => User = user => user) => {
         }
         await next()
       })
-      host.serving(services => host.admit(authorizeRoute(host, services)))
+      host.serving(services => host.authorize(authorizeRoute(host, services)))
     },
   })
 }

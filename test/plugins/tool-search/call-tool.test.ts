@@ -1,6 +1,7 @@
 // call_tool compared with a direct call of the same tool: responses, records, metrics and limits.
 import { expect } from 'chai'
-import { type CallRecord, defineTool, ToolError } from '../../../core/index.ts'
+import { defineTool, ToolError } from '../../../core/index.ts'
+import type { CallRecord } from '../../../core/plugin.ts'
 import type { ToolPolicyOptions } from '../../../plugins/tool-policy/index.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -79,7 +80,7 @@ const ofRecord = ({ method, item, outcome, error, refusedBy, route, revision, us
 
 function createWatch() {
   const records: CallRecord[] = []
-  const watch = plugin(host => host.observe(record => void (record.method === 'tools/call' && records.push(record))))
+  const watch = plugin(host => host.onFinish(record => void (record.method === 'tools/call' && records.push(record))))
   const next = async (count = 1) => {
     await eventually('a record', () => records.length >= count)
     return records.splice(0)

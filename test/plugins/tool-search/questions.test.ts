@@ -1,7 +1,11 @@
 // Tools called through call_tool: progress, logging, elicitation, cancellation, headers and extension keys.
 import { expect } from 'chai'
-import { defineApp, defineTool, type PluginHost } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import type { PluginHost } from '../../../core/plugin.ts'
 import { META } from '../../../core/transport.ts'
+import { APP_SCHEMA } from '../../../plugins/apps/app-schema.ts'
+import { defineApp } from '../../../plugins/apps/define-app.ts'
+import { TASK_SCHEMA } from '../../../plugins/tasks/task-key.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern, modernRequest } from '../../support/rpc.ts'
@@ -60,10 +64,10 @@ const TOOLS = [
 function addKeys(host: PluginHost) {
   const added = host.extension(ID, {
     results: { 'tools/call': ['later'] },
-    toolKeys: {
-      app: { meta: ({ name }) => ({ 'example.com/page': name }) },
-      task: { around: (call, { name }, run) => (added.settingsOf(call) ? added.result('later', { of: name }) : run()) },
-    },
+  })
+  host.toolKey('app', { meta: (_, { name }) => ({ 'example.com/page': name }) })
+  host.toolKey('task', {
+    onCall: (call, _, run, { name }) => (added.settingsOf(call) ? added.result('later', { of: name }) : run()),
   })
 }
 
@@ -74,7 +78,7 @@ const ANSWER = { inputResponses: { 'elicit-1': { action: 'accept', content: { ok
 describe('Tools called through call_tool', () => {
   let url: string
   before(async () => {
-    const keys = plugin(addKeys, { provides: ['task', 'app'] })
+    const keys = plugin(addKeys, { toolKeys: { app: APP_SCHEMA, task: TASK_SCHEMA } })
     const plugins = { 'transport-streamable': {}, bearer: bearerJson(), keys }
     const routes = { '/': { toolsets: 'all', search: {} } }
     ;({ url } = await startHost({ toolsets: { all: TOOLS }, routes, plugins }))

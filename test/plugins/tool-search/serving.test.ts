@@ -210,6 +210,7 @@ export default {
     const { log } = await serve({ '/': { toolsets: 'all', search: { pinned: ['later_*'] } } })
     expect(log).to.deep.include({
       level: 'warn',
+      code: 'MH2920',
       path: "routes['/'].search.pinned[0]",
       message: `routes['/'].search.pinned[0]: "later_*" pins no tool that is defined at start`,
     })

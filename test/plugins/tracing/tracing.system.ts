@@ -6,7 +6,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { definePlugin, defineTool, StartError } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { definePlugin, StartError } from '../../../core/plugin.ts'
 import { createKeptLog } from '../../../core/testing/kept-log.ts'
 import { loadApi } from '../../../plugins/tracing/load-api.ts'
 import { createFailureLog, createFailureTelling } from '../../../plugins/tracing/tell-failures.ts'
@@ -402,7 +403,7 @@ describe('tracing without the OpenTelemetry API', () => {
 describe('tracer slot', () => {
   it('rejects a second plugin on a route', async () => {
     const mine = definePlugin({
-      setup: host => host.fill('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({}) }),
+      setup: host => host.provide('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({}) }),
     })()
     const config = {
       toolsets: { all: [defineTool({ name: 'say', handler: () => 'said' })] },

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { defineTool, StartError } from '../../../core/index.ts'
+import { defineTool } from '../../../core/index.ts'
+import { StartError } from '../../../core/plugin.ts'
 import { openSession, tell } from '../../support/session-client.ts'
 import { connectSse, openSseSession } from '../../support/sse-client.ts'
 import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'

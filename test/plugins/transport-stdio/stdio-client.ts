@@ -1,7 +1,8 @@
 // A host whose one transport is stdio, in this process, and a client by hand at the other end of its streams.
 import { PassThrough } from 'node:stream'
-import type { Config, Logger } from 'mcp-host'
+import type { Config } from 'mcp-host'
 import { createHost, type Host } from 'mcp-host/host'
+import type { Logger } from 'mcp-host/plugin'
 import {
   createStdioTransport,
   type ServedLine,

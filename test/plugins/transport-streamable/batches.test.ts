@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { definePlugin, defineTool, HostError } from '../../../core/index.ts'
+import { defineTool, HostError } from '../../../core/index.ts'
+import { definePlugin } from '../../../core/plugin.ts'
 import { createGate } from '../../support/gate.ts'
 import { post, type RpcMessage } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -30,7 +31,7 @@ const first = defineTool({
 const refusePing = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       if (call.method !== 'ping') return next()
       // Every other call of the batch is answered by then.
       await new Promise(resolve => setImmediate(resolve))

@@ -1,6 +1,7 @@
 // Content for older protocol versions: newer content types and structured content.
 import { expect } from 'chai'
-import { definePrompt, defineTool, type Revision } from '../../../core/index.ts'
+import { definePrompt, defineTool } from '../../../core/index.ts'
+import type { Revision } from '../../../core/plugin.ts'
 import { legacy } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { type ConfiguredPlugin, definePlugin, defineResource, defineTool } from '../../../core/index.ts'
+import { defineResource, defineTool } from '../../../core/index.ts'
+import { type ConfiguredPlugin, definePlugin, type EventStore } from '../../../core/plugin.ts'
 import { createMemoryEventStore } from '../../../core/sessions/memory-event-store.ts'
-import type { EventStore } from '../../../core/transport.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { ask, initialize, nextMessage, openSession, type SessionClient, tell } from '../../support/session-client.ts'
 import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
@@ -21,7 +21,7 @@ function notedStore(): ConfiguredPlugin {
   }
   return definePlugin({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup: host => host.fill('eventStore', store),
+    setup: host => host.provide('eventStore', store),
   })()
 }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import { type Config, definePlugin, defineTool } from '../../../core/index.ts'
+import { type Config, defineTool } from '../../../core/index.ts'
+import { definePlugin } from '../../../core/plugin.ts'
 import { createMemorySessionStore } from '../../../core/sessions/memory-session-store.ts'
 import type { SessionBounds } from '../../../core/sessions/session-store.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
@@ -200,7 +201,7 @@ describe('sessions.maxPerOwner', () => {
     const watched = definePlugin<Record<never, never>>({
       options: { type: 'object', additionalProperties: false, properties: {} },
       setup: host =>
-        host.fill('sessionStore', {
+        host.provide('sessionStore', {
           ...store,
           create(digest, record, given) {
             bounds.push(given)

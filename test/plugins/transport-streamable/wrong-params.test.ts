@@ -1,6 +1,7 @@
 // Values of wrong types at every position of client messages: each is a client error, never an internal error.
 import { expect } from 'chai'
-import { definePlugin, definePrompt, defineResource, defineTool } from '../../../core/index.ts'
+import { definePrompt, defineResource, defineTool } from '../../../core/index.ts'
+import { definePlugin } from '../../../core/plugin.ts'
 import { META } from '../../../core/transport.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { legacy, metaOf, modern } from '../../support/rpc.ts'
@@ -73,7 +74,7 @@ function* mutations(value: unknown): Generator<unknown> {
 const trusting = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       const { name, uri } = call.params
       if (name !== undefined || uri !== undefined) `${name ?? uri}`.trim()
       return next()

@@ -1,7 +1,7 @@
 // What attacks on the bridge are made with: requests by hand, a store that tells what it was given, hosts that share one.
 
 import type { GrantStore } from '../../../../core/auth.ts'
-import { type ConfiguredPlugin, definePlugin } from '../../../../core/index.ts'
+import { type ConfiguredPlugin, definePlugin } from '../../../../core/plugin.ts'
 import { createMemoryGrantStore } from '../../../../plugins/families/grants/index.ts'
 import { type BridgeSettings, type StartedBridge, startBridge } from '../../../support/bridge.ts'
 
@@ -88,7 +88,7 @@ export function watchedStore(most?: { pending: number; granted: number }, now?: 
   }
   const plugin = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup: host => host.fill('grantStore', store),
+    setup: host => host.provide('grantStore', store),
   })()
   return { store, plugin, given, kept }
 }

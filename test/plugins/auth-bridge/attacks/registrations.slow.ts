@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { expect } from 'chai'
-import { createRegisteredClients } from '../../../../plugins/auth-bridge/clients/registered-clients.ts'
+import { createRegisteredClients } from '../../../../plugins/auth-bridge/clients/client-rules.ts'
 import { type StartedBridge, startBridge, stopBridges } from '../../../support/bridge.ts'
 import { REDIRECT } from '../../../support/form-browser.ts'
 import { createManualClock } from '../../../support/manual-clock.ts'

@@ -65,7 +65,7 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
   opened.push(writer)
   const node = `node-${++nodes}`
   const stores = {
-    sessions: createSqliteSessionStore(writer, { node, log }),
+    sessions: createSqliteSessionStore(writer, { config: { node }, log }),
     events: createSqliteEventStore(writer),
     grants: createSqliteGrantStore(writer),
     tasks: createSqliteTaskStore(writer, log),

@@ -137,7 +137,7 @@ export type TaskOptions = Exclude<NonNullable<Config['plugins']>['tasks'], false
 
 /** A plugin that puts a store into its slot. */
 export const fillStore = (store: TaskStore) =>
-  plugin(host => host.fill('taskStore', store), { provides: ['taskStore'] })
+  plugin(host => host.provide('taskStore', store), { provides: ['taskStore'] })
 
 /** Starts a host with these tools and options; `store`: in the place of the default. */
 export const startTasks = (

@@ -1,5 +1,6 @@
 // A project's config in TypeScript: typed arguments, a plugin of its own, a wrong option that does not compile.
-import { type Config, defineConfig, definePlugin, definePrompt, defineResource, defineTool, HostError } from 'mcp-host'
+import { type Config, defineConfig, definePrompt, defineResource, defineTool, HostError } from 'mcp-host'
+import { definePlugin } from 'mcp-host/plugin'
 
 interface AuditOptions {
   prefix: string
@@ -14,11 +15,11 @@ const audit = definePlugin<AuditOptions>({
     required: ['prefix'],
   },
   setup(host, { prefix }) {
-    host.around(async (call, next) => {
+    host.onCall(async (call, next) => {
       host.log.info({ method: call.method }, prefix)
       return next()
     })
-    host.edge(async (ctx, next) => {
+    host.onRequest(async (ctx, next) => {
       if (ctx.get('X-Refuse') !== '') throw new HostError('forbidden')
       ctx.set('X-Audited', 'yes')
       await next()

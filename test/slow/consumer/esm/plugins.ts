@@ -1,9 +1,17 @@
 // Plugins as other packages write them, from every entry that is for authors.
-import { type Call, definePlugin, type PluginHost, type Services } from 'mcp-host'
-import { authorizeRoute, identifyBearer, readUser, type TokenPlace, type TokenVerdict } from 'mcp-host/auth'
+import {
+  authorizeRoute,
+  type Call,
+  definePlugin,
+  type EventStore,
+  identifyBearer,
+  readUser,
+  type StoredEvent,
+  type TokenPlace,
+  type TokenVerdict,
+} from 'mcp-host/plugin'
 import { REDIS_SECTIONS, type RedisSections } from 'mcp-host/redis'
-import { eventStoreContract } from 'mcp-host/testing'
-import { type EventStore, type Offer, type StoredEvent, type Transport, transportOf } from 'mcp-host/transport'
+import { storeContract } from 'mcp-host/testing'
 
 const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
 
@@ -16,9 +24,9 @@ export const login = definePlugin<Record<never, never>>({
   options: NO_OPTIONS,
   provides: ['user', 'authorize'],
   setup(host) {
-    host.serving((services: Services) => {
-      host.identify(identifyBearer(host, services, verify))
-      host.admit(authorizeRoute(host, services))
+    host.serving(services => {
+      host.authenticate(identifyBearer(host, services, verify))
+      host.authorize(authorizeRoute(host, services))
     })
   },
 })
@@ -40,11 +48,10 @@ export const events = definePlugin<Record<never, never>, Record<never, never>, R
   options: NO_OPTIONS,
   sections: REDIS_SECTIONS,
   setup(host) {
-    if (host.section('redis')?.url === undefined) host.fill('eventStore', createEvents())
+    if (host.section('redis')?.url === undefined) host.provide('eventStore', createEvents())
   },
 })
 
-export const transport = (host: PluginHost, services: Services): Transport => transportOf(host, services)
-export const offerOf = (call: Call): Offer => call.offer
+export const routeOf = (call: Call): string => call.offer.route.path
 
-console.log(eventStoreContract({ shared: false, open: () => ({ nodes: [createEvents()] }) }).length > 0)
+console.log(storeContract('eventStore', { shared: false, open: () => ({ nodes: [createEvents()] }) }).length > 0)

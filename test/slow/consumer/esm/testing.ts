@@ -1,5 +1,6 @@
 // Tests of a project, by types: what a tool takes and gives is known to `testTool`, and a plugin's options to `testPlugin`.
-import { defineConfig, definePlugin, defineTool } from 'mcp-host'
+import { defineConfig, defineTool } from 'mcp-host'
+import { definePlugin } from 'mcp-host/plugin'
 import { type TestClient, type TestHost, type ToolOutcome, testHost, testPlugin, testTool } from 'mcp-host/testing'
 
 export const sum = defineTool({

@@ -1,37 +1,42 @@
 // A queue that is fair between owners: the owner with the fewest slots is next, then the longest waiting one.
 import { type Linked, LinkedList } from '../http/linked-list.ts'
 
-/** An entry of a `FairLine`. */
-export interface InLine extends Linked {
+/** An entry of a `FairQueue`. */
+export interface Queued extends Linked {
   /** True if it had a slot before: it is ahead of its owner's other entries. Constant while queued. */
   readonly returns: boolean
 }
 
-interface Share<Entry extends InLine> {
+interface Share<Entry extends Queued> {
   places: number
   paused: number
   readonly returning: LinkedList<Entry>
   readonly waiting: LinkedList<Entry>
 }
 
-const listOf = <Entry extends InLine>(share: Share<Entry>, { returns }: Entry) =>
+const listOf = <Entry extends Queued>(share: Share<Entry>, { returns }: Entry) =>
   returns ? share.returning : share.waiting
 
-function firstOf<Entry extends InLine>({ returning, waiting }: Share<Entry>, fits: (entry: Entry) => boolean) {
+function firstOf<Entry extends Queued>({ returning, waiting }: Share<Entry>, fits: (entry: Entry) => boolean) {
   for (const entry of returning) if (fits(entry)) return entry
   for (const entry of waiting) if (fits(entry)) return entry
   return undefined
 }
 
 /** A queue that is fair between owners. */
-export class FairLine<Entry extends InLine> {
+export class FairQueue<Entry extends Queued> {
   readonly #shares = new Map<string, Share<Entry>>()
   #size = 0
+  #places = 0
   #returning = 0
   #paused = 0
 
   get size(): number {
     return this.#size
+  }
+  /** Slots in use. */
+  get places(): number {
+    return this.#places
   }
   get returning(): number {
     return this.#returning
@@ -43,6 +48,9 @@ export class FairLine<Entry extends InLine> {
   waitingOf(owner: string): number {
     const share = this.#shares.get(owner)
     return share ? share.returning.size + share.waiting.size : 0
+  }
+  placesOf(owner: string): number {
+    return this.#shares.get(owner)?.places ?? 0
   }
   pausedOf(owner: string): number {
     return this.#shares.get(owner)?.paused ?? 0
@@ -66,12 +74,14 @@ export class FairLine<Entry extends InLine> {
   take(owner: string): void {
     const share = this.#shareOf(owner)
     share.places++
+    this.#places++
     this.#shares.delete(owner)
     this.#shares.set(owner, share)
   }
 
   leave(owner: string): void {
     this.#shareOf(owner).places--
+    this.#places--
     this.#forgetIdle(owner)
   }
 

@@ -1,0 +1,236 @@
+// `npm run docs:codes`: writes docs/codes.md, with each code, its messages and files, and the first columns of the table in
+// docs/errors.md. A test compares both.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parse } from '@babel/parser'
+import { type Node, traverseFast } from '@babel/types'
+import { globSync } from 'tinyglobby'
+import '../core/create-host.ts'
+import { ERROR_KINDS } from '../core/http/errors.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const CODES = `${ROOT}docs/codes.md`
+const ERRORS = `${ROOT}docs/errors.md`
+
+export const AREAS = {
+  MH10: 'Config files, keys, secrets, files of plugins',
+  MH11: 'Toolsets and definitions',
+  MH12: 'Routes and access',
+  MH13: 'HTTP and TLS',
+  MH14: 'Sessions, streams and their stores',
+  MH15: 'Plugins: setup, startup, reload',
+  MH16: 'Calls',
+  MH19: 'The log; tests of authors',
+  MH20: 'Plugins for tokens: auth-jwt, auth-introspection, DPoP, resource-metadata',
+  MH21: 'auth-bridge, dev-auth-server',
+  MH22: 'access-log, audit',
+  MH23: 'Redis plugins',
+  MH24: 'store-sqlite',
+  MH25: 'tasks',
+  MH26: 'metrics, event-loop, tracing',
+  MH27: 'rate-limit, tool-policy, cors',
+  MH28: 'Transports',
+  MH29: 'apps, skills, tool-search, isolate',
+  MH30: 'Command line and files of commands',
+  MH31: 'Commands that serve: start, dev, stdio, workers',
+  MH32: 'Commands that call a server',
+  MH33: 'Other commands',
+}
+
+export interface Use {
+  readonly code: string
+  readonly file: string
+  /** `…` stands for an inserted value. */
+  readonly messages: readonly string[]
+}
+
+const isCode = (node: Node | null | undefined): node is Node & { value: string } =>
+  node?.type === 'StringLiteral' && /^MH\d{4}$/.test(node.value)
+
+function codesIn(node: Node | null | undefined): string[] {
+  if (isCode(node)) return [node.value]
+  if (node?.type === 'ConditionalExpression') return [...codesIn(node.consequent), ...codesIn(node.alternate)]
+  return []
+}
+
+const memberOf = (node: Node | null | undefined, ...names: string[]): Node | undefined =>
+  node?.type === 'ObjectExpression'
+    ? node.properties.flatMap(one =>
+        one.type === 'ObjectProperty' && one.key.type === 'Identifier' && names.includes(one.key.name) ? one.value : [],
+      )[0]
+    : undefined
+
+/** The names of a file: constants and functions, each with the block in which it is known. */
+interface Names {
+  readonly values: ReadonlyArray<{ readonly name: string; readonly value: Node; readonly scope: Node }>
+  readonly functions: readonly Fn[]
+  readonly calls: readonly Called[]
+}
+
+type Fn = Extract<Node, { params: unknown; body: unknown }> & { readonly knownAs?: string | undefined }
+type Called = Extract<Node, { type: 'CallExpression' | 'OptionalCallExpression' | 'NewExpression' }>
+
+const contains = (outer: Node, inner: Node) =>
+  (outer.start ?? 0) <= (inner.start ?? 0) && (outer.end ?? 0) >= (inner.end ?? 0)
+
+const isFunction = (node: Node): node is Fn =>
+  ['ArrowFunctionExpression', 'FunctionDeclaration', 'FunctionExpression', 'ObjectMethod', 'ClassMethod'].includes(
+    node.type,
+  )
+
+const paramsOf = ({ params }: Fn): string[] =>
+  (params as readonly Node[]).map(one => (one.type === 'Identifier' ? one.name : ''))
+
+function namesIn(tree: Node): Names {
+  const values: Array<{ name: string; value: Node; scope: Node }> = []
+  const functions: Fn[] = []
+  const calls: Called[] = []
+  const blocks: Node[] = []
+  traverseFast(tree, node => {
+    if (node.type === 'Program' || node.type === 'BlockStatement' || isFunction(node)) blocks.push(node)
+    if (node.type === 'FunctionDeclaration') functions.push(Object.assign(node, { knownAs: node.id?.name }))
+    if (node.type === 'CallExpression' || node.type === 'NewExpression') calls.push(node)
+    if (node.type !== 'VariableDeclarator' || node.id.type !== 'Identifier' || !node.init) return
+    const { init: value, id } = node
+    if (isFunction(value)) functions.push(Object.assign(value, { knownAs: id.name }))
+    values.push({ name: id.name, value, scope: blocks.filter(block => contains(block, node)).at(-1) ?? tree })
+  })
+  return { values, functions, calls }
+}
+
+const MOST_TEXTS = 4
+const UNKNOWN = ['…']
+
+/** The texts that an expression can have. A parameter stands for what the calls of its function give. */
+function textsOf(node: Node | null | undefined, names: Names, depth = 0): string[] {
+  const inner = (one: Node | null | undefined) => (depth > 5 ? UNKNOWN : textsOf(one, names, depth + 1))
+  const join = (left: readonly string[], right: readonly string[]) =>
+    left.flatMap(one => right.map(other => one + other)).slice(0, MOST_TEXTS)
+  switch (node?.type) {
+    case 'StringLiteral':
+      return [node.value]
+    case 'TemplateLiteral':
+      return node.quasis.reduce<string[]>(
+        (texts, { value }, index) => {
+          const whole = join(texts, [value.cooked ?? ''])
+          const next = node.expressions[index]
+          return next ? join(whole, next.type === 'Identifier' ? inner(next) : UNKNOWN) : whole
+        },
+        [''],
+      )
+    case 'BinaryExpression':
+      return join(inner(node.left), inner(node.right))
+    case 'ConditionalExpression':
+      return [...inner(node.consequent), ...inner(node.alternate)]
+    case 'Identifier': {
+      const { name } = node
+      const value = names.values.filter(one => one.name === name && contains(one.scope, node)).at(-1)?.value
+      const fn = names.functions.filter(one => contains(one, node) && paramsOf(one).includes(name)).at(-1)
+      if (fn && !(value && contains(fn, value))) {
+        const at = paramsOf(fn).indexOf(name)
+        const given = names.calls.flatMap(({ callee, arguments: all }) =>
+          callee.type === 'Identifier' && callee.name === fn.knownAs ? inner(all[at]) : [],
+        )
+        return given.length === 0 ? UNKNOWN : [...new Set(given)].slice(0, MOST_TEXTS)
+      }
+      return value && /Literal|Binary|Conditional/.test(value.type) ? inner(value) : UNKNOWN
+    }
+    default:
+      return UNKNOWN
+  }
+}
+
+/** The index of the message next to a code in the arguments of a call. */
+function messageAt({ callee }: Called, index: number, { functions }: Names): number {
+  const fn = callee.type === 'Identifier' && functions.find(one => one.knownAs === callee.name)
+  const named = fn ? paramsOf(fn).findIndex(name => /^(?:text|why|what)$/.test(name)) : -1
+  return named === -1 ? index + 1 : named
+}
+
+/** Each use of a code in a source text, and the log calls without a code. */
+export function readCodes(file: string, source: string): { uses: Use[]; bare: string[] } {
+  const tree = parse(source, { sourceType: 'module', plugins: ['typescript'] })
+  const names = namesIn(tree.program)
+  const uses: Use[] = []
+  const bare: string[] = []
+  const note = (codes: readonly string[], message: Node | null | undefined) => {
+    for (const code of codes) uses.push({ code, file, messages: textsOf(message, names) })
+  }
+  const textOf = (node: Node | null | undefined) => source.slice(node?.start ?? 0, node?.end ?? 0)
+  traverseFast(tree, node => {
+    if (node.type === 'CallExpression' || node.type === 'OptionalCallExpression' || node.type === 'NewExpression') {
+      const { arguments: given, callee } = node
+      given.forEach((one, index) => {
+        note(codesIn(one), given[messageAt(node, index, names)])
+        if (!memberOf(one, 'text', 'msg')) note(codesIn(memberOf(one, 'code')), given[index + 1])
+      })
+      if (
+        /(?:\blog|#log|unlimited)(?:\??\.(?:info|warn|error|fatal)|\[level\])$/.test(textOf(callee)) &&
+        !/\bcode\b/.test(textOf(given[0]))
+      )
+        bare.push(`${file}:${node.loc?.start.line}`)
+    } else if (node.type === 'ObjectExpression') {
+      const message = memberOf(node, 'text', 'msg')
+      if (message) note(codesIn(memberOf(node, 'code')), message)
+    } else if (node.type === 'ObjectProperty' && isCode(node.value)) {
+      const name = node.key.type === 'Identifier' ? node.key.name : node.key.type === 'StringLiteral' && node.key.value
+      if (name && name !== 'code') uses.push({ code: node.value.value, file, messages: [name] })
+    }
+  })
+  return { uses, bare }
+}
+
+export function readAll(): { uses: Use[]; bare: string[] } {
+  const files = globSync(['core/**/*.ts', 'plugins/**/*.ts', 'cli/**/*.ts', '!**/*.d.ts'], { cwd: ROOT }).sort()
+  const read = files.map(file => readCodes(file, readFileSync(`${ROOT}${file}`, 'utf8')))
+  return { uses: read.flatMap(({ uses }) => uses), bare: read.flatMap(({ bare }) => bare) }
+}
+
+const MOST_SHOWN = 160
+
+const cell = (text: string) => {
+  const whole = text
+    .replace(/\s*\n\s*/g, ' ')
+    .replaceAll('|', '\\|')
+    .trim()
+  const line = whole.length > MOST_SHOWN ? `${whole.slice(0, MOST_SHOWN)}…` : whole
+  return line.includes('`') ? `\`\` ${line} \`\`` : `\`${line}\``
+}
+
+export function codesPage(uses: readonly Use[]): string {
+  const codes = [...new Set(uses.map(({ code }) => code))].sort()
+  const sections = Object.entries(AREAS).flatMap(([area, title]) => {
+    const rows = codes
+      .filter(code => code.startsWith(area))
+      .map(code => {
+        const own = uses.filter(use => use.code === code)
+        const messages = [...new Set(own.flatMap(({ messages }) => messages))]
+        const shown = messages.filter(text => /\w/.test(text))
+        const files = [...new Set(own.map(({ file }) => `\`${file}\``))]
+        return `| \`${code}\` | ${(shown.length > 0 ? shown : UNKNOWN).slice(0, MOST_TEXTS).map(cell).join('<br>')} | ${files.join('<br>')} |\n`
+      })
+    return rows.length === 0
+      ? []
+      : `## ${area}: ${title}\n\n| Code | Message | Source |\n|---|---|---|\n${rows.join('')}`
+  })
+  return `# Codes\n\nEach error at startup and each log line has a stable code. The same cause has the same code everywhere. \`…\` stands for an
+inserted value. Refused requests have the kinds of [errors.md](errors.md). This page is generated: \`npm run docs:codes\`.\n\n${sections.join('\n')}`
+}
+
+/** The page with a row for each error kind. The last two columns are written in the page. */
+export function errorsPage(page: string): string {
+  const row = /^\| `(\w+)` \| \d{3} \| -\d{5} \| (.*)$/gm
+  const written = new Map([...page.matchAll(row)].map(([, kind = '', rest = '']) => [kind, rest]))
+  const kinds = new Map(Object.entries(ERROR_KINDS))
+  const order = [...written.keys(), ...kinds.keys()].filter((kind, index, all) => all.indexOf(kind) === index)
+  const rows = order.flatMap(kind => {
+    const { status, code } = kinds.get(kind) ?? {}
+    return status === undefined ? [] : `| \`${kind}\` | ${status} | ${code} | ${written.get(kind) ?? ' | |'}`
+  })
+  return page.replace(/(\| Kind \| Status \|.*\n\|[-|]+\|\n)(?:\|.*\n)*/, (_, head) => `${head}${rows.join('\n')}\n`)
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync(CODES, codesPage(readAll().uses))
+  writeFileSync(ERRORS, errorsPage(readFileSync(ERRORS, 'utf8')))
+}

@@ -1,0 +1,70 @@
+// Members of `ctx` that plugins add, compiled into one context class per route.
+import { StartError } from '../http/errors.ts'
+import type { Route } from '../kernel/route.ts'
+import type { Call } from './call.ts'
+import { type ContextClass, HandlerContext, type HandlerSettings } from './context.ts'
+import type { CallContext } from './define.ts'
+import { didYouMean } from './nearest.ts'
+
+/** Creates the value of a member for one call, at its first use. */
+export type CreateMember<Value = unknown> = (call: Call, ctx: CallContext) => Value
+
+interface Registration {
+  readonly name: string
+  readonly create: CreateMember
+  readonly plugin: string
+  /** The names that the plugin declares. */
+  readonly declared: readonly string[]
+  readonly routes: readonly Route[]
+}
+
+export interface ContextMembers {
+  add(registration: Registration): void
+  /** Complete after all plugins are set up. */
+  readonly on: HandlerSettings['contextOn']
+}
+
+/** The names that `ctx` has without plugins. */
+export const contextNames = (): string[] => Object.getOwnPropertyNames(HandlerContext.prototype)
+
+/** `defaults`: the declared members, with their values on routes without their plugin. */
+export function createContextMembers(defaults: ReadonlyMap<string, { readonly value: unknown }>): ContextMembers {
+  const byRoute = new Map<Route, Map<string, { readonly create: CreateMember; readonly plugin: string }>>()
+  const compiled = new Map<Route | undefined, ContextClass>()
+  const names = [...defaults.keys()]
+
+  function compile(route: Route): ContextClass {
+    class RouteContext extends HandlerContext {}
+    for (const [name, { value }] of defaults)
+      Object.defineProperty(RouteContext.prototype, name, { value, configurable: true })
+    for (const [name, { create }] of byRoute.get(route) ?? []) {
+      const get = function (this: HandlerContext & CallContext): unknown {
+        const value = create(HandlerContext.callOf(this) as Call, this)
+        Object.defineProperty(this, name, { value })
+        return value
+      }
+      Object.defineProperty(RouteContext.prototype, name, { get })
+    }
+    return RouteContext as unknown as ContextClass
+  }
+
+  return {
+    add({ name, create, plugin, declared, routes }) {
+      const refuse = (why: string) =>
+        new StartError('MH1508', `plugins.${plugin}: \`ctx.${name}\` ${why}`, { exitCode: 2 })
+      if (!declared.includes(name)) throw refuse(`is not in its \`context\`; ${didYouMean(name, declared)}`)
+      for (const route of routes) {
+        const members = byRoute.get(route) ?? new Map()
+        const other = members.get(name)
+        if (other) throw refuse(`is added by plugins.${other.plugin} already; switch one of them off`)
+        byRoute.set(route, members.set(name, { create, plugin }))
+      }
+    },
+    on(route) {
+      const key = byRoute.has(route) ? route : undefined
+      const Context = compiled.get(key) ?? compile(route)
+      compiled.set(key, Context)
+      return { Context, names }
+    },
+  }
+}

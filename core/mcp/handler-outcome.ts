@@ -1,0 +1,74 @@
+// Converts the outcome of a handler, and watches handlers that ignore their signal.
+import type { Clock } from '../http/clock.ts'
+import { HostError } from '../http/errors.ts'
+import type { Figures } from '../kernel/figures.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { CatalogItem } from './catalog.ts'
+import { ToolError } from './tool-error.ts'
+
+type Result = object | Promise<object>
+
+/** Converts the value or error of a handler to a result. */
+export function afterHandler(
+  run: () => unknown,
+  succeeded: (value: unknown) => Result,
+  failed: (error: unknown) => object,
+): Result {
+  try {
+    const value = run()
+    const result = value instanceof Promise ? value.then(succeeded) : succeeded(value)
+    return result instanceof Promise ? result.catch(failed) : result
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+/** Uses status 200, except for a missing capability and an ended login (401). Unknown errors stay unchanged. */
+export function handlerFailure(error: unknown): unknown {
+  if (ToolError.is(error)) return new HostError('internal', { detail: error.message }).within200()
+  if (!HostError.is(error)) return error
+  const isChallenge = error.kind === 'unauthorized' && error.headers?.['WWW-Authenticate'] !== undefined
+  return isChallenge || error.kind === 'missingCapability' ? error : error.within200()
+}
+
+/** Milliseconds after the abort before a running handler is logged. */
+const GRACE = 2_000
+/** Interval of repeated warnings per item, milliseconds; also logged when the count doubles. */
+const REPEAT = 60_000
+
+const FIX =
+  'pass ctx.signal on to what it waits for, or look at ctx.signal.aborted between steps; `concurrency` bounds them'
+
+export function watchOverdue(
+  log: Pick<Logger, 'warn'>,
+  figures: Pick<Figures, 'gauge'>,
+  clock: Clock,
+): (item: CatalogItem, limit: number) => () => void {
+  const items = new WeakMap<CatalogItem, { running: number; logged: number; at: number }>()
+  let all = 0
+  const figure = { name: 'mcp_host_handlers_overdue', help: 'Handlers that still run after the timeout of their call.' }
+  figures.gauge(figure, () => all)
+
+  return (item, limit) => {
+    all++
+    const overdue = items.get(item) ?? { running: 0, logged: 0, at: Number.NEGATIVE_INFINITY }
+    items.set(item, overdue)
+    let isCounted = false
+    const count = () => {
+      isCounted = true
+      const running = ++overdue.running
+      const now = clock.monotonic()
+      if (running < overdue.logged * 2 && now - overdue.at <= REPEAT) return
+      overdue.logged = running
+      overdue.at = now
+      const fields = { kind: item.kind, name: item.key, limit, running, fix: FIX }
+      log.warn({ code: 'MH1609', ...fields }, 'a handler continues after its timeout: it ignores its signal')
+    }
+    const timer = clock.setTimeout(count, GRACE).unref()
+    return () => {
+      all--
+      clock.clear(timer)
+      if (isCounted) overdue.running--
+    }
+  }
+}

@@ -1,0 +1,26 @@
+// `storeContract`: the checks of a store that a plugin puts into a slot.
+import type { Slots } from '../slots.ts'
+import { changeBusChecks } from './change-bus-contract.ts'
+import { type Check, type ContractSettings, checksOf, type Promises } from './contract.ts'
+import { eventStoreChecks } from './event-store-contract.ts'
+import { grantStoreChecks } from './grant-store-contract.ts'
+import { peersChecks } from './peers-contract.ts'
+import { sessionStoreChecks } from './session-store-contract.ts'
+import { taskStoreChecks } from './task-store-contract.ts'
+
+type Stores = Pick<Slots, 'changeBus' | 'eventStore' | 'grantStore' | 'peers' | 'sessionStore' | 'taskStore'>
+
+const CHECKS: { readonly [Slot in keyof Stores]: Promises<Stores[Slot]> } = {
+  changeBus: changeBusChecks,
+  eventStore: eventStoreChecks,
+  grantStore: grantStoreChecks,
+  peers: peersChecks,
+  sessionStore: sessionStoreChecks,
+  taskStore: taskStoreChecks,
+}
+
+/** Checks for a store in this slot, each with a `name` and a `run` function for a test runner. */
+export const storeContract = <Slot extends keyof Stores>(
+  slot: Slot,
+  settings: ContractSettings<Stores[Slot]>,
+): readonly Check[] => checksOf<Stores[Slot]>(settings, CHECKS[slot])

@@ -1,0 +1,67 @@
+// The JSON Schema of an app, matching the types in define-app.ts.
+import { icon } from '../../core/auth.ts'
+import type { JsonSchema } from '../../core/index.ts'
+
+const words = (description: string): JsonSchema => ({ type: 'string', description })
+const text = (description: string, more: JsonSchema = {}): JsonSchema => ({
+  type: 'string',
+  minLength: 1,
+  description,
+  ...more,
+})
+const list = (items: JsonSchema, description: string): JsonSchema => ({ type: 'array', items, description })
+const closed = (properties: Readonly<Record<string, JsonSchema>>, more: JsonSchema = {}): JsonSchema => ({
+  type: 'object',
+  additionalProperties: false,
+  properties,
+  ...more,
+})
+
+const PORT = '(?::(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5]))?'
+const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?'
+/** Link-local addresses, where clouds serve instance credentials. */
+const NOT_LINK_LOCAL = '(?!169\\.254\\.)'
+
+/**
+ * Origins in a content security policy: no path, and no characters that end the directive. A wildcard needs two labels, so
+ * `*.com` is refused; suffixes such as `co.uk` are not recognised.
+ */
+const origins = (description: string) =>
+  list(
+    {
+      type: 'string',
+      pattern: `^(?:https?|wss?)://${NOT_LINK_LOCAL}(?:\\*\\.(?=[^.:]+\\.))?${LABEL}(?:\\.${LABEL})*${PORT}$`,
+      patternErrorMessage:
+        'an origin, such as https://api.acme.example or https://*.acme.example (not all of a top-level name)',
+    },
+    description,
+  )
+const asked = closed({})
+
+/** The JSON Schema of the tool key `app`. */
+export const APP_SCHEMA = closed(
+  {
+    name: text('What it is called; unique on a route.', {
+      pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
+      patternErrorMessage: 'lower-case letters, digits and . _ -, at most 64',
+    }),
+    title: words('Name for people.'),
+    description: words('What it shows.'),
+    icons: list(icon, 'Icons that clients may show.'),
+    html: text('Its page, or the file that has it.'),
+    module: text('The script that its page is bundled of.'),
+    csp: closed({
+      connectDomains: origins('Origins that it may connect to.'),
+      resourceDomains: origins('Origins that it may have scripts, styles, images and fonts from.'),
+      frameDomains: origins('Origins of frames in it.'),
+      baseUriDomains: origins('Origins of its base.'),
+    }),
+    permissions: closed({ camera: asked, microphone: asked, geolocation: asked, clipboardWrite: asked }),
+    domain: text('The origin that it wants for itself.', {
+      pattern: '^[\\x21-\\x7e]+$',
+      patternErrorMessage: 'a name without spaces or line ends',
+    }),
+    prefersBorder: { type: 'boolean', description: 'Whether it has a border.' },
+  },
+  { required: ['name'], description: 'The app that shows its results to people.' },
+)

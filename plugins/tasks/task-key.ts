@@ -1,0 +1,36 @@
+// The tool key `task`: its type and JSON Schema.
+import type { CallContext, JsonSchema } from '../../core/index.ts'
+
+export type TaskUse = 'optional' | 'required'
+
+/** Runs calls of a tool as tasks. */
+export type TaskSetting =
+  | TaskUse
+  | {
+      use: TaskUse
+      /** `safe`: again after a node failure. */
+      retry?: 'safe'
+      /** Runs in the call, and returns the arguments of the task. */
+      before?(args: never, ctx: CallContext): object | Promise<object>
+    }
+
+const USE: JsonSchema = { enum: ['optional', 'required'] }
+
+export const TASK_SCHEMA: JsonSchema = {
+  anyOf: [
+    USE,
+    {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        use: USE,
+        retry: { enum: ['safe'] },
+        before: { callable: true, description: 'Gives the arguments of the task.' },
+      },
+      required: ['use'],
+    },
+  ],
+  description: 'Calls become tasks for clients that know them.',
+}
+
+export const useOf = (task: TaskSetting): TaskUse => (typeof task === 'object' ? task.use : task)
