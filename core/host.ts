@@ -13,9 +13,9 @@ import { noteRead as reads } from './config/module-graph.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
+import type { GivenSecrets } from './config/secrets-file.ts'
 import { warnOfNearMiss, warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
-import type { GivenSecrets } from './given-secrets.ts'
 import { type Clock, systemClock } from './http/clock.ts'
 import {
   createHttpServer,
