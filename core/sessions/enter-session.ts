@@ -29,8 +29,6 @@ export interface EntranceParts {
   readonly adoptRun: (session: Session) => Promise<void>
 }
 
-const NO_NODES: readonly string[] = []
-
 /** Throws unless the session belongs to the caller, URL and transport. */
 function checkPlace({ caller, transport }: Entering, { route, params, user, ...opening }: SessionOpening) {
   if (!sameUser(user, caller.user)) throw notYours()
@@ -88,7 +86,7 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
     await adoptRun(session)
   }
 
-  async function enterLater(entering: Entering, first: Entered | Promise<Entered>): Promise<Session> {
+  return async function enter(entering: Entering, first: Entered | Promise<Entered>): Promise<Session> {
     const { digest, requests } = entering
     const record = await awaitEntry(entering, await first)
     try {
@@ -104,15 +102,5 @@ export function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: Ent
       store.leave(digest, requests)
       throw error
     }
-  }
-
-  return function enter(entering: Entering): Session | Promise<Session> {
-    const { digest, requests } = entering
-    const here = sessions.get(digest)
-    // Prevents an idle sweep during the store request.
-    if (here) here.lastUsed = node.clock.now()
-    const entered = store.enter(digest, { version: here?.version ?? 0, requests, from: NO_NODES }, bounds)
-    const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
-    return here && isHere && here.home === name ? here : enterLater(entering, entered)
   }
 }

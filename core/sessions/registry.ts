@@ -53,6 +53,7 @@ export interface SessionRegistry {
 /** Maximum wait of `close` for stored events, milliseconds. */
 const STORE_PATIENCE = 5_000
 
+const NO_NODES: readonly string[] = []
 const NO_HEADERS: RequestFacts['headers'] = Object.freeze({})
 
 export function createSessionRegistry(settings: RegistrySettings) {
@@ -255,7 +256,13 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (!owned) throw gone()
       const isHere = !offer || offer.params === caller.params || sameParams(offer.params, caller.params)
       if (!isHere || (session && session.opening.transport !== transport)) throw gone()
-      return enter({ id, digest: session?.digest ?? digestOf(id), caller, transport, requests })
+      const digest = session?.digest ?? digestOf(id)
+      // Prevents an idle sweep during the store request.
+      if (session) session.lastUsed = clock.now()
+      const entered = store.enter(digest, { version: session?.version ?? 0, requests, from: NO_NODES }, bounds)
+      const isKnown = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
+      if (session && isKnown && session.home === name) return session
+      return enter({ id, digest, caller, transport, requests }, entered)
     },
     end,
     release(retry) {
