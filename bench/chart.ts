@@ -6,7 +6,7 @@ import { QUIET } from './judge.ts'
 import type { RowResult } from './measure-row.ts'
 import { multiplesOf } from './report.ts'
 import type { Results } from './results.ts'
-import { type Spread, short, spreadOf } from './spread.ts'
+import { median, type Spread, short, spreadOf } from './spread.ts'
 
 /** The rows that are drawn, where the run has them. */
 const DRAWN: Readonly<Record<string, string>> = {
@@ -15,11 +15,12 @@ const DRAWN: Readonly<Record<string, string>> = {
   'tools/call of 2025-11-25, stateless': 'tools/call without a session, 2025-11-25',
   'tools/list': 'tools/list of 100 tools, 2026-07-28',
 }
+const SHOP = 'TM Dev Lab v2: 50 users, tools that use Redis and an HTTP API (multiples of mcp-host)'
 /** The limit of the runtime is no peer. */
 const LEFT_OUT = ['node:http']
 
 const WIDTH = 776
-const [LEFT, RIGHT] = [250, 630]
+const [LEFT, RIGHT] = [250, 610]
 const [HEAD, LINE, GAP] = [64, 22, 40]
 
 interface Bar {
@@ -27,6 +28,7 @@ interface Bar {
   readonly ours: boolean
   readonly cost: number
   readonly multiple: Spread
+  readonly perSecond?: number
 }
 
 const toXml = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
@@ -45,17 +47,39 @@ function barsOf({ measured }: RowResult): Bar[] {
     .sort((one, other) => one.multiple.median - other.multiple.median)
 }
 
+/** The bars of the shop workload, from the figures of its measure. */
+function shopBars(measures: Results['measures']): Bar[] {
+  const figures = measures.find(({ name }) => name === 'shop')?.figures ?? []
+  const valuesOf = (name: string, what: string) =>
+    figures.find(figure => figure.what === `${name}: ${what}`)?.values ?? []
+  const names = figures.flatMap(({ what }) =>
+    what.endsWith(': CPU for each') ? [what.slice(0, -': CPU for each'.length)] : [],
+  )
+  const [first = ''] = names
+  return names
+    .map(name => {
+      const costs = valuesOf(name, 'CPU for each')
+      const multiple = spreadOf(
+        costs.map((cost, index) => cost / (valuesOf(first, 'CPU for each')[index] ?? Number.NaN)),
+      )
+      const perSecond = median(valuesOf(name, 'requests'))
+      return { name: name.replace(/^ours/, 'mcp-host'), ours: name === first, cost: median(costs), multiple, perSecond }
+    })
+    .sort((one, other) => one.multiple.median - other.multiple.median)
+}
+
 const round = (value: number) => Math.round(value * 10) / 10
 
 function drawBar(bar: Bar, y: number, most: number): string {
   const at = (multiple: number) => round(LEFT + ((RIGHT - LEFT) * multiple) / most)
   const { median, lowest, highest } = bar.multiple
   const middle = y + 8
+  const perSecond = bar.perSecond === undefined ? '' : `, ${Math.round(bar.perSecond).toLocaleString('en')}/s`
   return [
     `<text x="${LEFT - 10}" y="${y + 12}" class="${bar.ours ? 'name end' : 'end'}">${toXml(bar.name)}</text>`,
     `<rect class="${bar.ours ? 'ours' : 'bar'}" x="${LEFT}" y="${y}" width="${round(at(median) - LEFT)}" height="16" rx="2"/>`,
     `<path class="spread" d="M${at(lowest)} ${middle}H${at(highest)}M${at(lowest)} ${y + 4}v8M${at(highest)} ${y + 4}v8"/>`,
-    `<text x="${Math.max(at(median), at(highest)) + 8}" y="${y + 12}" class="note">${short(median)} x, ${short(bar.cost)} µs</text>`,
+    `<text x="${Math.max(at(median), at(highest)) + 8}" y="${y + 12}" class="note">${short(median)} x, ${short(bar.cost)} µs${perSecond}</text>`,
   ].join('\n  ')
 }
 
@@ -84,13 +108,14 @@ const STYLE = `
   `
 
 /** The chart as SVG. Throws where the run measured none of what is drawn. */
-export function drawChart({ rows, machine, date, commit, rounds, method }: Results): string {
+export function drawChart({ rows, measures, machine, date, commit, rounds, method }: Results): string {
   const groups = Object.entries(DRAWN)
     .flatMap(([name, title]) =>
       rows
         .filter(({ row }) => row === name)
         .map(result => ({ title, bars: barsOf(result), others: result.others ?? 0 })),
     )
+    .concat({ title: SHOP, bars: shopBars(measures), others: 0 })
     .filter(({ bars }) => bars.length > 1)
   if (groups.length === 0) throw new Error(`no chart: the run has none of ${Object.keys(DRAWN).join('; ')}`)
   let top = HEAD

@@ -9,7 +9,7 @@ import { HostError, type User } from '../core/index.ts'
 import { type CatalogItem, type Denial, isObject, readUser } from '../core/plugin.ts'
 import { inspectConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
-import { isoTime, nearestHint } from './text.ts'
+import { isoTime, nearestHint, parseObject } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
@@ -32,15 +32,6 @@ const KINDS: ReadonlyArray<readonly ['tool' | 'prompt' | 'resource', ItemKind]> 
 
 const plain = (text: string) => printable(text)
 const line = (label: string, text: string) => label.padEnd(10) + text.split('\n').map(plain).join('\n')
-
-function decodeClaims(token: string): Record<string, unknown> | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
-    return isObject(claims) ? claims : undefined
-  } catch {
-    return undefined
-  }
-}
 
 function describeClaims(claims: Readonly<Record<string, unknown>>): string {
   const { exp } = claims
@@ -75,10 +66,10 @@ async function identify(
   hasTemporaryKeys: boolean,
 ): Promise<Identified> {
   if (token === undefined) return { lines: [line('token', 'none given')], user: undefined }
-  if (!address.identifies) {
+  if (address.authenticators.length === 0) {
     return { lines: [line('token', 'ignored: no plugin of this route finds out who calls')], user: undefined }
   }
-  const claims = decodeClaims(token)
+  const claims = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
   const read = claims ? [line('claims', describeClaims(claims))] : []
   try {
     await host.start()
@@ -176,6 +167,7 @@ async function explanation(
   const { lines, user, refusal } = await identify(host, address, token, hasTemporaryKeys)
   const told = [
     line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
+    ...(address.authenticators.length > 1 ? [line('checked by', address.authenticators.join(', then '))] : []),
     ...lines,
   ]
   const limits = describePlugins(address, options)

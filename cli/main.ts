@@ -142,7 +142,7 @@ const MAX_CAUSES = 8
 function report(error: unknown, verbose: boolean, { stderr, secrets, runnable }: CommandContext): number {
   const exitCode = exitCodeOf(error)
   const said = errorText(error)
-  const text = runnable(AuthError.is(error) ? inFlags(said) : said)
+  const text = runnable(AuthError.is(error) ? inFlags(error) : said)
   const write = (line: string) => stderr.write(`${printableLines(secrets.scrub(line))}\n`)
   write(failureText(error, text))
   if (verbose) write(stacksOf(error))

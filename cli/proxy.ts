@@ -125,11 +125,15 @@ const explainTo =
       return isOwn ? Object.assign(thrown, { message: runnable(thrown.message) }) : thrown
     }
     if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
-    const { message } = explainFailure(thrown, login)
+    const explained = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
-    return new Failure(reason, secrets.scrub(runnable(inFlags(message))), {
-      retryable: AuthError.is(thrown) && thrown.retryable,
-    })
+    return new Failure(
+      reason,
+      secrets.scrub(runnable(AuthError.is(explained) ? inFlags(explained) : explained.message)),
+      {
+        retryable: AuthError.is(thrown) && thrown.retryable,
+      },
+    )
   }
 
 /** Uses a client secret from the environment or a file, because the relay cannot prompt. */

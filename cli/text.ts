@@ -1,6 +1,16 @@
 // Text for people and programs: shell words, times, JSON documents and tables.
-import { printable, printableLines } from '../client/text.ts'
+import { isObject, printable, printableLines } from '../client/text.ts'
 import { nearest } from '../core/mcp/nearest.ts'
+
+/** The JSON object in a text; undefined for anything else. */
+export function parseObject(text: unknown): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
 
 export const serverText = (text: string): string => printable(text, 4_000)
 

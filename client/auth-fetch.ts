@@ -109,7 +109,7 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
 const loginNeeded = ({ serverUrl }: ResolvedOptions) =>
   new AuthError('a person has to log in, and interactive is "never"', {
     code: 'interaction_required',
-    fix: `log in first, with session.login() or: mcp-host login ${serverUrl}`,
+    fix: { text: 'log in first with', method: 'login', url: serverUrl },
   })
 
 const isOurs = (origin: string, { url, headers }: ReplayableRequest) =>

@@ -3,12 +3,13 @@
 
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
-import { AuthError, InteractionRequiredError } from './errors.ts'
+import { AuthError, type Fix, InteractionRequiredError } from './errors.ts'
 import type { FlowRecord } from './flow-store.ts'
 import { withAbort } from './http.ts'
 import type { AuthorizationResponse } from './options.ts'
 import type { ServerInfo } from './parties.ts'
 import { showText } from './text.ts'
+import { OTHER_RESOURCE } from './token-endpoint.ts'
 
 export type GivenResponse = string | URL | URLSearchParams | AuthorizationResponse
 
@@ -70,10 +71,10 @@ function checkIssuer(iss: string | undefined, { issuer, issParameterSupported }:
   })
 }
 
-const FIXES: Readonly<Record<string, string>> = {
+const FIXES: Readonly<Record<string, Fix>> = {
   access_denied: 'log in again and agree, or ask for less with `scopes`',
   invalid_scope: 'ask for other scopes with `scopes` or `scopeSelector`',
-  invalid_target: 'the server does not know this resource: see `resourceIndicator`',
+  invalid_target: OTHER_RESOURCE,
   unauthorized_client: 'the client may not use this flow: register it for authorization_code',
   server_error: 'try again later',
   temporarily_unavailable: 'try again later',
@@ -190,6 +191,16 @@ export async function deferAuthorization(ctx: ClientContext, { url, record }: Fl
   })
 }
 
+function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSignal) => Promise<unknown>) | undefined {
+  const { authorizationRedirectDelegate, authorizationCallbackHandler } = options
+  if (authorizationRedirectDelegate) {
+    return ({ url, record }, signal) => authorizationRedirectDelegate(url, record.redirectUri, { signal })
+  }
+  if (!authorizationCallbackHandler) return undefined
+  return ({ url, record: { redirectUri } }, signal) =>
+    authorizationCallbackHandler({ authorizationUri: url, redirectUri, signal })
+}
+
 /** Wraps other errors: clients treat a TypeError of a fetch as a network failure. */
 function asAuthError(thrown: unknown): AuthError {
   if (AuthError.is(thrown)) return thrown
@@ -200,8 +211,8 @@ function asAuthError(thrown: unknown): AuthError {
   })
 }
 
-const FORGET =
-  '; if the authorization server showed an error about the client, drop its registration: session.forgetClient()'
+const LONGER = 'try again, or set a longer loginTimeoutMs'
+const FORGET = 'if the authorization server showed an error about the client, drop its registration with'
 
 async function listen(
   ctx: ClientContext,
@@ -209,13 +220,16 @@ async function listen(
   work: (signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
 ): Promise<GivenResponse | null | undefined> {
-  const { loginTimeoutMs } = ctx.options
+  const { loginTimeoutMs, serverUrl } = ctx.options
   const timeout = new AbortController()
   const late = () =>
     timeout.abort(
       new AuthError(`nobody logged in within ${loginTimeoutMs / 1000} s`, {
         code: 'login_timeout',
-        fix: `try again, or set a longer loginTimeoutMs${client.source === 'registered' ? FORGET : ''}`,
+        fix:
+          client.source === 'registered'
+            ? { text: `${LONGER}; ${FORGET}`, method: 'forgetClient', url: serverUrl }
+            : LONGER,
       }),
     )
   const timer = setTimeout(late, loginTimeoutMs)
@@ -241,11 +255,11 @@ export async function askForAuthorization(
   flow: Flow,
   signal: AbortSignal,
 ): Promise<{ readonly code: string }> {
-  const { authorizationRedirectDelegate: show, interactive } = ctx.options
-  if (!show || interactive === 'defer') return deferAuthorization(ctx, flow)
-  const { issuer, scope, redirectUri } = flow.record
+  const show = listenerOf(ctx)
+  if (!show || ctx.options.interactive === 'defer') return deferAuthorization(ctx, flow)
+  const { issuer, scope } = flow.record
   ctx.emit('authorization-started', { issuer, scope })
-  const response = await listen(ctx, flow.record, both => show(flow.url, redirectUri, { signal: both }), signal)
+  const response = await listen(ctx, flow.record, both => show(flow, both), signal)
   if (response === null || response === undefined || response === '') {
     throw new AuthError('the login ended without an answer', {
       code: 'access_denied',

@@ -65,7 +65,7 @@ function checkResource(ctx: ClientContext, members: Members, url: string): strin
     {
       code: 'resource_mismatch',
       fix: isParent
-        ? "if tokens for the parent path are meant, set resourceMatch: 'path-prefix'"
+        ? { text: 'if tokens for the parent path are meant,', option: 'resourceMatch', value: 'path-prefix' }
         : 'check serverUrl; if it is right, the publisher must correct `resource`: a token for it would be for somebody else',
     },
   )
@@ -157,7 +157,11 @@ export async function discoverResource(
   if (!legacyFallback) {
     throw new AuthError(`${printableUrl(serverUrl)} asks for authorization and publishes no resource metadata`, {
       code: 'no_authorization_server',
-      fix: `its operator must publish it at ${wellKnownUrls(serverUrl)[0]}, or set legacyFallback: true`,
+      fix: {
+        text: `its operator must publish it at ${wellKnownUrls(serverUrl)[0]}, or`,
+        option: 'legacyFallback',
+        value: true,
+      },
     })
   }
   return {

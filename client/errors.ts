@@ -38,10 +38,21 @@ export type AuthErrorCode =
   | 'unsupported_token_type'
   | (string & {})
 
+/** What solves an error: a value of an option, or a method of the session. Programs show it with their own flags. */
+export type Setting =
+  | { readonly option: string; readonly value: unknown }
+  | { readonly method: 'login' | 'forgetClient'; readonly url: string }
+
+/** `text` is followed by the setting. */
+export type Fix = string | (Setting & { readonly text: string })
+
+export const settingText = (setting: Setting): string =>
+  'option' in setting ? `set ${setting.option}: ${JSON.stringify(setting.value)}` : `session.${setting.method}()`
+
 export interface AuthErrorOptions {
   readonly code: AuthErrorCode
   /** Suggested fix, appended to the message. */
-  readonly fix?: string | undefined
+  readonly fix?: Fix | undefined
   /** The same call may succeed later. Default false. */
   readonly retryable?: boolean | undefined
   readonly cause?: unknown
@@ -61,13 +72,18 @@ export class AuthError extends Error {
   readonly retryable: boolean
   /** Suggested fix, also at the end of the message. */
   readonly fix: string | undefined
+  /** Structured part of `fix`. */
+  readonly setting: Setting | undefined
   readonly [AUTH_SEAM] = true
 
   constructor(what: string, { code, fix, retryable = false, cause }: AuthErrorOptions) {
-    super(showable(fix === undefined ? what : `${what}; ${fix}`), cause === undefined ? undefined : { cause })
+    const setting = typeof fix === 'object' ? fix : undefined
+    const advice = setting ? `${setting.text} ${settingText(setting)}` : fix
+    super(showable(advice === undefined ? what : `${what}; ${advice}`), cause === undefined ? undefined : { cause })
     this.code = code
     this.retryable = retryable
-    this.fix = fix === undefined ? undefined : showable(fix)
+    this.fix = typeof advice === 'string' ? showable(advice) : undefined
+    this.setting = setting
   }
 
   /** Recognizes AuthErrors of other copies of this package. */

@@ -2,7 +2,7 @@
 
 export { type AuthFetch, createAuthFetch } from './auth-fetch.ts'
 export { entra, google, toAuthProvider } from './compat.ts'
-export { AuthError, InteractionRequiredError, RegistrationRejectedError } from './errors.ts'
+export { AuthError, InteractionRequiredError, RegistrationRejectedError, type Setting } from './errors.ts'
 export type { AuthEvent } from './events.ts'
 export { createMemoryFlowStore, type FlowStore } from './flow-store.ts'
 export type { ClientOAuthOptions } from './options.ts'

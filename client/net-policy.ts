@@ -215,7 +215,7 @@ export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, n
     if (kind === 'public' || isReachable(kind, serverKind, blockPrivateNetworks) || isAllowed(url)) return
     throw new AuthError(`${what} (${printableUrl(url)}) is ${PLACES[kind]}, where this client may not be sent`, {
       code: 'blocked_address',
-      fix: `if that is meant, list "${url.host}" in networkPolicy.allowHosts`,
+      fix: { text: 'if that is meant,', option: 'networkPolicy.allowHosts', value: [url.host] },
     })
   }
 

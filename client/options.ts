@@ -26,6 +26,12 @@ export type AuthorizationRedirectDelegate = (
   context: { readonly signal: AbortSignal },
 ) => Promise<string | URL | URLSearchParams | AuthorizationResponse | null | undefined>
 
+export type AuthorizationCallbackHandler = (context: {
+  readonly authorizationUri: URL
+  readonly redirectUri: string
+  readonly signal: AbortSignal
+}) => Promise<AuthorizationResponse | null | undefined>
+
 /** Result of a dynamic registration, with its issuer. */
 export interface RegistrationResponse {
   readonly issuer: string
@@ -139,6 +145,8 @@ export interface ClientOAuthOptions {
   /** Selects a listed authorization server; null is an error. Default: the first. */
   readonly authServerSelector?: (servers: readonly string[]) => string | null | Promise<string | null>
   readonly authorizationRedirectDelegate?: AuthorizationRedirectDelegate
+  /** The same with named parameters; mutually exclusive with the delegate. */
+  readonly authorizationCallbackHandler?: AuthorizationCallbackHandler
   /** Rejects a bare code from a delegate. Default false: emits an event. */
   readonly strictResponse?: boolean
   readonly dynamicClientRegistration?: DynamicClientRegistration

@@ -111,6 +111,7 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   scopeSelector: call,
   authServerSelector: call,
   authorizationRedirectDelegate: call,
+  authorizationCallbackHandler: call,
   strictResponse: truth,
   dynamicClientRegistration: object({
     clientName: text,
@@ -369,6 +370,9 @@ function checkClient(options: ClientOAuthOptions): void {
   if (clientIssuer !== undefined && !clientId && !secret) throw fail('clientIssuer without clientId', 'give both')
   if (grant.type !== 'authorization_code' && grant.type !== 'device' && !clientId) {
     throw fail(`the grant ${grant.type} needs clientId`, 'register the client with the authorization server first')
+  }
+  if (options.authorizationRedirectDelegate && options.authorizationCallbackHandler) {
+    throw fail('authorizationRedirectDelegate and authorizationCallbackHandler are both set', 'set one of them')
   }
   if (grant.type === 'authorization_code' && options.redirectUri === undefined && options.interactive !== 'never') {
     throw fail(

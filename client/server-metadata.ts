@@ -1,7 +1,7 @@
 // Authorization server metadata (RFC 8414, OpenID Connect Discovery). oauth4webapi is not used: it lacks one of the
 // three locations, and normalizes issuers before comparison.
 import type { ClientContext } from './context.ts'
-import { AuthError } from './errors.ts'
+import { AuthError, type Fix } from './errors.ts'
 import type { ServerInfo } from './parties.ts'
 import { isObject, printableUrl, readText } from './text.ts'
 
@@ -91,7 +91,7 @@ function differBySlash(one: string, other: string): boolean {
 function checkIssuer(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): string {
   const { issuerMatch, trustedIssuers = {} } = ctx.options
   const issuer = textOf(members, 'issuer')
-  const mismatch = (why: string, fix: string) =>
+  const mismatch = (why: string, fix: Fix) =>
     new AuthError(`${WHAT} at ${printableUrl(url)} ${why}`, { code: 'issuer_mismatch', fix })
   if (issuer === undefined) throw mismatch('has no `issuer`', `its publisher must give ${printableUrl(listed)} there`)
   if (issuer === listed) return issuer
@@ -110,9 +110,17 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
     return issuer
   }
   const shown = printableUrl(issuer)
-  const fix = bySlash
-    ? "only the final slash differs: if you know this server, set issuerMatch: 'ignore-trailing-slash'"
-    : `it may pose as another; only where the documentation of that server says so, set trustedIssuers: { ${JSON.stringify(printableUrl(listed))}: [${JSON.stringify(shown)}] }`
+  const fix: Fix = bySlash
+    ? {
+        text: 'only the final slash differs: if you know this server,',
+        option: 'issuerMatch',
+        value: 'ignore-trailing-slash',
+      }
+    : {
+        text: 'it may pose as another; only where the documentation of that server says so,',
+        option: 'trustedIssuers',
+        value: { [printableUrl(listed)]: [shown] },
+      }
   throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)
 }
 
@@ -192,7 +200,11 @@ function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
     `${printableUrl(issuer)} does not say in ${printableUrl(metadataUrl ?? issuer)} that it does PKCE`,
     {
       code: 'pkce_unsupported',
-      fix: `its operator must list S256 in \`code_challenge_methods_supported\`; where it is known to do it all the same, set assumePkceS256: [${JSON.stringify(printableUrl(issuer))}]`,
+      fix: {
+        text: 'its operator must list S256 in `code_challenge_methods_supported`; where it is known to do it all the same,',
+        option: 'assumePkceS256',
+        value: [printableUrl(issuer)],
+      },
     },
   )
 }

@@ -45,7 +45,11 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
     if (!tokensWereRefused) {
       return new AuthError(`${LIMIT} logins were asked for within a minute, and nobody finished one`, {
         ...about,
-        fix: `nobody is asked for ${seconds} s; log in when somebody is there to do it (session.login())`,
+        fix: {
+          text: `nobody is asked for ${seconds} s; when somebody is there, log in with`,
+          method: 'login',
+          url: printableUrl(serverUrl),
+        },
       })
     }
     const doctor = `mcp-host doctor ${printableUrl(serverUrl)}`

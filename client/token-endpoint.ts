@@ -4,7 +4,7 @@
 import { chooseClientAuth } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
 import type { DPoPSigner } from './dpop.ts'
-import { AuthError } from './errors.ts'
+import { AuthError, type Fix } from './errors.ts'
 import { ConnectionError, describeAnswer, type HttpAnswer, sleep } from './http.ts'
 import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { Secrets } from './secrets.ts'
@@ -58,18 +58,25 @@ export function errorCodeOf({ status, json }: HttpAnswer): string | undefined {
 
 const isAccepted = ({ status }: HttpAnswer): boolean => status === 200 || status === 201
 
-const FIXES: Readonly<Record<string, string>> = {
+/** For `invalid_target` (RFC 8707 §2). */
+export const OTHER_RESOURCE: Fix = {
+  text: 'the server does not know this resource: name the one that it expects, or',
+  option: 'resourceIndicator',
+  value: 'omit',
+}
+
+const FIXES: Readonly<Record<string, Fix>> = {
   invalid_grant: 'log in again: the code, token or assertion is no longer valid, or was for another client',
   invalid_scope: 'ask for other scopes with `scopes` or `scopeSelector`',
-  invalid_target: 'the server does not know this resource: set resourceIndicator to "omit" or to what it wants',
+  invalid_target: OTHER_RESOURCE,
   unsupported_grant_type: 'use another `grant`: this server does not offer it',
-  invalid_dpop_proof: 'check the clock of this machine, or set dpop: false',
+  invalid_dpop_proof: { text: 'check the clock of this machine, or', option: 'dpop', value: false },
   access_denied: 'log in again and agree, or ask for less with `scopes`',
   expired_token: 'start the login again',
   invalid_request: 'see what the authorization server says',
 }
 
-function fixFor(code: string, { client }: TokenAbout): string {
+function fixFor(code: string, { client }: TokenAbout): Fix {
   if (code !== 'invalid_client' && code !== 'unauthorized_client') {
     return FIXES[code] ?? 'see what the authorization server says'
   }
@@ -281,13 +288,13 @@ function checkBinding({ options }: ClientContext, { server, dpop }: TokenRequest
   if (dpop && tokenType === 'Bearer' && options.dpop === true) {
     throw new AuthError(`${server.issuer} gave a bearer token where a DPoP-bound one was asked for`, {
       code: 'unsupported_token_type',
-      fix: 'have DPoP turned on there, or set dpop: "auto" to take bearer tokens too',
+      fix: { text: 'have DPoP turned on there; to accept bearer tokens too,', option: 'dpop', value: 'auto' },
     })
   }
   if (!dpop && tokenType === 'DPoP') {
     throw new AuthError(`${server.issuer} gave a DPoP-bound token that nobody asked for`, {
       code: 'unsupported_token_type',
-      fix: 'set dpop: true',
+      fix: { text: 'to accept such tokens,', option: 'dpop', value: true },
     })
   }
 }

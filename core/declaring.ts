@@ -108,7 +108,7 @@ export function declaring<Host extends Pick<PluginHost, 'name'>>(
     const declare: Run = (...given) => {
       if (isSettled()) throw fail(`host.${name}() is for setup and serving tasks; later registrations are ignored`)
       const [first, ...rest] = check(given, fail)
-      return isNamed ? register(withName(host.name, first as Run)) : register(first, ...rest)
+      return isNamed ? register(withName(host.name, first as Run), ...rest) : register(first, ...rest)
     }
     return [name, declare]
   })

@@ -1,6 +1,7 @@
 // Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { completeRefusal } from './access/authorize.ts'
 import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
@@ -12,9 +13,9 @@ import { noteRead as reads } from './config/module-graph.ts'
 import { planPlugins } from './config/plan-options.ts'
 import type { Problems } from './config/problems.ts'
 import { resolveHttp } from './config/resolve-settings.ts'
+import type { GivenSecrets } from './config/secrets-file.ts'
 import { warnOfNearMiss, warnOfPlaceholders, warnOfValues } from './config/warn-of-values.ts'
 import { declaring } from './declaring.ts'
-import type { GivenSecrets } from './given-secrets.ts'
 import { type Clock, systemClock } from './http/clock.ts'
 import {
   createHttpServer,
@@ -27,6 +28,7 @@ import { HostError, StartError } from './http/errors.ts'
 import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
 import type { HostTls, prepareTls } from './http-tls.ts'
+import { authenticatorsOn } from './kernel/authenticators.ts'
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
@@ -295,7 +297,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   if (!isSetUp || !isWhole) stopHere()
 
-  const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true }
+  const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true, order: -1 }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
   const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
   const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, readerOf: input.readerOf }
@@ -306,8 +308,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   await runTasks(notes.serving, services, report)
   if (problems.count() > declared) stopHere()
   await services.complete(toolsets.values())
-  const { inspected, leastScopes, limits, sessions, runtime } = services
-  const { served, nowhere } = collectEndpoints(notes, routes, report)
+  const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = services
+  const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(services), report)
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
@@ -340,19 +342,22 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const { server: httpServer, waiting } = createHttpServer(handle, http, news, tls?.make, clock)
   offerHttpFigures(figures, inFlight, waiting)
 
+  const namesOn = (route: Route) => authenticatorsOn(notes, route).map(({ plugin }) => plugin)
   const host: BuiltHost['host'] = {
     get url() {
       return listening
     },
     get routes() {
-      return routes.map(route => summarizeRoute(route, factsOf(inspected, route)))
+      return routes.map(route =>
+        summarizeRoute(route, { ...factsOf(inspected, route), authenticators: namesOn(route) }),
+      )
     },
     runtime,
     served: { routes, services, provides },
     start: startup.start,
     inspect(path) {
       listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
-      return inspectAddress(path, { ...inspected, leastScopes, limits, notes, author })
+      return inspectAddress(path, { ...inspected, leastScopes, challengesOn, limits, notes, author })
     },
     async listen() {
       if (purpose === 'inspect') throw new StartError('MH1307', ONLY_ASKED)
@@ -407,7 +412,7 @@ const PROGRAM: Plugin<object> = {
 }
 
 /** Prefers items for anonymous callers. A protected route shows no other items. */
-function factsOf(parts: LeastScopesFacts, route: CompiledRoute): RouteFacts {
+function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts, 'authenticators'> {
   const params = sampleParams(route)
   const items = itemsOn(parts, route, route.toolsetsFor(params))
   const anybody = parts.slot('access', route).audienceOf(undefined, route)

@@ -1,6 +1,7 @@
 // The plugin API: the kernel's part, the part for MCP authors, and the services for transports.
 import type { CallerWatch } from './access/caller-watch.ts'
 import type { UnderTest } from './access/claims.ts'
+import type { Config, RouteSettings } from './config/define-config.ts'
 import type { Examination, PluginFinding } from './config/examination.ts'
 import {
   type Plugin as AnyPlugin,
@@ -16,7 +17,7 @@ import type { AuthorHost } from './mcp/author-host.ts'
 import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
 import type { RefusedRequest } from './mcp/call-record.ts'
 import type { CatalogItem } from './mcp/catalog.ts'
-import type { RuntimeHost } from './mcp/define.ts'
+import { type CallContext, type DefineTool, defineTool, type RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
 import type { FromJsonSchema } from './mcp/infer.ts'
 import type { JsonSchema } from './mcp/protocol.ts'
@@ -118,17 +119,64 @@ interface ObjectSchema {
 /** The options type of a schema written `as const`; with `Filled`, including defaults. */
 export type OptionsOf<Schema, Filled = false> = FromJsonSchema<Schema, Filled> & object
 
+/** What a plugin declares besides its options. */
+interface Declared<ToolKeys, Context, RouteKey> {
+  readonly toolKeys?: ToolKeys
+  readonly context?: Context
+  readonly routeKey?: RouteKey
+}
+
 interface DefinePlugin {
-  <const Schema extends ObjectSchema, Sections extends object = object>(
-    plugin: { readonly options: Schema } & Omit<
-      Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>,
-      'options'
-    >,
-  ): PluginFactory<OptionsOf<Schema>, SetupHost, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>
+  <
+    const Schema extends ObjectSchema,
+    Sections extends object = object,
+    const ToolKeys extends Readonly<Record<string, JsonSchema>> = Record<never, never>,
+    Context extends object = Record<never, never>,
+    const RouteKey extends string = never,
+  >(
+    plugin: { readonly options: Schema } & Declared<ToolKeys, Context, RouteKey> &
+      Omit<
+        Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections>,
+        'options' | keyof Declared<unknown, unknown, unknown>
+      >,
+  ): PluginFactory<OptionsOf<Schema>, SetupHost, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections> &
+    Extending<ToolKeys, Context, RouteKey, OptionsOf<Schema>>
   <Options extends object, Filled extends Options = Options, Sections extends object = object>(
     plugin: PluginDeclaration<Options, SetupHost, Filled, Sections> & Testable<Options> & Examinable<Filled>,
   ): PluginFactory<Options, SetupHost, Filled, Sections>
 }
+
+declare const ADDED: unique symbol
+
+/** Carries the types that a plugin adds. */
+interface Extending<ToolKeys, Context, RouteKey extends PropertyKey, Options> {
+  readonly [ADDED]?: {
+    readonly tool: (of: { [Name in keyof ToolKeys]?: FromJsonSchema<ToolKeys[Name]> }) => void
+    readonly context: (of: Context) => void
+    readonly route: (of: { [Name in RouteKey]?: Options }) => void
+  }
+}
+
+/** The intersection of what the plugins add to `Part`. */
+type AddedTo<Plugins, Part extends 'tool' | 'context' | 'route'> = Plugins extends { readonly [ADDED]?: infer Added }
+  ? NonNullable<Added> extends Record<Part, infer Take>
+    ? Take
+    : never
+  : never
+type Intersection<Take> = [Take] extends [never] ? unknown : [Take] extends [(of: infer All) => void] ? All : unknown
+
+type ExtendedConfig<RouteKeys> = Omit<Config, 'routes'> & { routes: Record<string, RouteSettings & RouteKeys> }
+
+/** `defineTool` and `defineConfig` with the types of these plugins: tool keys, members of `ctx`, route keys. */
+export const withPlugins = <Factories extends ReadonlyArray<Extending<never, never, never, never>>>(
+  ..._plugins: Factories
+): {
+  defineTool: DefineTool<
+    Intersection<AddedTo<Factories[number], 'tool'>>,
+    CallContext & Intersection<AddedTo<Factories[number], 'context'>>
+  >
+  defineConfig: (config: ExtendedConfig<Intersection<AddedTo<Factories[number], 'route'>>>) => Config
+} => ({ defineTool: defineTool as never, defineConfig: config => config })
 
 /**
  * Creates a plugin from its options schema and `setup`. Option types are inferred; use `definePlugin<Options>` for types that

@@ -75,7 +75,6 @@ export {
   watchedCost,
 } from './sessions/change-feed.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
-export type { Caller } from './sessions/enter-session.ts'
 export {
   type EventId,
   parseEventId,
@@ -83,7 +82,7 @@ export {
   type StreamState,
 } from './sessions/event-store.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { SessionRegistry } from './sessions/registry.ts'
+export type { Caller, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   type Answering,

@@ -14,6 +14,7 @@ import { CAN_PIN, runClient, startServer } from '../processes.ts'
 const USERS = 50
 const OURS = 'ours'
 const SDK = 'SDK server 2.4'
+const FLOOR = 'node:http, the same tools'
 const PEERS = { [SDK]: 'sdk', 'SDK 1.32, sessions': 'sdk-sessions', 'tmcp 1.20': 'tmcp', 'fastmcp 4.20': 'fastmcp' }
 const LIMITS = { ratio: 8, megabytes: 150 }
 
@@ -57,7 +58,7 @@ interface Round extends ShopFound {
 
 async function measureOne(name: string, redis: RedisServer, options: MeasureOptions): Promise<Round> {
   fillRedis(redis)
-  const peer = PEERS[name as keyof typeof PEERS]
+  const peer = name === FLOOR ? 'node' : PEERS[name as keyof typeof PEERS]
   const command =
     peer === undefined ? startOurs(options.scratch, 'shop', configText) : [fileAt('../servers/shop.mjs'), peer]
   const server = await startServer(command, options.signal)
@@ -74,7 +75,7 @@ async function measureOne(name: string, redis: RedisServer, options: MeasureOpti
 }
 
 async function measureAll(redis: RedisServer, options: MeasureOptions): Promise<MeasureResult> {
-  const names = [OURS, ...Object.keys(PEERS)]
+  const names = [OURS, FLOOR, ...Object.keys(PEERS)]
   const rounds = new Map(names.map(name => [name, [] as Round[]]))
   for (let round = 0; round < (options.quick ? 1 : 3); round++) {
     for (const name of names) rounds.get(name)?.push(await measureOne(name, redis, options))

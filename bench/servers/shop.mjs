@@ -1,4 +1,4 @@
-// The peers of the shop workload, each as its own guide sets it up. Argument: sdk, sdk-sessions, tmcp or fastmcp.
+// The peers of the shop workload, each set up as its own guide describes. Argument: node, sdk, sdk-sessions, tmcp or fastmcp.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import { z } from 'zod'
@@ -89,5 +89,36 @@ async function startFastmcp() {
   console.log(`listening on http://127.0.0.1:${port}`)
 }
 
-const starts = { sdk: startSdk, 'sdk-sessions': startSdkSessions, tmcp: startTmcp, fastmcp: startFastmcp }
+/** The same tools on node:http without sessions, validation or any other part of MCP: the floor that no server goes below. */
+function startNode() {
+  const run = new Map(SHOP_TOOLS.map(({ name, run }) => [name, run]))
+  const tools = SHOP_TOOLS.map(({ name, description, input }) => ({ name, description, inputSchema: input }))
+  const results = {
+    initialize: () => ({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: SERVER_INFO }),
+    'tools/list': () => ({ tools }),
+    'tools/call': async ({ name, arguments: input }) => ({
+      content: [{ type: 'text', text: await run.get(name)(input) }],
+    }),
+  }
+  listen(
+    createServer(async (req, res) => {
+      const chunks = []
+      for await (const chunk of req) chunks.push(chunk)
+      if (req.method === 'DELETE') return res.writeHead(204).end()
+      const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString())
+      if (id === undefined) return res.writeHead(202, { 'Content-Length': 0 }).end()
+      const body = JSON.stringify({ jsonrpc: '2.0', id, result: await results[method](params) })
+      const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
+      res.writeHead(200, { ...headers, 'Mcp-Session-Id': 'none' }).end(body)
+    }),
+  )
+}
+
+const starts = {
+  node: startNode,
+  sdk: startSdk,
+  'sdk-sessions': startSdkSessions,
+  tmcp: startTmcp,
+  fastmcp: startFastmcp,
+}
 await starts[process.argv[2]]()

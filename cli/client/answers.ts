@@ -4,6 +4,7 @@ import { isObject, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { EventTooLarge, readEvents, type StreamEvent } from '../proxy/event-stream.ts'
 import { MAX_MESSAGE } from '../proxy/link.ts'
+import { parseObject } from '../text.ts'
 
 const tooLarge = () => new StartError('MH3210', `the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one answer`)
 
@@ -35,16 +36,6 @@ async function* limited(chunks: AsyncIterable<Uint8Array>, take: (bytes: number)
   }
 }
 
-function parseMessage(text: unknown): Readonly<Record<string, unknown>> | undefined {
-  if (typeof text !== 'string') return undefined
-  try {
-    const message: unknown = JSON.parse(text)
-    return isObject(message) ? message : undefined
-  } catch {
-    return undefined
-  }
-}
-
 const noAnswer = () => new StartError('MH3211', 'the server ended its response without an answer')
 
 /**
@@ -61,7 +52,7 @@ export function limitAnswers(
   return async (input, init) => {
     const response = await base(input, init)
     const { body, headers, status, statusText } = response
-    const request = answersElsewhere ? undefined : parseMessage(init?.body)
+    const request = answersElsewhere ? undefined : parseObject(init?.body)
     const isRequest = request !== undefined && 'method' in request && 'id' in request
     const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false
     const isResumed = new Headers(init?.headers).has('last-event-id')
@@ -78,7 +69,7 @@ export function limitAnswers(
     let isResumable = false
     function see({ id, data }: StreamEvent): void {
       isResumable ||= id !== undefined && id !== ''
-      const message = unanswered.size === 0 ? undefined : parseMessage(data)
+      const message = unanswered.size === 0 ? undefined : parseObject(data)
       if (message === undefined || 'method' in message) return
       if (message['id'] === undefined || message['id'] === null) unanswered.clear()
       else unanswered.delete(message['id'])

@@ -3,15 +3,15 @@ import type { Client, ElicitRequest, ElicitResult, JsonSchemaValidator } from '@
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { tellUnreached } from '../../client/http.ts'
-import { printable } from '../../client/text.ts'
+import { isObject, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import type { CommandContext } from '../context.ts'
-import { serverText, shellWord } from '../text.ts'
+import { parseObject, serverText, shellWord } from '../text.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
 import { limitAnswers, repairAnswers } from './answers.ts'
 import { recallCredentials } from './credentials.ts'
-import { asksForLogin, createReceiver, logIn, type Receiver } from './log-in.ts'
+import { asksForLogin, logIn, receiverFor } from './log-in.ts'
 import type { Login } from './logins.ts'
 import { loginCommand } from './logins.ts'
 import type { RequestIds } from './reach.ts'
@@ -51,13 +51,8 @@ function networkFailureIn(thrown: unknown): string | undefined {
 }
 
 function serverWords(message: string): string {
-  try {
-    const { error } = JSON.parse(message.slice(message.indexOf('{"'))) as { error?: { message?: unknown } }
-    if (typeof error?.message === 'string') return serverText(error.message)
-  } catch {
-    // Not a JSON-RPC error.
-  }
-  return serverText(message)
+  const error = parseObject(message.slice(message.indexOf('{"')))?.['error']
+  return serverText(isObject(error) && typeof error['message'] === 'string' ? error['message'] : message)
 }
 
 export function explainFailure(
@@ -193,14 +188,6 @@ async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): P
   await logIn(accounts, login, { credentials: recallCredentials(accounts.context, login), browser: true, signal })
 }
 
-async function receiverFor(accounts: Accounts, login: Login): Promise<Receiver | undefined> {
-  if (!hasPerson(accounts.context) || login.grant !== 'authorization_code') return undefined
-  const tokens = await readTokens(accounts, login)
-  if (tokens?.accessToken === undefined) return undefined
-  const { redirectHost: host, redirectPort: port } = login
-  return createReceiver(accounts.context, { host, port, before: tokens.registration?.redirectUri, browser: true })
-}
-
 const QUIETLY_TOLD: readonly AuthEvent['type'][] = ['authorization-started', 'step-up', 'refresh-failed', 'registered']
 
 export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Connection> {
@@ -212,7 +199,8 @@ export async function connect(accounts: Accounts, login: Login, options: Connect
   }
   await prepare(accounts, login, options.signal)
   options.begin()
-  const receiver = await receiverFor(accounts, login)
+  const isLoggedIn = hasPerson(context) && (await readTokens(accounts, login))?.accessToken !== undefined
+  const receiver = isLoggedIn ? await receiverFor(accounts, login, true) : undefined
   const authFetch = await openAuthFetch(accounts, login, {
     interactive: receiver || (hasPerson(context) && login.grant === 'device') ? 'any' : 'never',
     onEvent: event => {

@@ -1,21 +1,6 @@
 // Messages of the client library for people at a terminal: flags of `mcp-host login` for the options of `createAuthFetch`.
+import { type AuthError, type Setting, settingText } from '../../client/errors.ts'
 import { shellWord } from '../text.ts'
-
-/** Whole phrases, whose flags are written in another way than the options. */
-const PHRASES: readonly (readonly [pattern: RegExp, words: string | ((...found: string[]) => string)])[] = [
-  [/set (issuerMatch|resourceMatch): '([\w-]+)'/g, 'log in with $1 $2'],
-  [
-    /set trustedIssuers: \{ "([^"]*)": \["([^"]*)"\] \}/g,
-    (_, url, issuer) => `log in with trustedIssuers ${shellWord(`${url}=${issuer}`)}`,
-  ],
-  [/set assumePkceS256: \["([^"]*)"\]/g, (_, issuer) => `log in with assumePkceS256 ${shellWord(issuer ?? '')}`],
-  [/list "([^"]*)" in networkPolicy\.allowHosts/g, (_, host) => `log in with --allow-host ${shellWord(host ?? '')}`],
-  [/set resourceIndicator to "omit" or to what it wants/g, 'log in with --no-resource, or --resource <what it wants>'],
-  [/see `resourceIndicator`/g, 'log in with --no-resource, or --resource <what it wants>'],
-  [/drop its registration: session\.forgetClient\(\)/g, 'drop its registration: mcp-host logout <URL> --forget-client'],
-  [/ \(session\.login\(\)\)/g, ''],
-  [/with session\.login\(\) or: /g, 'with: '],
-]
 
 const FLAGS: Readonly<Record<string, string>> = {
   clientId: '--client-id',
@@ -47,16 +32,27 @@ const OTHERS = [
   'clientAuthentication',
   'tokenEndpointAuthMethod',
   'legacyFallback',
-  'dpop: ?(?:true|false|"auto")',
 ]
 const NAMES = new RegExp(
   `(?<![\\w.-])\`?(${[...Object.keys(FLAGS).filter(name => /[A-Z]/.test(name)), ...OTHERS].join('|')})\`?(?![\\w.])`,
   'g',
 )
 
-export const inFlags = (message: string): string =>
-  PHRASES.reduce(
-    (text, [pattern, words]) =>
-      typeof words === 'string' ? text.replace(pattern, words) : text.replace(pattern, words),
-    message,
-  ).replace(NAMES, (_, name: string) => flagOf(name))
+function commandOf(setting: Setting): string {
+  if ('method' in setting) {
+    const { method, url } = setting
+    return `mcp-host ${method === 'login' ? `login ${shellWord(url)}` : `logout ${shellWord(url)} --forget-client`}`
+  }
+  const { option, value } = setting
+  const flag = FLAGS[option]
+  if (option === 'resourceIndicator' && value === 'omit') return 'log in with --no-resource'
+  if (flag === undefined) return `${settingText(setting)} in createAuthFetch`
+  const values = typeof value === 'object' && !Array.isArray(value) ? Object.entries(value ?? {}) : [value].flat()
+  return `log in with ${values.map(one => `${flag} ${shellWord([one].flat(2).join('='))}`).join(' ')}`
+}
+
+export const inFlags = ({ message, setting }: AuthError): string =>
+  (setting === undefined ? message : message.replace(settingText(setting), () => commandOf(setting))).replace(
+    NAMES,
+    (_, name: string) => flagOf(name),
+  )

@@ -32,9 +32,11 @@ export interface Receiver {
   close(): Promise<void>
 }
 
-function earlierPort({ before }: ReceiverOptions, host: string): number | undefined {
-  const earlier = before === undefined || !URL.canParse(before) ? undefined : new URL(before)
-  return earlier?.hostname.replace(/^\[|\]$/g, '') === host ? Number(earlier.port) : undefined
+/** The port of an earlier redirect URI on this host. */
+export function earlierPort(redirectUri: string | undefined, host: string): number | undefined {
+  const earlier = redirectUri !== undefined && URL.canParse(redirectUri) ? new URL(redirectUri) : undefined
+  const isSame = earlier?.hostname.replace(/^\[|\]$/g, '') === host && earlier.port !== ''
+  return isSame ? Number(earlier.port) : undefined
 }
 
 const isAnswer = (text: string): boolean => {
@@ -51,7 +53,7 @@ async function askForAddress(context: CommandContext, signal: AbortSignal): Prom
   }
 }
 
-export async function createReceiver(context: CommandContext, options: ReceiverOptions): Promise<Receiver> {
+async function createReceiver(context: CommandContext, options: ReceiverOptions): Promise<Receiver> {
   const { say, stderr, openBrowser } = context
   const host = (options.host ?? '127.0.0.1') as LoopbackHost
   const shown = new Map<string, () => void>()
@@ -79,7 +81,7 @@ export async function createReceiver(context: CommandContext, options: ReceiverO
     host,
     port: options.port,
     path: options.path,
-    preferredPort: earlierPort(options, host),
+    preferredPort: earlierPort(options.before, host),
     openBrowser: show,
   })
 
@@ -258,7 +260,7 @@ async function logOutPredecessor(accounts: Accounts, login: Login): Promise<void
   await session.logout({ forgetClient: true })
 }
 
-async function receiverFor(accounts: Accounts, login: Login, browser: boolean): Promise<Receiver | undefined> {
+export async function receiverFor(accounts: Accounts, login: Login, browser: boolean): Promise<Receiver | undefined> {
   if (login.grant !== 'authorization_code') return undefined
   const before = (await readTokens(accounts, login))?.registration?.redirectUri
   const { redirectHost: host, redirectPort: port, redirectPath: path } = login

@@ -7,8 +7,8 @@ import { withinOrigin } from '../../client/replay.ts'
 import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
-import { isObject } from '../../core/mcp/is-object.ts'
 import { type CommandContext, usage } from '../context.ts'
+import { parseObject } from '../text.ts'
 import type { VerbOptionTable, VerbValues } from '../verb.ts'
 import type { Login } from './logins.ts'
 
@@ -114,13 +114,8 @@ export interface RequestIds {
 }
 
 function isRequest(body: unknown): boolean {
-  if (typeof body !== 'string') return false
-  try {
-    const message: unknown = JSON.parse(body)
-    return isObject(message) && 'method' in message && 'id' in message
-  } catch {
-    return false
-  }
+  const message = parseObject(body)
+  return message !== undefined && 'method' in message && 'id' in message
 }
 
 export function createRequestIds({ say }: CommandContext): RequestIds {

@@ -3,7 +3,7 @@ import type { CachedLogin } from '../../client/node/file-cache.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { type CommandContext, usage } from '../context.ts'
-import { isoTime, jsonText, localTime, tableLines } from '../text.ts'
+import { isoTime, jsonText, localTime, parseObject, tableLines } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
 import { checkServerUrl, type GrantName, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
@@ -29,14 +29,9 @@ interface LoginStatus {
 }
 
 function readLabel({ label, file }: CachedLogin): { serverUrl: string; profile: string | undefined } {
-  try {
-    const { serverUrl, profile } = JSON.parse(label ?? '') as Record<string, unknown>
-    if (typeof serverUrl === 'string') {
-      return { serverUrl, profile: typeof profile === 'string' ? profile : undefined }
-    }
-  } catch {
-    // A label of another program.
-  }
+  // Other programs can write other labels.
+  const { serverUrl, profile } = parseObject(label) ?? {}
+  if (typeof serverUrl === 'string') return { serverUrl, profile: typeof profile === 'string' ? profile : undefined }
   return { serverUrl: label ?? file, profile: undefined }
 }
 

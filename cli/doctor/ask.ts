@@ -2,8 +2,8 @@
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
-import { isObject } from '../../core/plugin.ts'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
+import { parseObject } from '../text.ts'
 
 export interface Finding {
   readonly check: string
@@ -73,15 +73,6 @@ export async function open(
   const until = signal ? AbortSignal.any([patience, signal]) : patience
   const options = { method, headers: all, signal: until, servername: serverName(url) }
   return receiveResponse(send(url, options), body)
-}
-
-function parseObject(text: string): Answer['json'] {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }
 
 export async function firstPiece(response: IncomingMessage): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 // A session of a protocol version with `initialize`: its streams, and how it is reopened after a loss.
 import { isObject } from '../../core/mcp/is-object.ts'
+import { parseObject } from '../text.ts'
 import { readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
 import {
@@ -14,7 +15,7 @@ import {
   type Send,
   sleep,
 } from './link.ts'
-import { answeredId, type Exchange, Failure, type Fields, parse, readMessages } from './messages.ts'
+import { answeredId, type Exchange, Failure, type Fields, readMessages } from './messages.ts'
 
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-proxy-ping', method: 'ping' })
 const MAX_KEPT = 1_000
@@ -156,8 +157,7 @@ export const hasLost = (named: string | undefined, status: number, text: string 
   named !== undefined && isSessionLost(status, text)
 
 export function resultIn(text: string): Fields | undefined {
-  const parsed = parse(text)
-  const result = isObject(parsed) ? parsed['result'] : undefined
+  const result = parseObject(text)?.['result']
   return isObject(result) ? result : undefined
 }
 

@@ -7,6 +7,7 @@ import { browserCommands } from '../../client/node/open-browser.ts'
 import { printable } from '../../client/text.ts'
 import { type Accounts, openAuthFetch } from '../client/account.ts'
 import type { Credentials } from '../client/credentials.ts'
+import { earlierPort } from '../client/log-in.ts'
 import type { Login } from '../client/logins.ts'
 import { loginCommand } from '../client/logins.ts'
 import { createNarrator } from '../client/terminal.ts'
@@ -40,11 +41,6 @@ const showLogin = (login: Login, context: CommandContext) => async (url: URL) =>
   }
 }
 
-function portOf(redirectUri: string | undefined, host: LoopbackHost): number | undefined {
-  const before = redirectUri !== undefined && URL.canParse(redirectUri) ? new URL(redirectUri) : undefined
-  return before?.hostname.replace(/^\[|\]$/g, '') === host && before.port !== '' ? Number(before.port) : undefined
-}
-
 const hasBrowser = ({ env }: CommandContext) => browserCommands(env, process.platform).length > 0
 
 /** The redirect URI: the login's port, otherwise any free port per login. */
@@ -58,7 +54,7 @@ async function redirectOf(login: Login, context: CommandContext) {
   }
   const authority = host === '::1' ? '[::1]' : host
   const openRedirect = (before: string | undefined) =>
-    createLoopbackRedirect({ ...openedBy, preferredPort: portOf(before, host) })
+    createLoopbackRedirect({ ...openedBy, preferredPort: earlierPort(before, host) })
   return { options: { redirectUri: `http://${authority}:0${path}` }, platform: { openRedirect } }
 }
 

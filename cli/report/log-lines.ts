@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { printable } from '../../client/text.ts'
-import { isObject } from '../../core/plugin.ts'
+import { parseObject } from '../text.ts'
 
 /** Bytes. Longest expected line: some thousand. */
 const MOST_LINE = 256 * 1024
@@ -133,17 +133,8 @@ function readOther({ seq, prev, event, lost, count, until }: Readonly<Record<str
   return event === 'gap' && typeof lost === 'number' && lost > 0 ? { gap: lost } : 'own'
 }
 
-function parse(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
 export function readLoggedLine(line: string): LoggedLine {
-  const fields = line.trimStart().startsWith('{') ? parse(line) : undefined
+  const fields = line.trimStart().startsWith('{') ? parseObject(line) : undefined
   if (!fields) return undefined
   const outcome = OUTCOMES.find(known => known === fields['outcome'])
   if (outcome === undefined) return readOther(fields)

@@ -21,8 +21,8 @@ interface LoopbackPlace {
 }
 
 function loopbackPlace(options: ClientOAuthOptions): LoopbackPlace | undefined {
-  const { redirectUri, authorizationRedirectDelegate } = options
-  if (redirectUri === undefined || authorizationRedirectDelegate) return undefined
+  const { redirectUri, authorizationRedirectDelegate, authorizationCallbackHandler } = options
+  if (redirectUri === undefined || authorizationRedirectDelegate || authorizationCallbackHandler) return undefined
   if (!URL.canParse(String(redirectUri))) return undefined
   const { protocol, hostname, port, pathname: path } = new URL(redirectUri)
   const host = HOSTS[hostname]

@@ -9,7 +9,7 @@ import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Route } from '../kernel/route.ts'
 import { type User, userKey } from '../kernel/user.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
-import { challenge, proofAlgorithmsFor } from './authorize.ts'
+import { challenge, proofAlgorithmsFor, withOtherChallenges } from './authorize.ts'
 import { boundKey } from './claims.ts'
 
 const MAX_TOKEN_LENGTH = 12 * 1_024
@@ -152,8 +152,8 @@ async function flawOf(
 /** The result of a plugin. The texts reach client and log and must not contain parts of the token. */
 export type TokenVerdict =
   | { readonly user: User }
-  /** `audience`: the expected audience, for the log. */
-  | { readonly refused: string; readonly audience?: readonly string[] }
+  /** `audience`: the expected audience, for the log. `foreign`: another authenticator of the route can accept the token. */
+  | { readonly refused: string; readonly audience?: readonly string[]; readonly foreign?: true }
   | { readonly unavailable: string; readonly retryAfter: number }
 
 /** The request that presented a token. */
@@ -191,7 +191,8 @@ function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: F
   const needed = denial?.scopes ?? []
   const scopes = needed.length > 0 ? needed : services.leastScopes(route, params)
   const proofAlgorithms = proofAlgorithmsFor(services.slot('tokenBinding', route), isBound)
-  const header = challenge({ error, description, scopes, metadataUrl, proofAlgorithms })
+  const bearer = challenge({ error, description, scopes, metadataUrl, proofAlgorithms })
+  const header = withOtherChallenges(bearer, { route, params }, services)
   return new HostError(malformed ? 'invalidRequest' : 'unauthorized', {
     detail: description,
     reason: description,
@@ -238,7 +239,7 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
   }
 }
 
-/** Middleware for `authenticate`. Requests without a token are anonymous. Default `possession`: bound tokens are refused. */
+/** Middleware for `authenticate`. Requests without a token are anonymous; other authenticators can accept foreign tokens. Default `possession`: bound tokens are refused. */
 export function identifyBearer(
   host: Pick<KernelHost, 'log' | 'name' | 'metrics'>,
   services: AccessServices,
@@ -275,7 +276,12 @@ export function identifyBearer(
     if (!route || shown === undefined || (shown.isDPoP && !accepts)) return next()
     const place = { route, params }
     const verdict = 'token' in shown ? await verify(shown.token, place, shown.digest) : shown
-    if (!('user' in verdict)) throw refusal(ctx, place, shown, verdict)
+    if (!('user' in verdict)) {
+      const refused = () => refusal(ctx, place, shown, verdict)
+      if (!('foreign' in verdict)) throw refused()
+      ctx.state.unrecognised ??= refused
+      return next()
+    }
     const { user } = verdict
     // Plain bearer tokens need no further await.
     if ((shown.isDPoP || required || user.claims['cnf'] !== undefined) && 'token' in shown) {

@@ -7,7 +7,7 @@ import type { DeclaredKeys } from './declared-keys.ts'
 import { isPlain } from './define-config.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
 import { type Finding, omitMisspelledKeys } from './explain-problems.ts'
-import { positionAt } from './locate-in-code.ts'
+import { lineAt } from './locate-in-code.ts'
 import type { Mistake } from './problems.ts'
 import { validateValue } from './validate-value.ts'
 
@@ -133,7 +133,7 @@ export function explainBare({ file, exported, at }: Module): Mistake[] {
 
 function lineIn(source: string, text: RegExp): { line?: number } {
   const offset = source.search(text)
-  return offset === -1 ? {} : { line: positionAt(source, offset).line }
+  return offset === -1 ? {} : { line: lineAt(source, offset) }
 }
 
 export function explainNone({ file, exported, at }: Module): Mistake {

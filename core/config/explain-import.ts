@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { errorText, formatPath, type Path } from '../http/errors.ts'
 import { isUtf16, UTF16_FAULT } from '../http/utf8-text.ts'
 import { nearest } from '../mcp/nearest.ts'
-import { nodesIn, parseCode, positionAt } from './locate-in-code.ts'
+import { lineAt, nodesIn, parseCode } from './locate-in-code.ts'
 import { type Mistake, shortName } from './problems.ts'
 
 interface Place {
@@ -51,7 +51,7 @@ function importerOf(error: unknown): Place | undefined {
   const source = textOf(file)
   const name = basename(wanted, extname(wanted)).replaceAll(/\W/g, '\\$&')
   const offset = source.search(new RegExp(`['"\`][^'"\`\\n]*${name}[^'"\`\\n]*['"\`]`))
-  return { file, line: offset === -1 ? undefined : positionAt(source, offset).line }
+  return { file, line: offset === -1 ? undefined : lineAt(source, offset) }
 }
 
 export function nearestFile(file: string, written: string): string {

@@ -13,7 +13,7 @@ import { ConfigError } from './problems.ts'
 export interface LoadedConfig {
   readonly file: string
   readonly config: unknown
-  /** The position of a key; undefined if uncertain. */
+  /** The line of a key; undefined if uncertain. */
   readonly locate: Locate
   /** Created by a program, without a file. */
   readonly isInHand?: true

@@ -3,19 +3,10 @@ import { createRequire } from 'node:module'
 import type { CallExpression, Expression, File, Node } from '@babel/types'
 import type { Path } from '../http/errors.ts'
 
-export interface Position {
-  readonly line: number
-  readonly column: number
-}
+/** The line of the key or list entry at a path; undefined if uncertain. */
+export type Locate = (path: Path) => number | undefined
 
-/** Finds the key or list entry at a path; undefined if uncertain. */
-export type Locate = (path: Path) => Position | undefined
-
-export function positionAt(source: string, offset: number): Position {
-  const before = source.slice(0, offset)
-  const start = before.lastIndexOf('\n') + 1
-  return { line: before.split('\n').length, column: offset - start + 1 }
-}
+export const lineAt = (source: string, offset: number): number => source.slice(0, offset).split('\n').length
 
 const require = createRequire(import.meta.url)
 
@@ -48,7 +39,7 @@ export function locateInCode(source: string): Locate {
   let found: { readonly root: Node | undefined } | undefined
   return path => {
     found ??= { root: exportedObject(parseCode(source).file) }
-    return found.root && locateWithin(source, found.root, path)
+    return found.root && locateWithin(found.root, path)
   }
 }
 
@@ -56,19 +47,17 @@ export function locateInCode(source: string): Locate {
 export function locateDefinition(source: string, kind: string, name: string, nth?: number): Locate {
   const found = definitionsIn(parseCode(source).file, `define${kind}`.toLowerCase(), name)
   const root = found.length > 1 ? found[nth ?? -1] : found[nth ?? 0]
-  return path => root && locateWithin(source, root, path)
+  return path => root && locateWithin(root, path)
 }
 
-function locateWithin(source: string, root: Node, path: readonly (string | number)[]) {
-  let node: Node = root
-  let offset = root.start ?? 0
+function locateWithin(root: Node, path: Path): number | undefined {
+  let found = { key: root, value: root }
   for (const key of path) {
-    const entry = entryOf(node, key)
+    const entry = entryOf(found.value, key)
     if (!entry) return undefined
-    offset = entry.key.start ?? 0
-    node = entry.value
+    found = entry
   }
-  return positionAt(source, offset)
+  return found.key.loc?.start.line
 }
 
 function literalOf(node: Node): Node {

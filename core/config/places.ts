@@ -34,7 +34,7 @@ export function createPlaces(loaded: LoadedConfig): Places {
 
   function placeInConfig(at: Path): Place {
     if (loaded.isInHand) return {}
-    const line = loaded.locate(at)?.line ?? lineOfGeneral(loaded, at) ?? lineOf(loaded, at)
+    const line = loaded.locate(at) ?? lineOfGeneral(loaded, at) ?? lineOf(loaded, at)
     return { file: loaded.file, ...(line !== undefined && { line }) }
   }
 
@@ -76,15 +76,15 @@ function findInline(config: unknown, definition: object): Path | undefined {
 }
 
 function lineOfGeneral({ locate }: Source, at: Path): number | undefined {
-  return at[0] === 'routes' && at[2] === 'plugins' ? locate(at.slice(2))?.line : undefined
+  return at[0] === 'routes' && at[2] === 'plugins' ? locate(at.slice(2)) : undefined
 }
 
 /** The line of a value or its nearest located parent. The whole config counts only with `orWhole`. */
 export function lineOf({ locate }: { locate: Locate }, path: Path, orWhole = path.length <= 1): number | undefined {
   for (let length = path.length; length > 0; length -= 1) {
-    const position = locate(path.slice(0, length))
-    if (position) return position.line
+    const line = locate(path.slice(0, length))
+    if (line !== undefined) return line
   }
   // The whole config is a useful location only for missing top-level keys.
-  return orWhole ? locate([])?.line : undefined
+  return orWhole ? locate([]) : undefined
 }

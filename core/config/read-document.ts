@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import type { Node as JsonNode, ParseError } from 'jsonc-parser'
 import type { Document, LineCounter, Pair, YAMLMap } from 'yaml'
 import { errorText, type Path } from '../http/errors.ts'
-import { type Locate, positionAt } from './locate-in-code.ts'
+import { type Locate, lineAt } from './locate-in-code.ts'
 
 const require = createRequire(import.meta.url)
 /** Lazy, because loading `yaml` takes a tenth of the startup time. */
@@ -28,7 +28,7 @@ interface ReadDocument {
 export function readJson(source: string): ReadDocument {
   const { parseTree, printParseErrorCode } = loadJsonc()
   const text = source.replace(/^\uFEFF/, '')
-  const lineAt = (offset: number) => positionAt(text, offset).line
+  const lineOf = (offset: number) => lineAt(text, offset)
   let config: unknown
   try {
     config = JSON.parse(text)
@@ -38,14 +38,14 @@ export function readJson(source: string): ReadDocument {
     const [fault] = errors
     // Converts `CommaExpected` to `comma expected`. JSON.parse errors can quote secrets.
     const found = fault && printParseErrorCode(fault.error).replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
-    throw new DocumentFault(`not valid JSON:${found ?? ` ${errorText(error)}`}`, fault && lineAt(fault.offset))
+    throw new DocumentFault(`not valid JSON:${found ?? ` ${errorText(error)}`}`, fault && lineOf(fault.offset))
   }
   const root = parseTree(text)
   const objects = new Map<JsonNode, ReadonlyMap<string, JsonNode>>()
   const nodes = root ? [root] : []
   for (const node of nodes) {
     for (const child of node.children ?? []) nodes.push(child)
-    if (node.type === 'object') objects.set(node, indexProperties(node, lineAt))
+    if (node.type === 'object') objects.set(node, indexProperties(node, lineOf))
   }
   return {
     config,
@@ -58,19 +58,19 @@ export function readJson(source: string): ReadDocument {
         offset = property?.offset ?? node?.offset
         if (!node) return undefined
       }
-      return offset === undefined ? undefined : positionAt(text, offset)
+      return offset === undefined ? undefined : lineOf(offset)
     },
   }
 }
 
-function indexProperties({ children = [] }: JsonNode, lineAt: (offset: number) => number) {
+function indexProperties({ children = [] }: JsonNode, lineOf: (offset: number) => number) {
   const properties = new Map<string, JsonNode>()
   for (const property of children) {
     const key = String(property.children?.[0]?.value)
     const first = properties.get(key)
     if (first) {
-      const text = `duplicate key ${JSON.stringify(key)}, first on line ${lineAt(first.offset)}`
-      throw new DocumentFault(text, lineAt(property.offset))
+      const text = `duplicate key ${JSON.stringify(key)}, first on line ${lineOf(first.offset)}`
+      throw new DocumentFault(text, lineOf(property.offset))
     }
     properties.set(key, property)
   }
@@ -103,9 +103,7 @@ function parse(source: string): { document: Document; locate: Locate; lines: Lin
   const maps = indexMaps(document, lines)
   const locate: Locate = path => {
     const offset = offsetOf(document, maps, path)
-    if (offset === undefined) return undefined
-    const { line, col } = lines.linePos(offset)
-    return { line, column: col }
+    return offset === undefined ? undefined : lines.linePos(offset).line
   }
   return { document, locate, lines }
 }

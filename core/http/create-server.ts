@@ -70,19 +70,16 @@ export function createHttpServer(
     listener,
   )
   server.on('checkExpectation', listener)
-  // `remoteAddress` is undefined after a connection reset unless it was read before.
-  onConnection(server, socket => {
+  const { watch, waiting } = watchReaders({ timeout: writeTimeout, clock }, readers => news.slowReaders(readers))
+  server.on(isSecure(server) ? 'secureConnection' : 'connection', (socket: Socket) => {
+    // `remoteAddress` is undefined after a connection reset unless it was read before.
     if (socket.remoteAddress === undefined) socket.destroy()
+    watch(socket, socket)
   })
-  const waiting = endSlowReaders(server, { timeout: writeTimeout, clock }, readers => news.slowReaders(readers))
   return { server, waiting }
 }
 
 export const isSecure = (server: object): boolean => 'setSecureContext' in server
-
-function onConnection(server: Server, listener: (socket: Socket) => void): void {
-  server.on(isSecure(server) ? 'secureConnection' : 'connection', listener)
-}
 
 /** Maximum bytes of an unused body that Node reads, to keep the connection. */
 const SMALL_BODY = 64 * 1024
@@ -230,14 +227,4 @@ export function watchReaders(
     },
     waiting: () => [...readers].reduce((bytes, { socket }) => bytes + socket.writableLength, 0),
   }
-}
-
-export function endSlowReaders(
-  server: Server,
-  bounds: SlowReaderBounds,
-  ended: (readers: SlowReaders) => void,
-): ReaderWatch['waiting'] {
-  const { watch, waiting } = watchReaders(bounds, ended)
-  onConnection(server, socket => watch(socket, socket))
-  return waiting
 }

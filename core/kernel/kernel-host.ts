@@ -78,7 +78,12 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   /** Runs before authentication, for limits per IP address. */
   onRequest(middleware: HostMiddleware): void
   /** Sets `ctx.state.user` from the request, or leaves it undefined. */
-  authenticate(middleware: HostMiddleware): void
+  /**
+   * Sets `ctx.state.user` for credentials that it recognises, throws `unauthorized` if they are wrong, and otherwise only calls
+   * `next()`. Authenticators run in the order of the config's `plugins`, until one sets a user. `challenge`: for credentials other
+   * than bearer tokens, such as `ApiKey realm="acme"`. A user without `issuer` gets one with the plugin's name.
+   */
+  authenticate(middleware: HostMiddleware, options?: { readonly challenge?: string }): void
   /** Decides whether the caller can use the route, and applies limits per user. */
   authorize(middleware: HostMiddleware): void
   /** Serves a fixed path, such as `/health`. Only `use` hooks apply. */

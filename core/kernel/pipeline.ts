@@ -26,6 +26,7 @@ export interface Place {
   readonly cors?: HostMiddleware | undefined
   readonly allowsOrigin?: ((origin: string) => boolean) | undefined
   readonly hooks: Readonly<Record<HookPoint, readonly HostMiddleware[]>>
+  readonly authenticate?: readonly HostMiddleware[]
   readonly body?: BodyKind | undefined
   readonly methods?: Endpoint['methods']
   readonly page?: Endpoint['page']
@@ -121,7 +122,7 @@ function createSteps(
       return [[check]]
     },
     onRequest: ({ hooks }) => hooks.onRequest,
-    authenticate: ({ hooks }) => hooks.authenticate,
+    authenticate: ({ authenticate = [] }) => authenticate,
     authorize: ({ hooks }) => hooks.authorize,
     body: ({ body }) => (body ? [readBody(body)] : []),
     verb: ({ app, methods }) => (app ? [app] : methods ? [dispatchVerb(methods)] : []),

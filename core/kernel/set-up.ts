@@ -2,6 +2,7 @@
 
 import { systemClock, withTimeout } from '../http/clock.ts'
 import { errorText, type Report, StartError, stopAtFirst } from '../http/errors.ts'
+import type { Authenticator } from './authenticators.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { KernelHost, PluginConfig } from './kernel-host.ts'
@@ -19,6 +20,7 @@ export interface Note<Value> {
 
 export interface KernelNotes<Services = never> {
   readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
+  readonly authenticators: Note<Authenticator>[]
   readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
   readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
@@ -35,6 +37,7 @@ export interface KernelNotes<Services = never> {
 
 export const createNotes = <Services>(): KernelNotes<Services> => ({
   middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as KernelNotes['middleware'],
+  authenticators: [],
   crossOrigin: [],
   endpoints: [],
   routeEndpoints: [],
@@ -127,7 +130,7 @@ export function createKernelHost<Slots extends object, Services>(
     use: hook('use'),
     cors: policyOf => note(notes.crossOrigin, policyOf),
     onRequest: hook('onRequest'),
-    authenticate: hook('authenticate'),
+    authenticate: (middleware, { challenge } = {}) => note(notes.authenticators, { middleware, challenge }),
     authorize: hook('authorize'),
     endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
     routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),

@@ -10,13 +10,32 @@ import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createWatchCharges } from './change-feed.ts'
 import { withoutCredentials } from './credentials.ts'
-import { type Caller, createEntrance, type Entering, sameParams } from './enter-session.ts'
 import { createNodeMessages, type StreamMessage, takeRecord } from './node-messages.ts'
-import { sessionGone as gone, notYours, tooManySessions } from './refusals.ts'
+import { notSure, notYours, perhapsRunning, running, sessionGone, tooManySessions } from './refusals.ts'
 import { Session, type SessionFacts, type SessionKeeper, type ThisNode } from './session.ts'
 import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
-import { FIRST_STATE, type SessionBounds, type SessionRecord } from './session-store.ts'
+import {
+  type Entered,
+  FIRST_STATE,
+  type SessionBounds,
+  type SessionOpening,
+  type SessionRecord,
+} from './session-store.ts'
 import { createSessionUpkeep } from './session-upkeep.ts'
+
+/** The caller of a request. */
+export type Caller = Pick<RequestFacts, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
+
+const sameParams = (a: Caller['params'], b: Caller['params']) =>
+  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
+
+interface Entering {
+  readonly id: string
+  readonly digest: string
+  readonly caller: Caller
+  readonly transport: string
+  readonly requests: readonly RequestId[]
+}
 
 const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
 
@@ -53,7 +72,6 @@ export interface SessionRegistry {
 /** Maximum wait of `close` for stored events, milliseconds. */
 const STORE_PATIENCE = 5_000
 
-const NO_NODES: readonly string[] = []
 const NO_HEADERS: RequestFacts['headers'] = Object.freeze({})
 
 export function createSessionRegistry(settings: RegistrySettings) {
@@ -241,7 +259,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     find(id, caller, transport, requests = []) {
       if (!caller.admitted) admit(caller)
       const session = sessions.get(id)
-      if (session && session.offer.route !== caller.route) throw gone()
+      if (session && session.offer.route !== caller.route) throw sessionGone()
       // The signature of an id names its owner, so ownership is checked before the store request.
       const facts = session ? undefined : ids.read(id)
       const offer = session?.offer
@@ -249,20 +267,14 @@ export function createSessionRegistry(settings: RegistrySettings) {
         ? offer.user === caller.user || sameUser(offer.user, caller.user)
         : facts?.isOwnedBy(ownerOf(caller))
       if (owned === false) {
-        if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw gone()
+        if (paths.some(route => facts?.isOwnedBy({ route, user: caller.user }))) throw sessionGone()
         log.warn({ code: 'MH1414', session: shortId(id), ip: caller.ip }, 'refused a session of another user')
         throw notYours()
       }
-      if (!owned) throw gone()
+      if (!owned) throw sessionGone()
       const isHere = !offer || offer.params === caller.params || sameParams(offer.params, caller.params)
-      if (!isHere || (session && session.opening.transport !== transport)) throw gone()
-      const digest = session?.digest ?? digestOf(id)
-      // Prevents an idle sweep during the store request.
-      if (session) session.lastUsed = clock.now()
-      const entered = store.enter(digest, { version: session?.version ?? 0, requests, from: NO_NODES }, bounds)
-      const isKnown = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
-      if (session && isKnown && session.home === name) return session
-      return enter({ id, digest, caller, transport, requests }, entered)
+      if (!isHere || (session && session.opening.transport !== transport)) throw sessionGone()
+      return enter({ id, digest: session?.digest ?? digestOf(id), caller, transport, requests })
     },
     end,
     release(retry) {
@@ -295,6 +307,103 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 }
 
+interface EntranceParts {
+  readonly node: ThisNode
+  readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
+  readonly restore: (session: Session) => boolean | Promise<boolean>
+  readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
+  readonly adoptRun: (session: Session) => Promise<void>
+}
+
+const NO_NODES: readonly string[] = []
+
+/** Throws unless the session belongs to the caller, URL and transport. */
+function checkPlace({ caller, transport }: Entering, { route, params, user, ...opening }: SessionOpening) {
+  if (!sameUser(user, caller.user)) throw notYours()
+  const isHere = opening.transport === transport && route === caller.route.path && sameParams(params, caller.params)
+  if (!isHere) throw sessionGone()
+}
+
+/** Admits a request to its session: checks the store, and rebuilds sessions of other nodes from their records. */
+function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntranceParts) {
+  const { name, store, peers, bounds, sessions } = node
+  const building = new Map<string, Promise<Session>>()
+
+  const ask = (digest: string, requests: readonly RequestId[], from: readonly string[]) =>
+    store.enter(digest, { version: sessions.get(digest)?.version ?? 0, requests, from }, bounds)
+
+  async function restoreLost(digest: string, ended: boolean) {
+    const held = sessions.get(digest)
+    if (ended) held?.dispose(new Error('the session was ended'))
+    else if (held && (await restore(held))) return
+    throw !ended && !held && store.unsure ? notSure() : sessionGone()
+  }
+
+  async function awaitEntry({ digest, requests }: Entering, first: Entered) {
+    const from: string[] = []
+    let restored = false
+    for (let entered = first; ; entered = await ask(digest, requests, from)) {
+      if (entered.kind === 'entered') {
+        if (entered.record || sessions.has(digest)) return entered.record
+        from.push(name)
+      } else if (entered.kind === 'taken') {
+        const { node: at, request } = entered
+        const runs = at === name ? false : await runsAt(at, digest, request)
+        if (runs !== false) throw runs ? running(request) : perhapsRunning(request)
+        from.push(at)
+      } else {
+        if (restored) throw notSure()
+        await restoreLost(digest, entered.ended)
+        restored = true
+      }
+    }
+  }
+
+  function build(entering: Entering, record: SessionRecord): Promise<Session> {
+    const { digest } = entering
+    const under = building.get(digest) ?? rebuild(entering, record).finally(() => building.delete(digest))
+    building.set(digest, under)
+    return under
+  }
+
+  async function adopt(session: Session) {
+    if (session.home === name || !session.offer.spansRun) return
+    if (await peers.isAlive(session.home)) return
+    if (!(await store.adopt(session.digest, session.home))) return
+    // The version stays behind, so the next record brings other changes.
+    session.home = name
+    await adoptRun(session)
+  }
+
+  async function enterLater(entering: Entering, first: Entered | Promise<Entered>): Promise<Session> {
+    const { digest, requests } = entering
+    const record = await awaitEntry(entering, await first)
+    try {
+      if (record) checkPlace(entering, record.opening)
+      const session = sessions.get(digest) ?? (record && (await build(entering, record)))
+      if (!session || session.disposed) throw sessionGone()
+      // A concurrent request with another URL can have built it.
+      checkPlace(entering, session.opening)
+      if (record) takeRecord(session, record, name)
+      await adopt(session)
+      return session
+    } catch (error) {
+      store.leave(digest, requests)
+      throw error
+    }
+  }
+
+  return function enter(entering: Entering): Session | Promise<Session> {
+    const { digest, requests } = entering
+    const here = sessions.get(digest)
+    // Prevents an idle sweep during the store request.
+    if (here) here.lastUsed = node.clock.now()
+    const entered = store.enter(digest, { version: here?.version ?? 0, requests, from: NO_NODES }, bounds)
+    const isHere = !(entered instanceof Promise) && entered.kind === 'entered' && entered.record === undefined
+    return here && isHere && here.home === name ? here : enterLater(entering, entered)
+  }
+}
+
 type CallingSession = Pick<Session, 'holder' | 'calls' | 'disposed'>
 
 /** Limits concurrent requests per session and owner. A call continues after a disconnect. */
@@ -315,7 +424,7 @@ export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: Ses
 
   return {
     enter(session, requests) {
-      if (session.disposed) throw gone()
+      if (session.disposed) throw sessionGone()
       if (requests === 0) return
       const { holder } = session
       const owned = byOwner.get(holder)

@@ -13,7 +13,7 @@ import { Accounts, Consents, unavailable } from './people/accounts.ts'
 import { createDecide } from './people/decide.ts'
 import { Logins } from './people/logins.ts'
 import { createRecords, createSealer, withFailures } from './records.ts'
-import { createClientFetch, createProvider, type Lifetimes, refusalPage } from './server/provider.ts'
+import { createClientFetch, createProvider, refusalPage } from './server/provider.ts'
 import { createResources, withFixed } from './server/resources.ts'
 import type { SigningKey } from './server/signing-keys.ts'
 import { settle } from './upstream/settings.ts'
@@ -39,7 +39,7 @@ const fetchAnywhere =
   (url, init) =>
     isLoopback(new URL(String(url)).hostname) ? fetch(url, init) : guardedFetch(url, init)
 
-const lifetimesOf = (options: FilledAuthBridge): Lifetimes => ({
+const lifetimesOf = (options: FilledAuthBridge) => ({
   accessToken: parseDuration(options.accessToken),
   refreshToken: parseDuration(options.refreshToken),
   login: parseDuration(options.login),

@@ -16,7 +16,7 @@ import { type Logo, readLogo } from './pages/index.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
 import { upstreamTokenOf } from './upstream-member.ts'
-import type { BridgeTokens } from './upstream-tokens.ts'
+import type { createBridgeTokens } from './upstream-tokens.ts'
 
 function checkAddress({ at, config: { http } }: PluginHost): void {
   const { publicUrl } = http
@@ -111,7 +111,7 @@ function storeOf({ at, routes }: PluginHost, services: Services) {
 interface Made {
   readonly bridge: Bridge
   readonly handlers: Handlers
-  readonly tokens: BridgeTokens
+  readonly tokens: ReturnType<typeof createBridgeTokens>
 }
 
 /** Milliseconds per request; three fit into the login lock (people/logins.ts). */
@@ -159,9 +159,9 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
     const store = kept?.store ?? storeOf(host, services)
     checkKeys(host, { isShared: store.shared, isKept: inDevelopment })
     const make = async () => {
-      const [{ makeBridge }, { handlers }, { BridgeTokens }] = await load()
+      const [{ makeBridge }, { handlers }, { createBridgeTokens }] = await load()
       const bridge = makeBridge({ ...parts, services, store })
-      return { bridge, handlers, tokens: new BridgeTokens(bridge, services) }
+      return { bridge, handlers, tokens: createBridgeTokens(bridge, services) }
     }
     getBridge = () => {
       made ??= make().catch((error: unknown) => {

@@ -74,6 +74,20 @@ describe('Benchmark chart', () => {
     expect(svg).not.to.match(/NaN|undefined|Infinity/)
   })
 
+  it('has the public workload with requests per second, as multiples of this host', () => {
+    const figures = [
+      { what: 'ours: requests', unit: '/s', values: [4000, 4200] },
+      { what: 'ours: CPU for each', unit: 'µs', values: [250, 200] },
+      { what: 'a peer: requests', unit: '/s', values: [1000, 1000] },
+      { what: 'a peer: CPU for each', unit: 'µs', values: [1000, 1000] },
+    ]
+    const shop = drawChart({ ...results, measures: [{ name: 'shop', figures, targets: [], notes: [], others: 0 }] })
+    expect(shop).to.include('TM Dev Lab v2')
+    // 1000 / 250 and 1000 / 200.
+    expect(shop).to.include('4.50 x, 1,000 µs, 1,000/s')
+    expect(shop).to.include('1.00 x, 225 µs, 4,100/s')
+  })
+
   it('is not drawn without results', () => {
     expect(() => drawChart({ ...results, rows: [{ ...row, row: 'another' }] })).to.throw(
       'no chart: the run has none of',

@@ -79,7 +79,7 @@ describe("mcp-host doctor, the client's view", () => {
       ({ as }) => Object.assign(as.settings, { metadata: { issuer: `${as.issuer}/` } }),
       'issuer',
       /names the issuer/,
-      /issuerMatch: 'ignore-trailing-slash'/,
+      /issuerMatch: "ignore-trailing-slash"/,
     ],
     [
       'another issuer',

@@ -22,7 +22,7 @@ describe('errors of the client on the command line', () => {
       world.as.addClient({ client_id: 'known', client_secret: SECRETS.clientSecret })
       bad.make(world)
       const { thrown } = await callServer(world, bad)
-      const text = inFlags(AuthError.is(thrown) ? thrown.message : '')
+      const text = AuthError.is(thrown) ? inFlags(thrown) : ''
       expect(left(text), text).to.deep.equal([])
       for (const [flag] of text.matchAll(/--[a-z-]+/g)) flags.add(flag)
       await stopServers()
@@ -30,24 +30,33 @@ describe('errors of the client on the command line', () => {
     expect([...flags]).to.include.members(['--issuer-match', '--assume-pkce', '--trusted-issuer', '--client-id'])
   }).timeout(120_000)
 
-  for (const [said, shown] of [
-    ["set issuerMatch: 'ignore-trailing-slash'", 'log in with --issuer-match ignore-trailing-slash'],
-    ['set trustedIssuers: { "https://a": ["https://b"] }', 'log in with --trusted-issuer https://a=https://b'],
+  for (const [fix, shown] of [
+    [{ option: 'issuerMatch', value: 'ignore-trailing-slash' }, 'log in with --issuer-match ignore-trailing-slash'],
     [
-      'set trustedIssuers: { "https://a": ["https://b/\';id;\'"] }',
+      { option: 'trustedIssuers', value: { 'https://a': ["https://b/';id;'"] } },
       `log in with --trusted-issuer ${shellWord("https://a=https://b/';id;'")}`,
     ],
-    ['set assumePkceS256: ["https://a"]', 'log in with --assume-pkce https://a'],
-    [
-      'if that is meant, list "10.0.0.7" in networkPolicy.allowHosts',
-      'if that is meant, log in with --allow-host 10.0.0.7',
-    ],
-    ['set resourceIndicator to "omit" or to what it wants', 'log in with --no-resource, or --resource <what it wants>'],
+    [{ option: 'assumePkceS256', value: ['https://a'] }, 'log in with --assume-pkce https://a'],
+    [{ option: 'networkPolicy.allowHosts', value: ['10.0.0.7'] }, 'log in with --allow-host 10.0.0.7'],
+    [{ option: 'resourceIndicator', value: 'omit' }, 'log in with --no-resource'],
+    [{ option: 'dpop', value: 'auto' }, 'set dpop: "auto" in createAuthFetch'],
+    [{ method: 'login', url: 'https://a/mcp' }, 'mcp-host login https://a/mcp'],
+    [{ method: 'forgetClient', url: 'https://a/mcp' }, 'mcp-host logout https://a/mcp --forget-client'],
+  ] as const) {
+    it(`${JSON.stringify(fix)} -> ${shown}`, () => {
+      const error = new AuthError('it failed', { code: 'login_failed', fix: { text: 'then', ...fix } })
+      expect(inFlags(error)).to.equal(`it failed; then ${shown}`)
+    })
+  }
+
+  for (const [said, shown] of [
     ['choose another one (authServerSelector)', 'choose another one (authServerSelector of createAuthFetch)'],
     ['the grant needs clientId', 'the grant needs --client-id'],
     ['nothing of the kind', 'nothing of the kind'],
   ] as const) {
-    it(`${said} -> ${shown}`, () => expect(inFlags(said)).to.equal(shown))
+    it(`${said} -> ${shown}`, () => {
+      expect(inFlags(new AuthError(said, { code: 'invalid_options' }))).to.equal(shown)
+    })
   }
 
   it('an option without a flag says whose it is', () => {

@@ -386,7 +386,7 @@ it('fails a POST with interactive "never" if login is required', async () => {
   const fake = await startFakeServers()
   const error = await authErrorOf(() => startClient(fake, { interactive: 'never' }).post())
   expect(error.code).to.equal('interaction_required')
-  expect(error.message).to.include(`mcp-host login ${fake.serverUrl}`)
+  expect(error.setting).to.include({ method: 'login', url: fake.serverUrl })
   expect(fake.logins.length).to.equal(0)
 })
 

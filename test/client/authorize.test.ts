@@ -289,7 +289,7 @@ describe('User interaction', () => {
   const answer = (url: URL) =>
     new URL(`${REDIRECT}?code=c0de&state=${url.searchParams.get('state')}&iss=${encodeURIComponent(ISSUER)}`)
 
-  it('passes URL, redirect URI and signal to the delegate', async () => {
+  it('passes URL, redirect URI and signal to the delegate, and to the callback handler', async () => {
     let seen: unknown[] = []
     const delegate = await ask({
       async authorizationRedirectDelegate(url, redirectUri, context) {
@@ -298,6 +298,13 @@ describe('User interaction', () => {
       },
     })
     expect([delegate.code, seen]).to.deep.equal(['c0de', ['as.example', REDIRECT, false]])
+    const handler = await ask({
+      async authorizationCallbackHandler({ authorizationUri, redirectUri }) {
+        expect(redirectUri).to.equal(REDIRECT)
+        return { code: 'c1', state: authorizationUri.searchParams.get('state') ?? '', iss: ISSUER }
+      },
+    })
+    expect(handler.code).to.equal('c1')
   })
 
   it('reports separate error codes for no response, delegate errors, login timeout and abort', async () => {

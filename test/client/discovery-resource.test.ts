@@ -266,7 +266,10 @@ describe('R-24: validation of the resource', () => {
     const beside = { ...options, serverUrl: 'https://mcp.example/ab/c' }
     const { info } = discover({ [`${AT_ROOT}/ab/c`]: document({ resource: 'https://mcp.example/a' }) }, [], beside)
     expect(await authErrorOf(info)).to.include({ code: 'resource_mismatch' })
-    expect((await authErrorOf(() => accepts('https://mcp.example/a'))).fix).to.include("resourceMatch: 'path-prefix'")
+    expect((await authErrorOf(() => accepts('https://mcp.example/a'))).setting).to.include({
+      option: 'resourceMatch',
+      value: 'path-prefix',
+    })
   })
 
   it('rejects every other origin (property)', async () => {

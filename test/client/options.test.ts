@@ -34,6 +34,11 @@ const WRONG: ReadonlyArray<readonly [string, Partial<ClientOAuthOptions>, RegExp
     { grant: { type: 'client_credentials' } },
     /client_credentials needs clientId/,
   ],
+  [
+    'both delegates',
+    { authorizationRedirectDelegate: async () => null, authorizationCallbackHandler: async () => null },
+    /both set/,
+  ],
   ['metadata document that is http', { clientMetadataDocumentUri: 'http://a.example/c' }, /not https/],
   ['metadata document without a path', { clientMetadataDocumentUri: 'https://a.example' }, /no path/],
   ['metadata document with a fragment', { clientMetadataDocumentUri: 'https://a.example/c#x' }, /fragment/],
@@ -195,6 +200,21 @@ it('keeps URLs as written', () => {
     'http://LOCALHOST:3000',
     'https://App.example:443/client',
   ])
+})
+
+it('authorizationCallbackHandler replaces the delegate, and its response is validated', async () => {
+  const fake = await startFakeServers()
+  const authFetch = createAuthFetch({
+    serverUrl: fake.serverUrl,
+    redirectUri: 'http://localhost:3000/callback',
+    async authorizationCallbackHandler({ authorizationUri, redirectUri }) {
+      expect(redirectUri).to.equal('http://localhost:3000/callback')
+      const { searchParams } = await fake.delegate(authorizationUri)
+      const [code, state, iss] = ['code', 'state', 'iss'].map(name => searchParams.get(name) ?? undefined)
+      return { code, state, iss }
+    },
+  })
+  expect((await authFetch(fake.serverUrl, { method: 'POST', body: '{}' })).status).to.equal(200)
 })
 
 it('responseDelegate receives the registration before the login', async () => {

@@ -193,7 +193,7 @@ describe('checkConfig', () => {
     const loaded: LoadedConfig = {
       file: '/etc/x.yaml',
       config: VALID,
-      locate: path => (path.length === 2 ? { line: 9, column: 1 } : undefined),
+      locate: path => (path.length === 2 ? 9 : undefined),
     }
     const [problem] = checkValue(loaded, ['plugins', './audit.ts'], { file: 1 }, audit.plugin.options)
     expect(problem).to.include({ line: 9, path: "plugins['./audit.ts'].file", found: '1', expected: 'a string' })

@@ -130,17 +130,17 @@ describe('loadConfig', () => {
         'mcp.config.json': '{\n\t"routes": {\n\t\t"/a": { "toolsets": ["x",\n\t\t\t"y"] }\n\t}\n}',
       })
       const { locate } = await loadConfig({ cwd })
-      expect(locate(['routes', '/a'])).to.deep.equal({ line: 3, column: 3 })
-      expect(locate(['routes', '/a', 'toolsets', 1])).to.deep.equal({ line: 4, column: 4 })
+      expect(locate(['routes', '/a'])).to.equal(3)
+      expect(locate(['routes', '/a', 'toolsets', 1])).to.equal(4)
       expect(locate(['routes', '/b'])).to.equal(undefined)
     })
 
     it('are found in YAML through an alias', async () => {
       const text = 'plugins:\n  a: &one\n    path: /x\n  b: *one\n  401: 1\n'
       const { locate } = await loadConfig({ cwd: await makeFolder({ 'mcp.config.yaml': text }) })
-      expect(locate(['plugins', 'b'])?.line).to.equal(4)
-      expect(locate(['plugins', 'b', 'path'])?.line).to.equal(3)
-      expect(locate(['plugins', '401'])?.line).to.equal(5)
+      expect(locate(['plugins', 'b'])).to.equal(4)
+      expect(locate(['plugins', 'b', 'path'])).to.equal(3)
+      expect(locate(['plugins', '401'])).to.equal(5)
     })
   })
 

@@ -240,7 +240,7 @@ describe('Existing secrets file', () => {
     ]
     const folder = await makeFolder({ 'mcp.config.yaml': yaml.join('\n'), 'state/secrets': '' })
     const error = await rejectionOf(loadConfig({ cwd: folder }).then(loaded => examineConfig(loaded, createTestLog())))
-    expect(String(error)).to.match(/mcp\.config\.yaml:2: secrets\.file: /)
+    expect(String(error)).to.match(/mcp\.config\.yaml:2: MH1033 secrets\.file: /)
     expect(String(error)).to.include('gone.ts')
   })
 })

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectSecurely } from 'node:tls'
 import { expect } from 'chai'
-import { endSlowReaders, type SlowReaders, watchReaders } from '../../core/http/create-server.ts'
+import { type SlowReaders, watchReaders } from '../../core/http/create-server.ts'
 import { defineResource, defineTool } from '../../core/index.ts'
 import { makeCertificate } from '../plugins/dev-auth-server/certificate.ts'
 import { eventually } from '../support/eventually.ts'
@@ -189,7 +189,8 @@ describe('total buffer limit of unread responses', () => {
   it('drops the connections with the largest buffers first', async () => {
     const ended: SlowReaders[] = []
     const server = createServer((req, res) => res.end(Buffer.alloc(Number(req.url?.slice(1)))))
-    endSlowReaders(server, { timeout: 60_000, inAll: 2 * LARGE }, readers => ended.push(readers))
+    const { watch } = watchReaders({ timeout: 60_000, inAll: 2 * LARGE }, readers => ended.push(readers))
+    server.on('connection', socket => watch(socket, socket))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const large = await Promise.all(
