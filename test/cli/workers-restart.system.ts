@@ -29,7 +29,7 @@ describe('a worker that is killed under load', function () {
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const [end, ...more] = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker ended'))
-    expect([end.worker, end.code, end.signal, end.serving]).to.deep.equal([victim, null, 'SIGKILL', 1])
+    expect([end.worker, end.exitCode, end.signal, end.serving]).to.deep.equal([victim, null, 'SIGKILL', 1])
     expect(end.msg).to.equal('a worker ended; another is started')
     expect([more, code]).to.deep.equal([[], 0])
   })
