@@ -3,7 +3,7 @@ import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
 import { loadConfig } from '../core/config/load-config.ts'
-import { inEnvironment } from '../core/given-secrets.ts'
+import { inEnvironment, readSecrets } from '../core/config/secrets-file.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { createSecrets, type Secrets } from '../core/kernel/secrets.ts'
 import { createDisguise } from '../core/mcp/disguise.ts'
@@ -30,19 +30,12 @@ const OPTIONS = {
 
 type AuditValues = VerbValues<typeof OPTIONS>
 
-async function secretsInFile(path: string): Promise<string[] | undefined> {
-  const { readSecrets } = await import('../core/config/secrets-file.ts')
-  return readSecrets(path, () => undefined).catch(error => {
-    throw usage(`the config's secrets: ${errorText(error)}`, error)
-  })
-}
-
 async function secretsOf({ config, 'env-file': files }: AuditValues, { env, cwd }: CommandContext): Promise<Secrets> {
   loadEnvFiles(files, { env, cwd })
   const loaded = config === undefined ? undefined : await loadConfig({ cwd, file: config })
   const written = isObject(loaded?.config) ? loaded.config['secrets'] : undefined
   if (loaded && isObject(written) && typeof written['file'] === 'string' && !inEnvironment(env)) {
-    return createSecrets(await secretsInFile(resolve(dirname(loaded.file), written['file'])))
+    return createSecrets(await readSecrets(resolve(dirname(loaded.file), written['file']), () => undefined))
   }
   const given = Array.isArray(written)
     ? written.map(secret => (typeof secret === 'string' ? secret.replace(/[\r\n]+$/, '') : undefined))

@@ -66,7 +66,7 @@ async function identify(
   hasTemporaryKeys: boolean,
 ): Promise<Identified> {
   if (token === undefined) return { lines: [line('token', 'none given')], user: undefined }
-  if (!address.identifies) {
+  if (address.authenticators.length === 0) {
     return { lines: [line('token', 'ignored: no plugin of this route finds out who calls')], user: undefined }
   }
   const claims = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
@@ -167,6 +167,7 @@ async function explanation(
   const { lines, user, refusal } = await identify(host, address, token, hasTemporaryKeys)
   const told = [
     line('address', `${path}, route ${address.route.path}, toolsets ${address.toolsets.join(', ')}`),
+    ...(address.authenticators.length > 1 ? [line('checked by', address.authenticators.join(', then '))] : []),
     ...lines,
   ]
   const limits = describePlugins(address, options)

@@ -7,14 +7,17 @@ import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
 import { type Report, StartError } from './http/errors.ts'
+import type { Services } from './internal-host.ts'
+import { authenticatorsOn } from './kernel/authenticators.ts'
 import type { InFlight } from './kernel/ending.ts'
 import type { Figures } from './kernel/figures.ts'
 import type { Logger } from './kernel/log.ts'
 import type { providersAmong, SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import type { Secrets } from './kernel/secrets.ts'
-import { notesFor } from './kernel/set-up.ts'
+import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
+import type { AccessServices } from './mcp/access-decider.ts'
 import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
 import { type Combination, createCatalog, type ToolItem } from './mcp/catalog.ts'
@@ -38,7 +41,6 @@ import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
-import type { Services } from './plugin-host.ts'
 import { createMemoryPeers } from './sessions/peers.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
@@ -60,6 +62,7 @@ export interface ServiceParts {
   readonly figures: Figures
   readonly report: Report
   readonly guardedFetch: typeof fetch
+  readonly notes: Pick<KernelNotes, 'authenticators'>
   readonly faultsOf: FaultsOf
   /** The plugin that reads a tool key. */
   readonly readerOf: (toolKey: string) => string
@@ -96,8 +99,12 @@ export function buildServices(parts: ServiceParts) {
   // `configureSession` can add any toolset to any route.
   const reachableOn = (route: CompiledRoute) =>
     itemsOn(inspected, route, [...route.toolsets, ...(offered.now.configureSession ? catalog.names() : [])])
-  const access = { slot: slots.on, leastScopes: createLeastScopes(inspected) }
-  const admit = createRouteAdmission({ log }, access)
+  const access: AccessServices = {
+    slot: slots.on,
+    leastScopes: createLeastScopes(inspected),
+    challengesOn: route => authenticatorsOn(parts.notes, route).map(({ challenge }) => challenge),
+  }
+  const admit = createRouteAdmission(log, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const logFailure = createFailureLog(log, tracerOn)

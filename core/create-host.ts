@@ -17,6 +17,7 @@ import { filesRead, refreshModules } from './config/module-graph.ts'
 import { createPlaces } from './config/places.ts'
 import { withLongForms } from './config/plan-options.ts'
 import { ConfigError, createProblems, type Problem, type Problems } from './config/problems.ts'
+import { secretsOfFile } from './config/secrets-file.ts'
 import { fillDefaults, trimSecrets } from './config/walk-schema.ts'
 import {
   type BuiltHost,
@@ -175,9 +176,7 @@ async function build(
   const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
   const { secrets: ownSecrets = [] } = config
   const secrets =
-    'file' in ownSecrets
-      ? await (await import('./given-secrets.ts')).secretsOfFile(ownSecrets.file, reading)
-      : { list: ownSecrets, isOfFile: false }
+    'file' in ownSecrets ? await secretsOfFile(ownSecrets.file, reading) : { list: ownSecrets, isOfFile: false }
   const isBuiltIn = (plugin: Plugin<object>) => [...builtIns.values()].includes(plugin)
   const faultsOf = (definition: Definition) => findFaults(definition).map(describeFault)
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'

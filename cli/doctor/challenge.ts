@@ -13,6 +13,10 @@ export function readChallenge(headers: IncomingHttpHeaders): ReadonlyMap<string,
   return challenge && new Map([...challenge.params].map(([name, [value = '']]) => [name, value]))
 }
 
+/** The schemes of other challenges, such as `apikey`. */
+const otherSchemes = ({ 'www-authenticate': text = '' }: IncomingHttpHeaders): string[] =>
+  parseChallengeList(text).flatMap(({ scheme }) => (scheme === 'bearer' || scheme === 'dpop' ? [] : scheme))
+
 const MADE_UP = 'a-token-that-the-doctor-made-up'
 
 async function checkBadToken({ url }: Patient): Promise<Finding> {
@@ -37,6 +41,7 @@ async function checkBadToken({ url }: Patient): Promise<Finding> {
 
 function checkHeader({ headers }: Patient['first']): Finding[] {
   const challenge = readChallenge(headers)
+  const others = otherSchemes(headers)
   if (!challenge)
     return [
       wrong(
@@ -46,6 +51,7 @@ function checkHeader({ headers }: Patient['first']): Finding[] {
       ),
     ]
   const findings: Finding[] = []
+  if (others.length > 0) findings.push(note(CHECK, `other credentials are accepted: ${others.join(', ')}`))
   const metadata = challenge.get('resource_metadata')
   if (metadata === undefined)
     findings.push(wrong(CHECK, '401 without resource_metadata', 'switch on the plugin resource-metadata'))
@@ -61,7 +67,9 @@ function checkHeader({ headers }: Patient['first']): Finding[] {
     )
   if (!challenge.has('scope'))
     findings.push(note(CHECK, '401 names no scope: clients will ask for all of scopes_supported'))
-  return findings.length > 0 ? findings : [ok(CHECK, '401 says where to sign in and with which scope')]
+  return findings.length > (others.length > 0 ? 1 : 0)
+    ? findings
+    : [...findings, ok(CHECK, '401 says where to sign in and with which scope')]
 }
 
 export async function checkChallenge(patient: Patient): Promise<Finding[]> {

@@ -1,8 +1,10 @@
 // Authorizes callers for routes and items, and builds the `WWW-Authenticate` challenge (MCP basic/authorization).
 import { blame } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
+import type { CompleteRefusal } from '../kernel/authenticators.ts'
 import type { HostMiddleware } from '../kernel/endpoint.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
+import type { Logger } from '../kernel/log.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type {
@@ -99,6 +101,19 @@ export function proofAlgorithmsFor(binding: TokenBinding, showedBound: boolean):
 
 type Place = Parameters<AdmitCaller>[0]
 
+/** `WWW-Authenticate` of a 401 (RFC 9110 section 11.6.1): the bearer challenge first, then those of other authenticators. */
+export function withOtherChallenges(
+  bearer: string,
+  { route, params }: Pick<Place, 'route' | 'params'>,
+  services: AccessServices,
+) {
+  const announced = services.challengesOn(route)
+  const others = [...new Set(announced.filter(one => one !== undefined))]
+  const hasBearer = others.length === 0 || announced.includes(undefined)
+  const isDescribed = services.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
+  return [...(hasBearer || isDescribed ? [bearer] : []), ...others].join(', ')
+}
+
 /** 401 without a token, otherwise 403 with all required scopes. */
 export function refuseAccess(denial: Denial, { route, params, user }: Place, services: AccessServices): HostError {
   const metadataUrl = services.slot('protectedResource', route).metadataUrlOf(route, params)
@@ -107,7 +122,11 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
   const proofAlgorithms = proofAlgorithmsFor(services.slot('tokenBinding', route), showedBound)
   if (!user) {
     const asked = scopes.length > 0 ? scopes : services.leastScopes(route, params)
-    const header = challenge({ scopes: asked, metadataUrl, proofAlgorithms })
+    const header = withOtherChallenges(
+      challenge({ scopes: asked, metadataUrl, proofAlgorithms }),
+      { route, params },
+      services,
+    )
     return new HostError('unauthorized', { reason, headers: { 'WWW-Authenticate': header } })
   }
   const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
@@ -116,6 +135,20 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
   const headers = scopes.length > 0 ? { headers: { 'WWW-Authenticate': header } } : {}
   return new HostError('forbidden', { detail: description, reason, ...headers })
 }
+
+/** Adds the challenges of the route to a 401 without one. */
+export const completeRefusal =
+  (services: AccessServices): CompleteRefusal =>
+  ({ detail, reason, cause }, { state: { route, params } }) => {
+    const denial = { reason: reason ?? detail ?? 'refused', scopes: [], listed: false }
+    const header = route && refuseAccess(denial, { route, params, user: undefined }, services).headers
+    return new HostError('unauthorized', {
+      ...(detail !== undefined && { detail }),
+      ...(header && { headers: header }),
+      reason: denial.reason,
+      cause,
+    })
+  }
 
 /** Throws `unauthorized` or `forbidden` if the caller cannot use an item. Lists and calls share this check. */
 export function createAdmission(services: AccessServices) {
@@ -134,7 +167,7 @@ export function createAdmission(services: AccessServices) {
 }
 
 /** Throws `unauthorized` without a user, and `forbidden` if the user does not satisfy the route's rule. */
-export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services: AccessServices): AdmitCaller {
+export function createRouteAdmission(log: Logger, services: AccessServices): AdmitCaller {
   return place => {
     const { route, user } = place
     if (route.authorize === undefined) return
@@ -154,12 +187,14 @@ export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services:
   }
 }
 
-/** Middleware for `authorize`: see `createRouteAdmission`. */
-export function authorizeRoute(host: Pick<KernelHost, 'log'>, services: AccessServices): HostMiddleware {
-  const admit = createRouteAdmission(host, services)
-  return (ctx, next) => {
+/** The services of a plugin's host, which the published type does not show. */
+export const servicesOf = <Services = AccessServices>(host: Pick<KernelHost, 'log'>): Services =>
+  (host as Pick<KernelHost, 'log'> & { readonly services: Services }).services
+
+/** Middleware for `host.authorize`: applies the `authorize` of the route. */
+export const authorizeRoute = (host: Pick<KernelHost, 'log'>): HostMiddleware =>
+  function authorizeCaller(ctx, next) {
     const { route, user, params } = ctx.state
-    if (route?.authorize !== undefined) admit({ route, user, params })
+    if (route?.authorize !== undefined) servicesOf<{ admit: AdmitCaller }>(host).admit({ route, user, params })
     return next()
   }
-}

@@ -12,16 +12,11 @@ import type { AccessServices } from '../mcp/access-decider.ts'
 import { type Catalog, describeToolset } from '../mcp/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 
-/** Reports `authorize` or `cors` without a plugin for it, and routes with two authentication plugins. */
+/** Reports `authorize` or `cors` without a plugin for it. */
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
   const tell = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at: ['routes', ...at] }))
   for (const route of routes) {
     const { path, authorize, cors } = route
-    const [first, second] = provides.by('user', route)
-    if (second !== undefined) {
-      const fix = 'switch one of them off on this route; for several issuers, one plugin may have an option'
-      tell('MH1210', `both ${first} and ${second} find out who calls; ${fix}`, path)
-    }
     if (authorize !== undefined && !provides('authorize', route)) {
       tell('MH1211', `no plugin of this route can decide it; switch on ${suggest('authorize')}`, path, 'authorize')
     } else if (typeof authorize === 'string' && !provides('policy', route)) {

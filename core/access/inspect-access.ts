@@ -5,6 +5,7 @@ import Koa from 'koa'
 import compose from 'koa-compose'
 import type { HostError } from '../http/errors.ts'
 import { readTarget } from '../http/request-target.ts'
+import { authenticationSteps, authenticatorsOn } from '../kernel/authenticators.ts'
 import type { HostContext, RequestState } from '../kernel/endpoint.ts'
 import { createPathTable, type Matched } from '../kernel/path-table.ts'
 import type { Route } from '../kernel/route.ts'
@@ -24,7 +25,8 @@ export interface InspectedAddress {
   /** As configured; `configureSession` can change it. */
   readonly toolsets: readonly string[]
   readonly items: readonly CatalogItem[]
-  readonly identifies: boolean
+  /** The plugins that authenticate callers, in order. */
+  readonly authenticators: readonly string[]
   /** The user of an Authorization header. Rejects like the request. */
   identify(authorization: string | undefined): Promise<User | undefined>
   authorize(user: User | undefined): Denial | undefined
@@ -36,8 +38,8 @@ export interface InspectedAddress {
   refusal(denial: Denial, user: User | undefined): HostError
 }
 
-interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes'> {
-  readonly notes: Pick<KernelNotes, 'middleware'>
+interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes' | 'challengesOn'> {
+  readonly notes: Pick<KernelNotes, 'authenticators'>
   readonly author: Pick<AuthorNotes, 'explained' | 'unlisted'>
   readonly limits: Pick<ToolLimits, 'describe'>
 }
@@ -57,16 +59,17 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
   const toolsets = route.toolsetsFor(params)
   if (!toolsets) return undefined
   const access = slot('access', route)
-  const identifiers = notesFor(notes.middleware.authenticate, route)
+  const authenticators = authenticatorsOn(notes, route)
+  const steps = authenticationSteps(authenticators, error => error)
   const address: InspectedAddress = {
     route,
     params,
     toolsets,
     items: itemsOn(parts, route, toolsets),
-    identifies: identifiers.length > 0,
+    authenticators: authenticators.map(({ plugin }) => plugin),
     async identify(authorization) {
       const ctx = contextOf(path, authorization, { path, hosts: [], route, params })
-      await compose<HostContext>(identifiers as compose.Middleware<HostContext>[])(ctx)
+      await compose<HostContext>(steps as compose.Middleware<HostContext>[])(ctx)
       return ctx.state.user
     },
     authorize: user => (route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route)),

@@ -28,7 +28,7 @@ export function planPlugins(
 ): PluginInstance[] {
   const names = new Set(pluginValues(config).map(({ name }) => name))
   const instances: PluginInstance[] = []
-  for (const name of names) {
+  for (const [order, name] of [...names].entries()) {
     const plugin = plugins.get(name)
     const general = config.plugins?.[name]
     if (!plugin) continue
@@ -36,7 +36,7 @@ export function planPlugins(
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
       const options = withDefaults(plugin.options, optionsOf(general))
-      instances.push({ name, plugin, options, routes: covered, general: true, at: ['plugins', name] })
+      instances.push({ name, plugin, options, routes: covered, general: true, at: ['plugins', name], order })
     }
     for (const route of routes) {
       const special = own(route)
@@ -44,7 +44,7 @@ export function planPlugins(
       const options = { ...(general ? optionsOf(general) : {}), ...optionsOf(special) }
       const filled = withDefaults(plugin.options, options)
       const at = placeOf(config, route, name, special)
-      instances.push({ name, plugin, options: filled, routes: [route], general: false, at })
+      instances.push({ name, plugin, options: filled, routes: [route], general: false, at, order })
     }
   }
   return orderByNeeds(instances, suggest, report)

@@ -1,10 +1,13 @@
-// Reads, checks and creates the file of `secrets: { file }`. Errors and logs never contain a secret.
+// Reads, checks and creates the file of `secrets: { file }`, at startup only. Errors and logs never contain a secret.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
 import { access, type FileHandle, link, mkdir, open, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { errorText } from '../http/errors.ts'
+import { dirname, join, resolve } from 'node:path'
+import { errorText, StartError } from '../http/errors.ts'
+import type { PluginConfig } from '../kernel/kernel-host.ts'
+import type { Logger } from '../kernel/log.ts'
 import { MIN_SECRET_LENGTH, publicKeyIn } from '../kernel/secrets.ts'
+import type { Problems } from './problems.ts'
 
 /** Bytes, enough for a thousand secrets. */
 const MAX_SIZE = 65_536
@@ -12,11 +15,10 @@ const MAKE_ONE = 'make one with: openssl rand -base64 32'
 /** Group read is allowed, because Kubernetes (`fsGroup`) and systemd rely on it for users other than root. */
 const TOO_OPEN = 0o027
 
-export class SecretsFault extends Error {}
+type Warn = (mistake: StartError) => void
 
-type Warn = (text: string) => void
-
-const stop = (text: string, cause?: unknown) => new SecretsFault(text, { cause })
+const AT = ['secrets', 'file']
+const stop = (text: string, cause?: unknown) => new StartError('MH1033', text, { at: AT, cause })
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
@@ -39,7 +41,8 @@ async function textIn(path: string, file: FileHandle, warn: Warn): Promise<strin
   if (process.platform !== 'win32' && (info.mode & TOO_OPEN) !== 0) {
     const mode = (info.mode & 0o777).toString(8).padStart(4, '0')
     const fix = `chmod 600 ${path}, or where something mounts it, such as Kubernetes, give it the mode 0440 there`
-    warn(`others than the user that runs this host may read or change ${path} (mode ${mode}); ${fix}`)
+    const text = `others than the user that runs this host may read or change ${path} (mode ${mode}); ${fix}`
+    warn(new StartError('MH1034', text, { at: AT }))
   }
   await warnOfOpenFolder(dirname(path), warn)
   const buffer = Buffer.alloc(MAX_SIZE + 1)
@@ -55,9 +58,8 @@ async function textIn(path: string, file: FileHandle, warn: Warn): Promise<strin
 async function warnOfOpenFolder(folder: string, warn: Warn): Promise<void> {
   const { mode } = await stat(folder)
   if (process.platform === 'win32' || (mode & 0o1002) !== 0o002) return
-  warn(
-    `anyone on this machine can replace files in ${folder} (mode ${(mode & 0o777).toString(8)}); chmod o-w ${folder}`,
-  )
+  const what = `anyone on this machine can replace files in ${folder} (mode ${(mode & 0o777).toString(8)})`
+  warn(new StartError('MH1043', `${what}; chmod o-w ${folder}`, { at: AT }))
 }
 
 function faultOf(line: string): string | undefined {
@@ -84,7 +86,7 @@ function linesOf(path: string, text: string): string[] {
   throw stop(`${path} is empty; put a secret into it (openssl rand -base64 32), or delete it, and a start makes one`)
 }
 
-/** The secrets in order; undefined for a missing file. Throws a SecretsFault for an invalid file. */
+/** The secrets in order; undefined for a missing file. Throws a StartError for an invalid file. */
 export async function readSecrets(path: string, warn: Warn): Promise<string[] | undefined> {
   const file = await openFile(path)
   if (!file) return undefined
@@ -100,7 +102,7 @@ const unwritable = (path: string, cause: unknown) => {
   return stop(`${path} is not there, and cannot be made (${errorText(cause)}); ${fix}`, cause)
 }
 
-export async function checkMakeable(path: string): Promise<void> {
+async function checkMakeable(path: string): Promise<void> {
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
   try {
@@ -154,4 +156,45 @@ export async function makeSecrets(path: string): Promise<boolean> {
   } finally {
     await rm(temporary, { force: true }).catch(() => undefined)
   }
+}
+
+export interface GivenSecrets {
+  readonly list: ReadonlyArray<string | undefined>
+  readonly isOfFile: boolean
+}
+
+interface SecretsContext {
+  readonly directory: string
+  readonly purpose: PluginConfig['purpose']
+  /** A reload creates no file. */
+  readonly isReload: boolean
+  readonly log: Logger
+  readonly problems: Problems
+}
+
+/** Placeholder if only startup creates the file. Constant, so that a reload detects no change. */
+const STAND_IN = randomBytes(32).toString('base64url')
+
+export const inEnvironment = (env: NodeJS.ProcessEnv = process.env) => /[^\s,]/.test(env['MCP_HOST_SECRETS'] ?? '')
+
+export async function secretsOfFile(file: string, context: SecretsContext): Promise<GivenSecrets> {
+  if (inEnvironment()) return { list: [], isOfFile: false }
+  const list = await context.problems.attempt(() => readOrMake(resolve(context.directory, file), context))
+  return { list: list ?? [STAND_IN], isOfFile: true }
+}
+
+const MADE =
+  'made a file with a secret, which signs session ids: keep it, and where other machines serve the same address, give ' +
+  'them a copy'
+
+/** Undefined if only startup creates the file. */
+async function readOrMake(path: string, { purpose, isReload, log, problems }: SecretsContext) {
+  const warn = (mistake: StartError) => problems.report(mistake, 'warning')
+  const found = await readSecrets(path, warn)
+  if (found) return found
+  if (purpose === 'inspect') await checkMakeable(path)
+  // A failing startup creates no file.
+  if (purpose !== 'serve' || isReload || problems.count() > 0) return undefined
+  if (await makeSecrets(path)) log.info({ code: 'MH1035', file: path }, MADE)
+  return readSecrets(path, warn)
 }

@@ -1,6 +1,7 @@
 // Collects the endpoints and apps that plugins registered, each with its middleware.
 import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
+import { authenticationSteps, authenticatorsOn, type CompleteRefusal } from './authenticators.ts'
 import type { CrossOrigin, Endpoint } from './endpoint.ts'
 import { HOOK_POINTS } from './order.ts'
 import { shapesOf } from './path-table.ts'
@@ -33,8 +34,9 @@ function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: 
     })
 }
 
-function routeEndpoints(notes: KernelNotes, route: Route): Served[] {
+function routeEndpoints(notes: KernelNotes, route: Route, complete: CompleteRefusal): Served[] {
   const hooks = hooksAt(notes, route)
+  const authenticate = authenticationSteps(authenticatorsOn(notes, route), complete)
   const policy = policyOf(notes, route)
   return notes.routeEndpoints
     .filter(({ instance }) => instance.routes.includes(route))
@@ -45,7 +47,7 @@ function routeEndpoints(notes: KernelNotes, route: Route): Served[] {
       const found = { ...endpoint, path, route, by: instance.name, hooks }
       if (endpoint.public) return [{ ...found, kind: 'P' }]
       const cors = endpoint.cors ?? policy?.middleware
-      return [{ ...found, kind: 'R', cors, allowsOrigin: policy?.allows }]
+      return [{ ...found, kind: 'R', authenticate, cors, allowsOrigin: policy?.allows }]
     })
 }
 
@@ -96,9 +98,17 @@ export interface Places {
   readonly nowhere: Place
 }
 
-/** Collects all endpoints. A fallback is omitted if its path is taken. */
-export function collectEndpoints(notes: KernelNotes, routes: readonly Route[], report = stopAtFirst): Places {
-  const served = [...fixedEndpoints(notes, routes, false), ...routes.flatMap(route => routeEndpoints(notes, route))]
+/** Collects all endpoints. A fallback is omitted if its path is taken. `complete`: adds challenges to a 401. */
+export function collectEndpoints(
+  notes: KernelNotes,
+  routes: readonly Route[],
+  complete: CompleteRefusal,
+  report = stopAtFirst,
+): Places {
+  const served = [
+    ...fixedEndpoints(notes, routes, false),
+    ...routes.flatMap(route => routeEndpoints(notes, route, complete)),
+  ]
   served.push(...mountedApps(notes, served, routes, report))
   const taken = new Set(served.flatMap(({ path }) => shapesOf(path)))
   for (const candidate of fixedEndpoints(notes, routes, true)) {

@@ -15,8 +15,10 @@ export interface RequestState {
   params: Readonly<Record<string, string>>
   /** The toolsets of the route for `params`; undefined outside of routes. */
   toolsets?: readonly string[]
-  /** Set by the auth plugin. */
+  /** Set by the first authentication plugin that recognises the credentials. */
   user?: User
+  /** Set for credentials that no authentication plugin has recognised so far: creates the error if none does. */
+  unrecognised?: () => HostError
   /** The mounted app that serves the request. */
   mounted?: Koa
   /** The error that was logged. Koa reports a broken connection twice. */

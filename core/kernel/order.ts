@@ -33,5 +33,5 @@ export type Step = (typeof ORDER)[number][0]
 export const stepsOf = (kind: EndpointKind): Step[] =>
   ORDER.filter(([, kinds]) => kinds.includes(kind)).map(([step]) => step)
 
-export const HOOK_POINTS = ['use', 'onRequest', 'authenticate', 'authorize'] as const satisfies readonly Step[]
+export const HOOK_POINTS = ['use', 'onRequest', 'authorize'] as const satisfies readonly Step[]
 export type HookPoint = (typeof HOOK_POINTS)[number]

@@ -26,6 +26,7 @@ export interface Place {
   readonly cors?: HostMiddleware | undefined
   readonly allowsOrigin?: ((origin: string) => boolean) | undefined
   readonly hooks: Readonly<Record<HookPoint, readonly HostMiddleware[]>>
+  readonly authenticate?: readonly HostMiddleware[]
   readonly body?: BodyKind | undefined
   readonly methods?: Endpoint['methods']
   readonly page?: Endpoint['page']
@@ -133,7 +134,7 @@ function createSteps(
       ]
     },
     onRequest: ({ hooks }) => layers(hooks.onRequest),
-    authenticate: ({ hooks }) => layers(hooks.authenticate),
+    authenticate: ({ authenticate = [] }) => layers(authenticate),
     authorize: ({ hooks }) => layers(hooks.authorize),
     body: ({ body }) => layers(body ? [readBody(body)] : []),
     verb: ({ app, methods }) => layers(app ? [app] : methods ? [dispatchVerb(methods)] : []),

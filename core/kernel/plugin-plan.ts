@@ -11,6 +11,8 @@ export interface PluginInstance {
   readonly routes: readonly Route[]
   readonly general: boolean
   readonly at: Path
+  /** Position of its name in the config. */
+  readonly order: number
 }
 
 /** Sorts providers before dependents and otherwise keeps the config order. Reports missing capabilities. */

@@ -70,4 +70,6 @@ export interface AccessServices {
   slot(name: 'protectedResource', route: Route): ProtectedResource
   slot(name: 'tokenBinding', route: Route): TokenBinding
   readonly leastScopes: LeastScopes
+  /** The challenges of a route's authenticators, in order; undefined for bearer tokens. */
+  challengesOn(route: Route): ReadonlyArray<string | undefined>
 }

@@ -210,11 +210,24 @@ type ReturnFor<Output> =
       ToolReturn | void
 
 /** A method, so handlers can annotate a narrower argument type. */
-interface WithHandler<Input, Output> {
-  handler(args: ValueOf<Input>, ctx: CallContext): MaybePromise<ReturnFor<Output>>
+interface WithHandler<Input, Output, Context = CallContext> {
+  handler(args: ValueOf<Input>, ctx: Context): MaybePromise<ReturnFor<Output>>
 }
 
 type DefinedTool<Input, Return> = ToolDefinition<ValueOf<Input>, Exclude<Awaited<Return>, void>, GivenFor<Input>>
+
+/** `defineTool` with tool keys and members of `ctx` from plugins. */
+export type DefineTool<Keys, Context> = <
+  const Input extends JsonSchema | StandardSchema = NoArguments,
+  const Output extends JsonSchema | StandardSchema = JsonSchema,
+  Handler extends WithHandler<Input, Output, Context>['handler'] = WithHandler<Input, Output, Context>['handler'],
+>(
+  tool: Omit<Unbranded<ToolDefinition>, 'input' | 'output'> & {
+    input?: Input
+    output?: Output
+    handler: Handler
+  } & Keys,
+) => DefinedTool<Input, ReturnType<Handler>>
 
 /**
  * Defines a tool. `input` and `output` are JSON Schemas (draft 2020-12, or draft-07 with `$schema`) or Standard

@@ -23,15 +23,20 @@ export interface RouteSummary {
 export interface RouteFacts {
   readonly items: readonly CatalogItem[]
   readonly tellsLogin: boolean
+  /** The plugins that authenticate callers, in order. */
+  readonly authenticators: readonly string[]
 }
 
-function describeCallers({ authorize }: CompiledRoute): string {
+function describeRule({ authorize }: CompiledRoute): string {
   if (authorize === undefined) return 'anyone'
   if (authorize === true) return 'any signed-in user'
   return typeof authorize === 'string' ? `policy "${authorize}"` : `needs ${JSON.stringify(authorize)}`
 }
 
-export function summarizeRoute(route: CompiledRoute, { items, tellsLogin }: RouteFacts): RouteSummary {
+const describeCallers = (route: CompiledRoute, authenticators: readonly string[]): string =>
+  `${describeRule(route)}${authenticators.length > 1 ? ` (${authenticators.join(', then ')})` : ''}`
+
+export function summarizeRoute(route: CompiledRoute, { items, tellsLogin, authenticators }: RouteFacts): RouteSummary {
   const example = findExampleCall(items)
   return {
     path: route.path,
@@ -40,7 +45,7 @@ export function summarizeRoute(route: CompiledRoute, { items, tellsLogin }: Rout
     toolsets: route.toolsets,
     revisions: route.revisions,
     stateless: route.stateless,
-    callers: describeCallers(route),
+    callers: describeCallers(route, authenticators),
     open: route.authorize === undefined,
     tellsLogin,
     ...(example && { example }),

@@ -17,21 +17,14 @@ export interface Broken {
   readonly isKeyMissing?: true
 }
 
-export interface ChainReport {
+type Counts = 'lines' | 'firstSeq' | 'firstTime' | 'lastTime' | 'lost' | 'refused' | 'healed' | 'changed'
+
+export interface ChainReport extends Readonly<Pick<Follower, Counts>> {
   readonly chain: string
   readonly files: readonly string[]
-  readonly lines: number
-  readonly firstSeq: number
   readonly lastSeq: number
-  readonly firstTime: string
-  readonly lastTime: string
   /** Such as `hmac-sha256 with key 1a2b3c4d`. */
   readonly signedBy: readonly string[]
-  readonly lost: number
-  readonly refused: number
-  readonly healed: number
-  /** Number of foreign changes that the host noticed. */
-  readonly changed: number
   readonly head: string
   readonly broken?: Broken
 }
@@ -68,6 +61,7 @@ class Follower {
   lost = 0
   refused = 0
   healed = 0
+  /** Number of foreign changes that the host noticed. */
   changed = 0
   /** Incomplete ends of earlier files by hash, until a `healed` line. */
   readonly torn = new Map<string, Broken>()

@@ -55,17 +55,8 @@ const CLEAR_ERRORS: typeof PAGE_ERRORS = [
   [/redirect_uri is not associated with this application/i, 'redirect_uri_mismatch'],
 ]
 
-const ENTITIES: Readonly<Record<string, string>> = { quot: '"', amp: '&', lt: '<', gt: '>', apos: "'" }
-
-const unescapeHtml = (html: string): string =>
-  html.replaceAll(/&(?:#(\d{1,5})|#x([\da-f]{1,4})|(quot|amp|lt|gt|apos));/gi, (_, decimal, hex, name) =>
-    name
-      ? (ENTITIES[name.toLowerCase()] ?? '')
-      : String.fromCharCode(decimal ? Number(decimal) : Number.parseInt(hex, 16)),
-  )
-
 function refusalOnPage(html: string, isError: boolean): Refusal | undefined {
-  const text = unescapeHtml(html)
+  const text = html.replaceAll(/&(?:#x?[\da-f]{1,5}|quot|amp|lt|gt|apos);/gi, "'")
   for (const [pattern, code] of isError ? [...CLEAR_ERRORS, ...PAGE_ERRORS] : CLEAR_ERRORS) {
     const found = pattern.exec(text)
     if (found) return { code: code ?? found[1], description: found[0].replaceAll(/\s+/g, ' ').trim() }

@@ -18,75 +18,60 @@ const isGood = ({ expiresAt }: ProviderTokens) => expiresAt === undefined || exp
 
 const canonical = (scope: string): string => [...new Set(scope.split(' ').filter(Boolean))].sort().join(' ')
 
-export class BridgeTokens {
-  readonly #bridge: Bridge
-  readonly #services: Services
-  readonly #exchanged = new LRUCache<string, ProviderTokens>({ max: MAX_EXCHANGED })
+const unavailable = (detail: string) => new HostError('unavailable', { detail, headers: { 'Retry-After': '5' } })
 
-  constructor(bridge: Bridge, services: Services) {
-    this.#bridge = bridge
-    this.#services = services
-  }
+const NOT_OURS = 'There is no token of the identity provider for this caller: they did not sign in through this host.'
 
-  async tokenFor(caller: UpstreamCaller, { scope }: UpstreamTokenRequest): Promise<string> {
-    const login = await this.#loginOf(caller)
-    const wanted = canonical(scope ?? '')
-    if (wanted === '') return login.tokens.accessToken
-    if (wanted.length > MAX_SCOPE) throw new ToolError(`upstreamToken: scope is longer than ${MAX_SCOPE} characters`)
-    const key = `${login.id} ${wanted}`
-    const known = this.#exchanged.get(key)
-    if (known && isGood(known)) return known.accessToken
-    return (await this.#exchange(caller, login, wanted, key)).accessToken
-  }
+export function createBridgeTokens({ logins, issuer, log }: Bridge, services: Services) {
+  const exchanged = new LRUCache<string, ProviderTokens>({ max: MAX_EXCHANGED })
 
-  #ended(caller: UpstreamCaller, why: string): HostError {
-    return loginEnded(this.#services, caller, why)
-  }
-
-  async #loginOf(caller: UpstreamCaller): Promise<Login> {
-    const { logins, issuer } = this.#bridge
+  async function loginOf(caller: UpstreamCaller): Promise<Login> {
     const { user } = caller
     const id = user?.issuer === issuer ? user.claims['sid'] : undefined
-    if (typeof id !== 'string')
-      throw new ToolError(
-        'There is no token of the identity provider for this caller: they did not sign in through this host.',
-      )
+    if (typeof id !== 'string') throw new ToolError(NOT_OURS)
     const login = await logins.find(id)
-    if (!login || login.person.subject !== user?.subject) throw this.#ended(caller, 'the login has ended')
-    if (isGood(login.tokens)) return login
-    return this.#settle(caller, await logins.renew(id))
+    if (!login || login.person.subject !== user?.subject) throw loginEnded(services, caller, 'the login has ended')
+    return isGood(login.tokens) ? login : settle(caller, await logins.renew(id))
   }
 
-  #settle(caller: UpstreamCaller, renewed: Renewed): Login {
-    if ('ended' in renewed) throw this.#ended(caller, renewed.ended)
-    if ('unsure' in renewed) throw this.#unavailable(renewed.unsure)
+  function settle(caller: UpstreamCaller, renewed: Renewed): Login {
+    if ('ended' in renewed) throw loginEnded(services, caller, renewed.ended)
+    if ('unsure' in renewed) throw unavailable(renewed.unsure)
     const { login } = renewed
     const { expiresAt } = login.tokens
     if (expiresAt === undefined || expiresAt > Date.now()) return login
     // Without a refresh token the login ends with its access token.
     throw login.tokens.refreshToken === undefined
-      ? this.#ended(caller, 'the token of the identity provider has expired')
-      : this.#unavailable('the identity provider cannot be asked now')
+      ? loginEnded(services, caller, 'the token of the identity provider has expired')
+      : unavailable('the identity provider cannot be asked now')
   }
 
-  #unavailable(detail: string): HostError {
-    return new HostError('unavailable', { detail, headers: { 'Retry-After': '5' } })
-  }
-
-  async #exchange(caller: UpstreamCaller, login: Login, scope: string, key: string): Promise<ProviderTokens> {
-    const { logins, log } = this.#bridge
+  async function exchange(caller: UpstreamCaller, login: Login, scope: string, key: string): Promise<ProviderTokens> {
     try {
       const tokens = await logins.exchange(login.id, scope)
-      if (!tokens) throw this.#ended(caller, 'the login has ended')
+      if (!tokens) throw loginEnded(services, caller, 'the login has ended')
       const ttl = tokens.expiresAt === undefined ? EXCHANGED_TTL : tokens.expiresAt - Date.now()
-      if (ttl > 0) this.#exchanged.set(key, tokens, { ttl })
+      if (ttl > 0) exchanged.set(key, tokens, { ttl })
       return tokens
     } catch (error) {
       if (!isUpstreamError(error)) throw error
       log.warn({ code: 'MH2141', err: error, fix: error.fix, scope }, 'the identity provider gave no token for a tool')
-      if (error.fault === 'unavailable') throw this.#unavailable('the identity provider does not answer now')
+      if (error.fault === 'unavailable') throw unavailable('the identity provider does not answer now')
       const fix = error.fix === undefined ? '' : ` ${error.fix}`
       throw new ToolError(`The identity provider gives no token for the scope "${scope}".${fix}`)
     }
+  }
+
+  return {
+    async tokenFor(caller: UpstreamCaller, { scope }: UpstreamTokenRequest): Promise<string> {
+      const login = await loginOf(caller)
+      const wanted = canonical(scope ?? '')
+      if (wanted === '') return login.tokens.accessToken
+      if (wanted.length > MAX_SCOPE) throw new ToolError(`upstreamToken: scope is longer than ${MAX_SCOPE} characters`)
+      const key = `${login.id} ${wanted}`
+      const known = exchanged.get(key)
+      if (known && isGood(known)) return known.accessToken
+      return (await exchange(caller, login, wanted, key)).accessToken
+    },
   }
 }

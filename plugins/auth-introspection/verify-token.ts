@@ -67,7 +67,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
       log.error({ code: 'MH2021', err }, 'the authorization server cannot be asked about a token')
       return { unavailable: 'the authorization server cannot be asked about the token', retryAfter: RETRY_AFTER }
     }
-    if (!claims) return { refused: 'the token is not active' }
+    if (!claims) return { refused: 'the token is not active', foreign: true }
     const problem = problemOf(claims)
     if (problem !== undefined) return { refused: problem }
     if (wanted && !stringsAt(claims, 'aud').some(audience => wanted.includes(audience))) {

@@ -107,10 +107,10 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
 
   async function verify(token: string, resource: string, own: OwnIssuer | undefined): Promise<Outcome> {
     const read = readToken(token)
-    if ('refused' in read) return read
+    if ('refused' in read) return { ...read, foreign: true }
     const { header, claims } = read
     const issuer = issuerOf(claims, own)
-    if (!issuer) return { refused: 'the token is of another issuer' }
+    if (!issuer) return { refused: 'the token is of another issuer', foreign: true }
     const problem = headerProblem(header, issuer)
     if (problem !== undefined) return { refused: problem }
     // Checks claims before keys: invalid tokens cause no request to the issuer.

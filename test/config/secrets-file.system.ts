@@ -10,7 +10,7 @@ import { loadConfig } from '../../core/config/load-config.ts'
 import { type CreateHostOptions, createHost, examineConfig } from '../../core/create-host.ts'
 import type { Host } from '../../core/host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { runCli, stopAll } from '../cli/run-cli.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { pending } from '../support/needs-program.ts'
@@ -240,7 +240,7 @@ describe('Existing secrets file', () => {
     ]
     const folder = await makeFolder({ 'mcp.config.yaml': yaml.join('\n'), 'state/secrets': '' })
     const error = await rejectionOf(loadConfig({ cwd: folder }).then(loaded => examineConfig(loaded, createTestLog())))
-    expect(String(error)).to.match(/mcp\.config\.yaml:2: secrets\.file: /)
+    expect(String(error)).to.match(/mcp\.config\.yaml:2: MH1033 secrets\.file: /)
     expect(String(error)).to.include('gone.ts')
   })
 })

@@ -61,7 +61,7 @@ describe('ctx.user', () => {
     })
     for (const headers of [{ 'X-One': '1' }, {}] as Record<string, string>[]) {
       const { message } = await modern(url, 'tools/call', { name: 'grab' }, { headers })
-      expect(JSON.parse(message.result.content[0].text)).to.deep.equal(make())
+      expect(JSON.parse(message.result.content[0].text)).to.deep.equal({ ...make(), issuer: 'urn:mcp-host:plugin:who' })
       const session = await openSession(url, { headers })
       await session.request('tools/call', { name: 'grab' })
     }

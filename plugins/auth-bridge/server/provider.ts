@@ -1,5 +1,4 @@
 // Configures oidc-provider: PKCE, client metadata documents, registration, JWT access tokens, refresh token rotation.
-
 import type { EventEmitter } from 'node:events'
 import { LRUCache } from 'lru-cache'
 import Provider, {
@@ -210,7 +209,7 @@ function logRefusals(provider: Provider, log: Logger): void {
 export interface ProviderSettings {
   readonly issuer: string
   readonly options: FilledAuthBridge
-  readonly lifetimes: Lifetimes
+  readonly lifetimes: Readonly<Record<'accessToken' | 'refreshToken' | 'login' | 'session' | 'refreshGrace', number>>
   readonly now: () => number
   readonly records: Records
   readonly clients: RegisteredClients
@@ -225,14 +224,6 @@ export interface ProviderSettings {
   readonly replayed: (model: string) => void
   readonly clientFetch: ReturnType<typeof createClientFetch>
   readonly renderError: (ctx: ProviderContext, out: Readonly<Record<string, string | undefined>>) => void
-}
-
-export interface Lifetimes {
-  readonly accessToken: number
-  readonly refreshToken: number
-  readonly login: number
-  readonly session: number
-  readonly refreshGrace: number
 }
 
 const CODE_TTL = 60

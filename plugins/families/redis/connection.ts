@@ -1,10 +1,8 @@
 // The shared Redis connection of a host. It reconnects forever; while offline, commands get 503.
-
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
-import type { PluginHost } from '../../../core/internal.ts'
 import { type Logger, StartError } from '../../../core/plugin.ts'
 import { clusterLink } from './cluster-link.ts'
 import {
@@ -64,30 +62,6 @@ export async function evaluateInTime(
 /** `refused`: Redis returned an error. `unavailable`: Redis did not respond in time or could not be reached. */
 type Measure = (milliseconds: number, outcome: 'ok' | 'refused' | 'unavailable') => void
 
-function createMeasure({ metrics }: Pick<PluginHost, 'metrics'>, redis: string): Measure {
-  const tell = metrics.histogram({
-    name: 'mcp_host_redis_duration_seconds',
-    help: 'Duration of Redis commands that requests wait for, including failed ones.',
-    labels: ['redis', 'outcome'],
-  })
-  return (milliseconds, outcome) => tell(milliseconds / 1_000, { redis, outcome })
-}
-
-function offerHealth(
-  { metrics }: Pick<PluginHost, 'metrics'>,
-  redis: string,
-  connection: { readonly healthy: boolean },
-): void {
-  metrics.gauge(
-    {
-      name: 'mcp_host_redis_up',
-      help: '1 if Redis responds and executes commands, else 0.',
-      labels: ['redis'],
-    },
-    () => [[connection.healthy ? 1 : 0, { redis }]],
-  )
-}
-
 const CONNECTIONS = Symbol('connections to Redis')
 
 /** Call it in `setup`. `needs`: commands besides EVAL. Throws a StartError. */
@@ -112,8 +86,20 @@ export function redisConnection(
 }
 
 function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection {
-  const connection = new SharedConnection(redis, host.log, createMeasure(host, redis.name))
-  offerHealth(host, redis.name, connection)
+  const { name } = redis
+  const tell = host.metrics.histogram({
+    name: 'mcp_host_redis_duration_seconds',
+    help: 'Duration of Redis commands that requests wait for, including failed ones.',
+    labels: ['redis', 'outcome'],
+  })
+  const measure: Measure = (milliseconds, outcome) => tell(milliseconds / 1_000, { redis: name, outcome })
+  const connection = new SharedConnection(redis, host.log, measure)
+  const up = {
+    name: 'mcp_host_redis_up',
+    help: '1 if Redis responds and executes commands, else 0.',
+    labels: ['redis'],
+  }
+  host.metrics.gauge(up, () => [[connection.healthy ? 1 : 0, { redis: name }]])
   if (host.config.purpose !== 'inspect') host.onStart(() => connection.start())
   return connection
 }

@@ -1,7 +1,7 @@
 // Restricts the file to the processes of one `mcp-host start` (a crew), with SQLite locks on a lock file.
 import { DatabaseSync } from 'node:sqlite'
 import { createPrivate, identityOf, restrict } from './database.ts'
-import { faultOf, StoreFault } from './faults.ts'
+import { faultOf, StoreFault } from './messages.ts'
 
 /** Milliseconds: the first process may check a large file; a crew that ends may take a moment. */
 const PATIENCE = { same: 60_000, other: 2_000 }

@@ -2,7 +2,7 @@
 import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { faultOf, StoreFault } from './faults.ts'
+import { faultOf, StoreFault } from './messages.ts'
 import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
 
 export const MEMORY = ':memory:'

@@ -4,8 +4,16 @@ import { dirname } from 'node:path'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { joinCrew } from './crew.ts'
 import { closeDatabase, identityOf, MEMORY, openDatabase, replaceDamaged } from './database.ts'
-import { faultOf, StoreFault } from './faults.ts'
-import type { Answer, Batch, Fault, News, Order, ThreadSettings } from './messages.ts'
+import {
+  type Answer,
+  type Batch,
+  type Fault,
+  faultOf,
+  type News,
+  type Order,
+  StoreFault,
+  type ThreadSettings,
+} from './messages.ts'
 import { operationsOn } from './operations.ts'
 import { createTaskNews } from './tasks.ts'
 import { createTransactions } from './transactions.ts'

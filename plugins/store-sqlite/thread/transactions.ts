@@ -1,7 +1,6 @@
 // Runs all waiting operations in one transaction, so they share one wait for the disk.
 import type { DatabaseSync } from 'node:sqlite'
-import { faultOf } from './faults.ts'
-import { type Answer, type Ask, type Committed, clock } from './messages.ts'
+import { type Answer, type Ask, type Committed, clock, faultOf } from './messages.ts'
 import { type Operations, type Weight, weightOf } from './operations.ts'
 
 const LATE: Answer = { fault: { word: 'late', text: 'it waited for too long' } }

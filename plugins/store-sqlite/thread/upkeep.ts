@@ -1,7 +1,7 @@
 // Deletes expired rows, and the least recently written streams of a nearly full file, in small transactions.
 import type { DatabaseSync } from 'node:sqlite'
 import { numberOf } from './database.ts'
-import { faultOf } from './faults.ts'
+import { faultOf } from './messages.ts'
 
 /** Rows of a table per step. */
 const STEP = 300
