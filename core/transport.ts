@@ -8,6 +8,7 @@ export { EqualWait, type Waiting } from './http/linked-list.ts'
 export { pageHeaders } from './http/page.ts'
 export { requestIdIn } from './http/request-target.ts'
 export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
+export { type Transport, transportOf } from './internal-host.ts'
 export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
   AskClient,
@@ -64,7 +65,6 @@ export {
 } from './mcp/revisions.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
 export type { View } from './mcp/view.ts'
-export { type Transport, transportOf } from './plugin-host.ts'
 export {
   type Announcement,
   type ChangeFeed,
@@ -74,6 +74,7 @@ export {
   watchCost,
   watchedCost,
 } from './sessions/change-feed.ts'
+export { type Connection, connectClient } from './sessions/connect-client.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
 export {
   type EventId,

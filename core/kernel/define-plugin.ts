@@ -74,7 +74,8 @@ export interface Plugin<
    * Members of `ctx`, each with its value on routes without the plugin. `setup` registers the others: see `context` of its host.
    */
   context?: object
-  setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
+  /** Registers what the plugin does; can be async. */
+  setup(host: Host & SectionReader<Sections>, options: Filled): unknown
 }
 
 /** A plugin as declared; `options` can be omitted. */

@@ -1,7 +1,8 @@
 // Tests config sections and objects that plugins of one host share.
 import { expect } from 'chai'
 import { defineConfig } from '../../core/index.ts'
-import { definePlugin, type SectionSchemas } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { SectionSchemas } from '../../core/plugin.ts'
 import { REDIS_SECTIONS, type RedisSections } from '../../plugins/families/redis/section.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'

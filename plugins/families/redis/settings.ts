@@ -1,7 +1,7 @@
 // Resolves and checks Redis settings before connecting. Messages contain no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { PluginHost } from '../../../core/internal.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { errorText, parseDuration, type SectionReader, StartError } from '../../../core/plugin.ts'
 import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './schema.ts'
 
@@ -32,8 +32,8 @@ export interface ResolvedRedis {
   readonly name: string
 }
 
-type Host = Pick<PluginHost, 'at' | 'name'> & {
-  readonly config: Pick<PluginHost['config'], 'directory'>
+type Host = Pick<InternalHost, 'at' | 'name'> & {
+  readonly config: Pick<InternalHost['config'], 'directory'>
 } & SectionReader<RedisSections>
 
 const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster', 'sentinel'] as const
