@@ -47,7 +47,7 @@ describe('SIGHUP to mcp-host start --workers 2', function () {
     const { failures, texts } = await load.stop()
     expect([failures, [...texts.keys()]]).to.deep.equal([[], ['old']])
     const { problem, replaced, exitCode } = JSON.parse(line)
-    expect(problem).to.match(/MH\d{4} http\.prot\n {2}unknown option; did you mean "port"\?/)
+    expect(problem).to.match(/http\.prot\n {2}MH1011 unknown option; did you mean "port"\?/)
     expect([replaced, exitCode]).to.deep.equal([0, 2])
     expect(workers.filter(isAlive)).to.deep.equal(workers)
     running.child.kill('SIGTERM')
