@@ -7,6 +7,7 @@ import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
 import { type Report, StartError } from './http/errors.ts'
+import type { Services } from './internal-host.ts'
 import { authenticatorsOn } from './kernel/authenticators.ts'
 import type { InFlight } from './kernel/ending.ts'
 import type { Figures } from './kernel/figures.ts'
@@ -40,7 +41,6 @@ import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
-import type { Services } from './plugin-host.ts'
 import { createMemoryPeers } from './sessions/peers.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
@@ -104,7 +104,7 @@ export function buildServices(parts: ServiceParts) {
     leastScopes: createLeastScopes(inspected),
     challengesOn: route => authenticatorsOn(parts.notes, route).map(({ challenge }) => challenge),
   }
-  const admit = createRouteAdmission({ log }, access)
+  const admit = createRouteAdmission(log, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const logFailure = createFailureLog(log, tracerOn)

@@ -2,10 +2,10 @@
 import { blame } from './http/describe-thrown.ts'
 import { StartError } from './http/errors.ts'
 import { parsePattern } from './http/path-pattern.ts'
+import type { InternalHost } from './internal-host.ts'
 import { BODY_TYPES } from './kernel/body.ts'
 import type { Endpoint } from './kernel/endpoint.ts'
 import { isKoaApp } from './kernel/write-errors.ts'
-import type { PluginHost } from './plugin-host.ts'
 
 type Fail = (why: string) => StartError
 /** Throws for invalid arguments; returns the arguments to register. */
@@ -34,21 +34,20 @@ function checkEndpoint({ methods, body, page }: Partial<Endpoint>, fail: Fail) {
 }
 
 const endpoint: Check = (given, fail) => {
-  const [path, value] = given as Parameters<PluginHost['endpoint']>
+  const [path, value] = given as Parameters<InternalHost['endpoint']>
   const where = `endpoint('${path}')`
-  parsePattern(String(path), fail(where).message)
-  checkEndpoint(value ?? {}, why => fail(`${where} ${why}`))
-  return given
-}
-
-const routeEndpoint: Check = (given, fail) => {
-  const [suffix, define] = functionAt('routeEndpoint', 1)(given, fail) as Parameters<PluginHost['routeEndpoint']>
-  const checked: typeof define = route => {
-    const defined = define(route)
-    if (defined) checkEndpoint(defined, why => fail(`routeEndpoint('${suffix}') ${why}`))
+  const check = (defined: Partial<Endpoint> = {}) => checkEndpoint(defined, why => fail(`${where} ${why}`))
+  if (typeof value !== 'function') {
+    parsePattern(String(path), fail(where).message)
+    check(value)
+    return given
+  }
+  const checked: typeof value = route => {
+    const defined = value(route)
+    if (defined) check(defined)
     return defined
   }
-  return [suffix, checked]
+  return [path, checked]
 }
 
 const mount: Check = (given, fail) => {
@@ -59,14 +58,13 @@ const mount: Check = (given, fail) => {
 
 const anything: Check = given => given
 
-const DECLARING: { readonly [Name in keyof PluginHost]?: Check } = {
+const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   ...Object.fromEntries(
     ['use', 'onRequest', 'authenticate', 'authorize', 'cors', 'serving', 'onReady', 'onStart', 'onReload', 'onCall']
       .concat(['onFinish', 'revisions', 'redirect', 'unlist', 'explain'])
       .map(name => [name, functionAt(name)]),
   ),
   endpoint,
-  routeEndpoint,
   mount,
   method: functionAt('method', 1),
   extension: anything,
@@ -96,7 +94,7 @@ const withName =
     }
   }
 
-export function declaring<Host extends Pick<PluginHost, 'name'>>(
+export function declaring<Host extends Pick<InternalHost, 'name'>>(
   host: Host,
   isSettled: () => boolean,
   isBuiltIn: boolean,
@@ -106,7 +104,7 @@ export function declaring<Host extends Pick<PluginHost, 'name'>>(
     const register = Reflect.get(host, name) as Run
     const isNamed = !isBuiltIn && NAMED.includes(name)
     const declare: Run = (...given) => {
-      if (isSettled()) throw fail(`host.${name}() is for setup and serving tasks; later registrations are ignored`)
+      if (isSettled()) throw fail(`host.${name}() is for setup; later registrations are ignored`)
       const [first, ...rest] = check(given, fail)
       return isNamed ? register(withName(host.name, first as Run), ...rest) : register(first, ...rest)
     }

@@ -28,13 +28,14 @@ import { HostError, StartError } from './http/errors.ts'
 import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
 import type { HostTls, prepareTls } from './http-tls.ts'
+import type { InternalHost, Services } from './internal-host.ts'
 import { authenticatorsOn } from './kernel/authenticators.ts'
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
 import { createEnding, createInFlight, type Ending, type InFlight } from './kernel/ending.ts'
 import { createFigures, type Figures } from './kernel/figures.ts'
-import type { KernelHost, PluginConfig } from './kernel/kernel-host.ts'
+import type { InternalKernelHost, PluginConfig } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import { addOldNames } from './kernel/old-names.ts'
 import { createPipeline } from './kernel/pipeline.ts'
@@ -51,8 +52,9 @@ import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
-import type { Services } from './plugin-host.ts'
+import type { PluginHost } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
+import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
 import { defaultSlots, type MemoryStores, type Slots, slotFault } from './slots.ts'
@@ -184,8 +186,8 @@ export interface Host extends Ending {
   unref(): void
 }
 
-/** See `KernelHost.inEveryProcess`. Names are unique per plugin. */
-export type InEveryProcess = KernelHost['inEveryProcess']
+/** See `InternalKernelHost.inEveryProcess`. Names are unique per plugin. */
+export type InEveryProcess = InternalKernelHost['inEveryProcess']
 
 export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf' | 'readerOf'> {
   /** Members of `ctx` that plugins declare. */
@@ -277,11 +279,24 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   }
   const planned = problems.count()
   const oldNamesUsed = new Set<string>()
+  let builtServices: BuiltServices | undefined
+  const services = () => {
+    if (builtServices) return builtServices
+    throw new StartError(
+      'MH1521',
+      'services are there once all plugins are set up: use them in onReady, in onStart or while serving',
+    )
+  }
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
     const whole = { ...kernelHost, ...createAuthorHost(instance, author) }
-    const declared = declaring(whole, () => settled, isBuiltIn(instance.plugin))
-    return isBuiltIn(instance.plugin) ? declared : addOldNames(declared, oldNamesUsed)
+    const isOurs = isBuiltIn(instance.plugin)
+    const host = addServices(
+      declaring(whole, () => settled, isOurs),
+      services,
+    )
+    if (!isOurs) addOldNames(host, oldNamesUsed)
+    return host
   }
   const able = instances.filter(({ name }) => !isUnsound?.(name))
   await setUpPlugins(able, hostFor, report)
@@ -302,20 +317,20 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
   const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, readerOf: input.readerOf }
   const parts = { ...among, ...known, notes, author, inFlight, node }
-  const services = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
-  if (!services) return problems.assertNone() as never
+  builtServices = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
+  if (!builtServices) return problems.assertNone() as never
   const declared = problems.count()
-  await runTasks(notes.serving, services, report)
+  await runTasks(notes.serving, builtServices, report)
   if (problems.count() > declared) stopHere()
-  await services.complete(toolsets.values())
-  const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = services
-  const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(services), report)
+  await builtServices.complete(toolsets.values())
+  const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = builtServices
+  const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(builtServices), report)
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
-  if (problems.count() === 0) await runTasks(notes.checking, undefined, report)
-  const begun = author.observers.length > 0 ? services.watchRequest : undefined
+  if (problems.count() === declared) await runTasks(notes.checking, undefined, report)
+  const begun = author.observers.length > 0 ? builtServices.watchRequest : undefined
   const app = await problems.attempt(() =>
     createPipeline(served, nowhere, { http, log, encode: encodeError, report, begun }),
   )
@@ -324,7 +339,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   warnOpenDoors({ ...inspected, http, purpose, log, report })
   warnUntoldScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
-  warnOfPages(routes, services.viewOf, report)
+  warnOfPages(routes, builtServices.viewOf, report)
   warnOfPlaceholders(config, report)
   if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })
   if (purpose === 'inspect' && !config.configureSession) {
@@ -334,7 +349,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (secrets.generated) log.warn({ code: 'MH1031' }, NO_SECRETS)
   if (secrets.generated) warnOfNearMiss('MCP_HOST_SECRETS', process.env, report)
   const startup = createStartup(async () => {
-    if (purpose !== 'inspect') services.startSessions()
+    if (purpose !== 'inspect') builtServices.startSessions()
     for (const task of notes.starting) await problems.placed(task)
   }, inFlight)
   const handle = app.callback()
@@ -353,7 +368,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
       )
     },
     runtime,
-    served: { routes, services, provides },
+    served: { routes, services: builtServices, provides },
     start: startup.start,
     inspect(path) {
       listening ||= `http${secured ? 's' : ''}://${http.host}:${http.port}`
@@ -395,10 +410,22 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
         routes.some(route => keepsSessions(route) && isServedHereAlone(slots.on('sessionStore', route), processes)),
     }),
   }
-  const { catalog, offered, combinations, review } = services
+  const { catalog, offered, combinations, review } = builtServices
   const { reconfigure } = notes
   const built = { config, instances, routes, toolsets, server, secrets, log, tls }
   return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
+}
+
+/** Adds the members that need services. They throw before all plugins are set up. */
+function addServices<Own extends Pick<InternalHost, 'name' | 'log'>>(host: Own, services: () => Services) {
+  return Object.defineProperties(host, {
+    services: { get: services },
+    runtime: { get: () => services().runtime },
+    connect: {
+      value: (...[caller, line]: Parameters<PluginHost['connect']>): ConnectedClient =>
+        connectClient({ ...services(), name: host.name, log: host.log }, caller, line),
+    },
+  }) as Own & Pick<InternalHost, 'services' | 'runtime' | 'connect'>
 }
 
 const loadTls = async (...given: Parameters<typeof prepareTls>) => (await import('./http-tls.ts')).prepareTls(...given)

@@ -1,7 +1,13 @@
 // For built-in plugins only: what package.json does not export.
+import type { InternalHost } from './internal-host.ts'
+import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.ts'
+
 export type { ResolvedHttp } from './http/http-settings.ts'
+export type { InternalHost, Services } from './internal-host.ts'
 export type { CrossOrigin } from './kernel/endpoint.ts'
 export type { BuiltInContext } from './mcp/define.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
-export { definePlugin, type PluginHost, type Services } from './plugin-host.ts'
 export type { Slots } from './slots.ts'
+
+/** `definePlugin` for built-in plugins. */
+export const definePlugin = definePublic as unknown as DefinePlugin<InternalHost>

@@ -8,7 +8,7 @@ export {
   readUser,
   type UnderTest,
 } from './access/claims.ts'
-export { identifyBearer, type TokenPlace, type TokenVerdict, type VerifyToken } from './access/identify-bearer.ts'
+export { authenticateBearer, type TokenPlace, type TokenVerdict, type VerifyToken } from './access/identify-bearer.ts'
 export type { Examination, PluginFinding } from './config/examination.ts'
 export type { Clock, Timer } from './http/clock.ts'
 export { errorText, HostError, StartError } from './http/errors.ts'
@@ -17,6 +17,7 @@ export type { Endpoint, HostContext, HostMiddleware } from './kernel/endpoint.ts
 export type { Logger } from './kernel/log.ts'
 export type { AuthorizeRule, Route } from './kernel/route.ts'
 export type { AccessDecider, Audience, Denial } from './mcp/access-decider.ts'
+export type { ServedDefinitions } from './mcp/author-host.ts'
 export type { Call, Next } from './mcp/call.ts'
 export type { CallRecord } from './mcp/call-record.ts'
 export type { CatalogItem } from './mcp/catalog.ts'
@@ -28,4 +29,5 @@ export type { McpRoute } from './mcp/routes.ts'
 export type { ToolKey } from './mcp/run-keys.ts'
 export { DURATION_PATTERN, type Duration, parseDuration, parseSize, SIZE_PATTERN, type Size } from './mcp/units.ts'
 export { definePlugin, type OptionsOf, type Plugin, type PluginHost } from './plugin-host.ts'
+export type { ClientLine, ConnectedClient, LineCaller } from './sessions/connect-client.ts'
 export type { EventStore, StoredEvent, StoredEvents, StreamWriter } from './sessions/event-store.ts'

@@ -65,6 +65,9 @@ export interface Slots {
   taskStore: TaskStore
 }
 
+/** The services that third-party plugins provide. */
+export type PublishedSlots = Pick<Slots, 'access' | 'eventStore'>
+
 const OPTIONAL = new Set(['scopesToEnter'])
 
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {

@@ -4,6 +4,7 @@ import { HostError } from '../http/errors.ts'
 import type { CompleteRefusal } from '../kernel/authenticators.ts'
 import type { HostMiddleware } from '../kernel/endpoint.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
+import type { Logger } from '../kernel/log.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import type {
@@ -166,7 +167,7 @@ export function createAdmission(services: AccessServices) {
 }
 
 /** Throws `unauthorized` without a user, and `forbidden` if the user does not satisfy the route's rule. */
-export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services: AccessServices): AdmitCaller {
+export function createRouteAdmission(log: Logger, services: AccessServices): AdmitCaller {
   return place => {
     const { route, user } = place
     if (route.authorize === undefined) return
@@ -186,12 +187,14 @@ export function createRouteAdmission({ log }: Pick<KernelHost, 'log'>, services:
   }
 }
 
-/** Middleware for `authorize`: see `createRouteAdmission`. */
-export function authorizeRoute(host: Pick<KernelHost, 'log'>, services: AccessServices): HostMiddleware {
-  const admit = createRouteAdmission(host, services)
-  return (ctx, next) => {
+/** The services of a plugin's host, which the published type does not show. */
+export const servicesOf = <Services = AccessServices>(host: Pick<KernelHost, 'log'>): Services =>
+  (host as Pick<KernelHost, 'log'> & { readonly services: Services }).services
+
+/** Middleware for `host.authorize`: applies the `authorize` of the route. */
+export const authorizeRoute = (host: Pick<KernelHost, 'log'>): HostMiddleware =>
+  function authorizeCaller(ctx, next) {
     const { route, user, params } = ctx.state
-    if (route?.authorize !== undefined) admit({ route, user, params })
+    if (route?.authorize !== undefined) servicesOf<{ admit: AdmitCaller }>(host).admit({ route, user, params })
     return next()
   }
-}

@@ -9,7 +9,7 @@ import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Route } from '../kernel/route.ts'
 import { type User, userKey } from '../kernel/user.ts'
 import type { AccessServices } from '../mcp/access-decider.ts'
-import { challenge, proofAlgorithmsFor, withOtherChallenges } from './authorize.ts'
+import { challenge, proofAlgorithmsFor, servicesOf, withOtherChallenges } from './authorize.ts'
 import { boundKey } from './claims.ts'
 
 const MAX_TOKEN_LENGTH = 12 * 1_024
@@ -239,15 +239,17 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
   }
 }
 
-/** Middleware for `authenticate`. Requests without a token are anonymous; other authenticators can accept foreign tokens. Default `possession`: bound tokens are refused. */
-export function identifyBearer(
+/**
+ * Middleware for `host.authenticate`: sets the user of a verified access token. Requests without a token are anonymous; other
+ * authenticators can accept foreign tokens. Default
+ * `possessionNow`: bound tokens (DPoP) are refused.
+ */
+export function authenticateBearer(
   host: Pick<KernelHost, 'log' | 'name' | 'metrics'>,
-  services: AccessServices,
   verify: VerifyToken,
-  possession: Possession = NO_POSSESSION,
+  possessionNow: () => Possession = () => NO_POSSESSION,
 ): HostMiddleware {
   const told = createTold(host)
-  const { accepts, required } = possession
   const by = (thrown: HostError) => {
     blame(thrown, host.name)
     return thrown
@@ -267,13 +269,16 @@ export function identifyBearer(
     told.refused()
     told.denied(ctx, route, flaw)
     const isBound = shown.isDPoP || ('isBound' in flaw && flaw.isBound === true)
-    return by(refuse(services, place, flaw, isBound))
+    return by(refuse(servicesOf(host), place, flaw, isBound))
   }
 
   return async (ctx, next) => {
     const { route, params } = ctx.state
     const shown = route && readCredential(ctx)
-    if (!route || shown === undefined || (shown.isDPoP && !accepts)) return next()
+    if (!route || shown === undefined) return next()
+    const possession = possessionNow()
+    const { accepts, required } = possession
+    if (shown.isDPoP && !accepts) return next()
     const place = { route, params }
     const verdict = 'token' in shown ? await verify(shown.token, place, shown.digest) : shown
     if (!('user' in verdict)) {
@@ -302,15 +307,12 @@ export function sameResources(audience: string): string[] {
 }
 
 /** Reports a host without a known URL, for plugins whose tokens are issued for the route's resource. */
-export function needResource(
-  host: Pick<KernelHost, 'at' | 'config' | 'name' | 'report' | 'routes'>,
-  services: AccessServices,
-): void {
+export function needResource(host: Pick<KernelHost, 'config' | 'log' | 'name' | 'report' | 'routes'>): void {
   if (host.config.http.publicUrl !== undefined || isLoopback(host.config.http.host)) return
-  const resourceOf = (route: Route) => services.slot('protectedResource', route).resourceOf(route, {})
+  const resourceOf = (route: Route) => servicesOf(host).slot('protectedResource', route).resourceOf(route, {})
   const unknown = host.routes.find(route => !URL.canParse(resourceOf(route)))
   if (!unknown) return
   const fix = `set http.publicUrl, or plugins.${host.name}.audience`
   const text = `routes['${unknown.path}']: whom are tokens for? ${host.config.http.host} is not how clients reach it; ${fix}`
-  host.report(new StartError('MH1221', text, { exitCode: 2 }).orAt(host.at))
+  host.report(new StartError('MH1221', text, { exitCode: 2 }).orAt(host.config.at))
 }

@@ -52,7 +52,7 @@ export function installLine(names: readonly string[], flag?: '-D' | '--save-prod
 
 /**
  * Throws a StartError with the install command of the missing packages. For `setup`: `assertInstalled(['prom-client'], { at:
- * host.at })`.
+ * host.config.at })`.
  */
 export function assertInstalled(names: readonly string[], by: NeededBy): void {
   const missing = names.filter(name => !isInstalled(name))

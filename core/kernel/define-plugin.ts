@@ -48,8 +48,10 @@ export type SectionSchemas<Sections extends object> = {
 
 /** Reads the config sections that a plugin declares. */
 export interface SectionReader<Sections extends object> {
-  /** The value in the config with defaults, if present. */
-  section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
+  readonly config: {
+    /** The value in the config with defaults, if present. */
+    section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
+  }
 }
 
 /** `Filled`: the options with defaults, as passed to `setup`. */
@@ -74,7 +76,8 @@ export interface Plugin<
    * Members of `ctx`, each with its value on routes without the plugin. `setup` registers the others: see `context` of its host.
    */
   context?: object
-  setup(host: Host & SectionReader<Sections>, options: Filled): void | Promise<void>
+  /** Registers what the plugin does; can be async. */
+  setup(host: Host & SectionReader<Sections>, options: Filled): unknown
 }
 
 /** A plugin as declared; `options` can be omitted. */

@@ -30,6 +30,10 @@ export type CountTogether = (
 
 /** What a plugin can read of the config and the host's purpose. */
 export interface PluginConfig {
+  /** Keys of 32 bytes for one use, derived from `secrets`. The first signs, all verify. */
+  keys(use: string): readonly Buffer[]
+  /** The keys that lead to the plugin's options in the config. */
+  readonly at: Path
   /** The config folder, to which config paths are relative. */
   readonly directory: string
   /** The HTTP settings, in bytes and milliseconds. */
@@ -47,34 +51,24 @@ export interface PluginConfig {
   readonly server: { readonly name: string; readonly version: string }
 }
 
-/** `setup` declares and fills slots. The host then builds its services, and `serving` tasks define endpoints with them. */
-export interface KernelHost<Slots extends object = object, Services = unknown, Served extends Route = Route> {
+/** The kernel's part of the plugin host. `setup` registers everything; nothing is opened before `onStart`. */
+export interface KernelHost<Slots extends object = object, Served extends Route = Route> {
+  /** The plugin's key in the config. */
   readonly name: string
-  readonly at: Path
-  readonly log: Logger
-  readonly clock: Clock
   readonly config: PluginConfig
-  /** Calls `answer` (JSON result) in every process, and omits late results. Once per name, in `setup`. */
-  inEveryProcess(name: string, answer: () => unknown): () => Promise<readonly unknown[]>
-  /** Undefined without shared counters, or with one process. */
-  readonly countTogether?: CountTogether | undefined
-  /** Defines or reads metrics. */
-  readonly metrics: Figures
   /** The routes of this plugin instance. */
   readonly routes: readonly Served[]
-  url(path: string): string
-  /** Keys for one use, derived from `secrets`. The first signs, all verify. */
-  keys(use: string): readonly Buffer[]
-  /** The keys are temporary and unknown to other nodes. */
-  readonly ownKeys: boolean
+  readonly log: Logger
+  /** Time and timers, which tests replace. */
+  readonly clock: Clock
+  /** Defines gauges, counters and histograms. */
+  readonly metrics: Figures
 
   /**
    * Outermost Koa middleware: `next()` never throws, and `ctx.status` is final after it. It applies to the plugin's routes and,
    * if the plugin is enabled for all routes, to requests outside of routes.
    */
   use(middleware: HostMiddleware): void
-  /** Sets the CORS policy of routes, after the Host and Origin guard. */
-  cors(policyOf: (route: Served) => CrossOrigin | undefined): void
   /** Runs before authentication, for limits per IP address. */
   onRequest(middleware: HostMiddleware): void
   /** Sets `ctx.state.user` from the request, or leaves it undefined. */
@@ -86,34 +80,27 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
   authenticate(middleware: HostMiddleware, options?: { readonly challenge?: string }): void
   /** Decides whether the caller can use the route, and applies limits per user. */
   authorize(middleware: HostMiddleware): void
-  /** Serves a fixed path, such as `/health`. Only `use` hooks apply. */
-  endpoint(path: string, endpoint: Endpoint, place?: EndpointPlace): void
+  /**
+   * Serves an endpoint. An object is served at a fixed path, such as `/health`, where only `use` hooks apply. A function is called
+   * for each route of the plugin; its endpoint is served at `<route><path>`, behind all hooks.
+   */
+  endpoint(path: string, endpoint: Endpoint | ((route: Served) => Endpoint | undefined), place?: EndpointPlace): void
   /** Mounts a Koa app at a fixed path and below. Only `use` hooks apply. A path conflict is a startup error. */
   mount(path: string, app: MountedApp, settings?: MountSettings): void
-  /** Serves `<route><suffix>` under each route of the plugin. */
-  routeEndpoint(suffix: '' | `/${string}`, define: (route: Served) => Endpoint | undefined): void
-
   /** Provides a service for the plugin's routes, in `setup` only. Throws if another plugin provides it there. */
   provide<Name extends keyof Slots>(slot: Name, service: Slots[Name]): void
-  /** Runs after all plugins are set up and the services are built. */
-  serving(task: (services: Services) => void | Promise<void>): void
-
-  /**
-   * A value shared by plugins, created by the first call. `key` is a symbol or an object. `close` runs after these plugins close.
-   */
-  share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
 
   /** Reports a problem. Startup fails with all errors; warnings are logged. */
   readonly report: Report
-  /** Runs after all definitions, also for `mcp-host check`. Must not open files, ports or connections. */
+  /** Runs after all plugins are set up and all definitions are added, also for `mcp-host check`. Must not open anything. */
   onReady(task: () => void | Promise<void>): void
+  /** Runs before the host listens. A rejection stops startup. */
+  onStart(task: () => void | Promise<void>): void
   /**
    * Applies new options without a restart, at each reload. `prepare` validates and returns a synchronous function that applies
    * them. Undefined requires a restart. Can throw a StartError.
    */
   onReload<Options extends object>(prepare: (options: Options) => (() => unknown) | undefined): void
-  /** Runs before the host listens. A rejection stops startup. */
-  onStart(task: () => void | Promise<void>): void
   /** Runs when the host begins to close, to end open streams. */
   preClose(task: () => void): void
   /** Runs while the host closes, in reverse order of set-up. */
@@ -122,5 +109,31 @@ export interface KernelHost<Slots extends object = object, Services = unknown, S
    * A readiness condition. The host is not ready on false, an error, a text or a timeout of 2 s. Health details show the text.
    */
   readiness(name: string, check: () => boolean | string | Promise<boolean | string>): void
+}
+
+/** Members for built-in plugins. */
+export interface InternalKernelHost<Slots extends object = object, Services = unknown, Served extends Route = Route>
+  extends KernelHost<Slots, Served> {
+  /** Like `config.at`. */
+  readonly at: Path
+  /** Like `config.keys`. */
+  keys(use: string): readonly Buffer[]
+  /** The services of the host. Throws before all plugins are set up. */
+  readonly services: Services
+  /** Calls `answer` (JSON result) in every process, and omits late results. Once per name, in `setup`. */
+  inEveryProcess(name: string, answer: () => unknown): () => Promise<readonly unknown[]>
+  /** Undefined without shared counters, or with one process. */
+  readonly countTogether?: CountTogether | undefined
+  url(path: string): string
+  /** The keys are temporary and unknown to other nodes. */
+  readonly ownKeys: boolean
+  /** Sets the CORS policy of routes, after the Host and Origin guard. */
+  cors(policyOf: (route: Served) => CrossOrigin | undefined): void
+  /**
+   * A value shared by plugins, created by the first call. `key` is a symbol or an object. `close` runs after these plugins close.
+   */
+  share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
   checkReadiness(): Promise<Readiness>
+  /** Deprecated: the second phase of set-up, with the services. */
+  serving(task: (services: Services) => void | Promise<void>): void
 }

@@ -5,6 +5,7 @@ import type { Logger } from './log.ts'
 export const OLD_NAMES = {
   admit: 'authorize',
   around: 'onCall',
+  at: 'config.at',
   checking: 'onReady',
   closing: 'onClose',
   contribute: 'tools',
@@ -16,15 +17,37 @@ export const OLD_NAMES = {
   fill: 'provide',
   http: 'config.http',
   identify: 'authenticate',
+  keys: 'config.keys',
   node: 'config.node',
   observe: 'onFinish',
   processes: 'config.processes',
   purpose: 'config.purpose',
   ready: 'readiness',
   reconfigure: 'onReload',
+  routeEndpoint: 'endpoint',
+  section: 'config.section',
   server: 'config.server',
   starting: 'onStart',
 } as const
+
+/** Members that are no longer part of the plugin API. */
+export const RETIRED = [
+  'checkReadiness',
+  'cors',
+  'countTogether',
+  'explain',
+  'inEveryProcess',
+  'method',
+  'ownKeys',
+  'reads',
+  'redirect',
+  'revisions',
+  'serving',
+  'share',
+  'unlist',
+  'url',
+  'variesByCaller',
+] as const
 
 type OldName = keyof typeof OLD_NAMES
 type Member<Host, Path> = Path extends `config.${infer Key}`
@@ -33,8 +56,10 @@ type Member<Host, Path> = Path extends `config.${infer Key}`
     : never
   : Host[Path & keyof Host]
 
-/** The members of `Host` by their old names. */
-export type WithOldNames<Host> = Host & { readonly [Old in OldName]: Member<Host, (typeof OLD_NAMES)[Old]> }
+/** `Published` with the old names, and the retired members of `All`. */
+export type WithOldNames<Published, All> = Published & {
+  readonly [Old in OldName]: Member<All, (typeof OLD_NAMES)[Old]>
+} & Pick<All, (typeof RETIRED)[number] & keyof All>
 
 const read = (host: object, path: string): unknown =>
   path.split('.').reduce<unknown>((from, key) => Reflect.get(Object(from), key), host)
@@ -42,22 +67,26 @@ const read = (host: object, path: string): unknown =>
 /** The file and line that read an old name: the frame above the getter. */
 const callerOf = ({ stack = '' }: Error): string | undefined => stack.split('\n')[2]?.trim().replace(/^at /, '')
 
-/** Adds the old names to a plugin host. `warned` has the names that were logged, for all instances of all plugins. */
-export function addOldNames<Host extends { readonly name: string; readonly log: Logger }>(
-  host: Host,
-  warned: Set<string>,
-): WithOldNames<Host> {
-  const getters = Object.entries(OLD_NAMES).map(([old, path]) => {
-    const get = () => {
+const SEE = 'see "Old names" in docs/plugins.md'
+
+/** Adds warnings to deprecated members. `warned` has the names that were logged, for all instances of all plugins. */
+export function addOldNames(host: { readonly name: string; readonly log: Logger }, warned: Set<string>): void {
+  const deprecate = (old: string, value: () => unknown, text: string) => {
+    function get() {
       const key = `${host.name} ${old}`
       if (!warned.has(key)) {
-        const text = `host.${old} is deprecated. Use host.${path}; see "Old names" in docs/plugins.md.`
-        host.log.warn({ code: 'MH1520', used: callerOf(new Error()) }, text)
+        host.log.warn({ code: 'MH1520', used: callerOf(new Error()) }, `host.${old} is deprecated${text}`)
       }
       warned.add(key)
-      return read(host, path)
+      return value()
     }
-    return [old, { get }] as const
-  })
-  return Object.defineProperties(host, Object.fromEntries(getters)) as WithOldNames<Host>
+    Object.defineProperty(host, old, { get, enumerable: false })
+  }
+  for (const [old, path] of Object.entries(OLD_NAMES)) {
+    deprecate(old, () => read(host, path), `. Use host.${path}; ${SEE}.`)
+  }
+  for (const name of RETIRED) {
+    const value: unknown = Reflect.get(host, name)
+    deprecate(name, () => value, `, and not part of the plugin API; ${SEE}.`)
+  }
 }

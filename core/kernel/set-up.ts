@@ -5,7 +5,7 @@ import { errorText, type Report, StartError, stopAtFirst } from '../http/errors.
 import type { Authenticator } from './authenticators.ts'
 import type { SectionReader } from './define-plugin.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
-import type { KernelHost, PluginConfig } from './kernel-host.ts'
+import type { InternalKernelHost, PluginConfig } from './kernel-host.ts'
 import type { Logger } from './log.ts'
 import { HOOK_POINTS, type HookPoint } from './order.ts'
 import type { PluginInstance } from './plugin-plan.ts'
@@ -57,10 +57,10 @@ export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Va
 
 export interface HostFacts<Slots extends object>
   extends Pick<
-    KernelHost,
+    InternalKernelHost,
     'checkReadiness' | 'clock' | 'countTogether' | 'inEveryProcess' | 'keys' | 'log' | 'metrics' | 'ownKeys' | 'report'
   > {
-  readonly config: Omit<PluginConfig, 'node'>
+  readonly config: Omit<PluginConfig, 'at' | 'keys' | 'node'>
   readonly slots: SlotTable<Slots>
   address(): string
   nodeOf(instance: PluginInstance): string
@@ -102,7 +102,11 @@ export async function startPlugin(
   }
 }
 
-async function closePlugin(log: Logger, clock: KernelHost['clock'], part: () => void | Promise<void>): Promise<void> {
+async function closePlugin(
+  log: Logger,
+  clock: InternalKernelHost['clock'],
+  part: () => void | Promise<void>,
+): Promise<void> {
   try {
     await inTime(part, CLOSE_PATIENCE, clock)
   } catch (err) {
@@ -114,7 +118,7 @@ export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
   { log, slots, address, nodeOf, section, inEveryProcess, config, ...facts }: HostFacts<Slots>,
-): KernelHost<Slots, Services> & SectionReader<object> {
+): Omit<InternalKernelHost<Slots, Services>, 'services'> & SectionReader<object> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
   const own = log.child({ plugin: instance.name })
@@ -122,7 +126,17 @@ export function createKernelHost<Slots extends object, Services>(
     ...facts,
     name: instance.name,
     at: instance.at,
-    config: { ...config, node: nodeOf(instance) },
+    config: {
+      ...config,
+      at: instance.at,
+      keys: facts.keys,
+      node: nodeOf(instance),
+      section(name: string) {
+        if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
+        const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
+        throw new StartError('MH1027', why, { at: instance.at })
+      },
+    },
     inEveryProcess: (name, answer) => inEveryProcess([...instance.at, name].join(' '), answer),
     log: own,
     routes: instance.routes,
@@ -132,15 +146,12 @@ export function createKernelHost<Slots extends object, Services>(
     onRequest: hook('onRequest'),
     authenticate: (middleware, { challenge } = {}) => note(notes.authenticators, { middleware, challenge }),
     authorize: hook('authorize'),
-    endpoint: (path, endpoint, place) => note(notes.endpoints, { ...place, path, endpoint }),
-    routeEndpoint: (suffix, define) => note(notes.routeEndpoints, { suffix, define }),
+    endpoint(path, endpoint, place) {
+      if (typeof endpoint === 'function') note(notes.routeEndpoints, { suffix: path, define: endpoint })
+      else note(notes.endpoints, { ...place, path, endpoint })
+    },
     mount: (path, app, settings = {}) => note(notes.mounts, { path, app, settings }),
     provide: (slot, service) => slots.fill(slot, service, instance),
-    section(name: string) {
-      if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
-      const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
-      throw new StartError('MH1027', why, { at: instance.at })
-    },
     share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
       if (notes.shared.has(key)) return notes.shared.get(key) as Value
       const value = create()
@@ -165,8 +176,8 @@ export async function setUpPlugins<Host>(
 ): Promise<void> {
   for (const instance of instances) {
     const { plugin, options } = instance
-    const setup = plugin.setup as (host: Host, options: object) => void | Promise<void>
-    await startPlugin(instance, () => setup.call(plugin, hostFor(instance), options), report)
+    const setup = plugin.setup as (host: Host, options: object) => unknown
+    await startPlugin(instance, async () => void (await setup.call(plugin, hostFor(instance), options)), report)
   }
 }
 

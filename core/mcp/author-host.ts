@@ -7,11 +7,11 @@ import type { Call, Next } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import { methodNameFault } from './check-added.ts'
 import { type ContextMembers, createContextMembers } from './context-members.ts'
-import type { CallContext, Definition } from './define.ts'
+import type { CallContext, Definition, RuntimeHost } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
 import type { Observer } from './observe.ts'
-import type { Revision } from './revisions.ts'
+import { HANDSHAKE_REVISIONS, type Revision } from './revisions.ts'
 import type { CompiledRoute, McpRoute } from './routes.ts'
 import { createToolKeys, type RouteToolKeys, type ToolKey } from './run-keys.ts'
 
@@ -21,27 +21,38 @@ type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
 type Unlists = (name: string) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
+/** Definitions of a plugin, from `host.tools`. */
+export interface ServedDefinitions {
+  /** Replaces them, in the function that `onReload` returns. Throws, without a change, for an invalid definition. */
+  replace(definitions: readonly Definition[]): void
+}
+
+/** The MCP part of the plugin host. */
 export interface AuthorHost {
-  /** Middleware around every Call. The first plugin to be set up is outermost. */
+  /** Middleware around every JSON-RPC call. The first plugin to be set up is outermost. */
   onCall(wrap: Wrap): void
-  /** Observes every Call after its end, also a rejected one. Errors are logged. */
+  /** Receives the record of every request after its end, also of a refused one. Errors are logged. */
   onFinish(observer: Observer): void
-  /** Registers a JSON-RPC method. Startup fails for a name that is already registered or belongs to a notification. */
-  method(name: string, answer: Answer): void
+  /** Serves tools, resources and prompts on the plugin's routes. */
+  tools(definitions: readonly Definition[]): ServedDefinitions
   /** Registers what a key of `toolKeys` does, in `setup`. */
   toolKey<Value>(name: string, key: ToolKey<Value>): void
   /** Adds a member of `context` to the `ctx` of handlers. `create` runs at its first use in a call. */
   context<Value>(name: string, create: (call: Call, ctx: CallContext) => Value): void
   /** Adds a protocol extension, such as `com.example/tasks`. Throws a StartError for a duplicate id or part. */
   extension(id: string, extension: Extension): AddedExtension
-  /** Serves tools, resources and prompts on the plugin's routes. */
-  tools(definitions: readonly Definition[]): void
+  /** Adds and removes definitions at run time, like `ctx.host` of handlers. Throws before all plugins are set up. */
+  readonly runtime: RuntimeHost
+}
+
+/** Members for built-in plugins. */
+export interface InternalAuthorHost extends AuthorHost {
+  /** Registers a JSON-RPC method. Startup fails for a name that is already registered or belongs to a notification. */
+  method(name: string, answer: Answer): void
   /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
   /** Hides tools from lists, by name. They can still be called: use a policy to protect them. */
   unlist(leavesOut: Unlists): void
-  /** Replaces a list of `tools` in `onReload`. Throws, without a change, for an invalid definition. */
-  exchange(contributed: readonly Definition[], others: readonly Definition[]): void
   /** Registers a file or folder that the plugin reads. `mcp-host dev` reloads after a change. */
   reads(path: string): void
   /** Declares that lists can differ between callers, so no list is `public`. */
@@ -53,12 +64,12 @@ export interface AuthorHost {
 
 interface Contribution {
   readonly toolset: string
-  readonly definitions: readonly Definition[]
+  definitions: readonly Definition[]
   exchange?: Catalog['exchange']
 }
 
 export interface AuthorNotes {
-  readonly reads: AuthorHost['reads']
+  readonly reads: InternalAuthorHost['reads']
   readonly around: Note<Wrap>[]
   readonly observers: Note<Observer>[]
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
@@ -74,7 +85,7 @@ export interface AuthorNotes {
 }
 
 export const createAuthorNotes = (
-  reads: AuthorHost['reads'],
+  reads: InternalAuthorHost['reads'],
   defaults: Parameters<typeof createContextMembers>[0],
 ): AuthorNotes => ({
   reads,
@@ -92,8 +103,11 @@ export const createAuthorNotes = (
   revisions: [],
 })
 
-export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): AuthorHost {
+export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): Omit<InternalAuthorHost, 'runtime'> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
+  if (instance.plugin.provides?.includes('transport')) {
+    note(notes.revisions, ({ stateless }) => (stateless ? [] : HANDSHAKE_REVISIONS))
+  }
   const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
   const { name: plugin, routes } = instance
   return {
@@ -114,18 +128,19 @@ export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): 
       for (const method of added.methods) note(notes.methods, method)
       return added
     },
-    tools: definitions => note(notes.contributed, { toolset, definitions }),
+    tools(definitions) {
+      const contribution: Contribution = { toolset, definitions }
+      note(notes.contributed, contribution)
+      return {
+        replace(others) {
+          if (!contribution.exchange) throw new Error('replace() is for a host that is built')
+          contribution.exchange(toolset, contribution.definitions, others)
+          contribution.definitions = others
+        },
+      }
+    },
     redirect: paramsFor => note(notes.redirects, paramsFor),
     unlist: leavesOut => note(notes.unlisted, leavesOut),
-    exchange(contributed, others) {
-      const at = notes.contributed.findIndex(
-        ({ value }) => value.toolset === toolset && value.definitions === contributed,
-      )
-      const { exchange } = notes.contributed[at]?.value ?? {}
-      if (!exchange) throw new Error('host.exchange() takes a list that was contributed, once the host is built')
-      exchange(toolset, contributed, others)
-      notes.contributed[at] = { instance, value: { toolset, definitions: others, exchange } }
-    },
     variesByCaller: () => note(notes.varies, true),
     explain: say => note(notes.explained, say),
     revisions: list => note(notes.revisions, list),

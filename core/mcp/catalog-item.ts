@@ -76,7 +76,7 @@ function checkRequired(input: JsonSchema): void {
   if (!unknown) return
   const { name, known, path } = unknown
   const what = `its input requires "${name}", which is none of its properties; ${didYouMean(name, known)}`
-  throw new SchemaFault(`${what} No arguments can ever fit`, [...path, 'required'])
+  throw new SchemaFault(['input', ...path, 'required'], `${what} No arguments can ever fit`)
 }
 
 const HOST_KEYS: Readonly<Record<keyof HostTool | 'handler', true>> = {
@@ -185,8 +185,7 @@ export function compileDefinition(definition: Definition, where: string, faultsO
     compiled.set(definition, item)
     return item
   } catch (cause) {
-    const [, role] = /^its (input|output)\b/.exec(errorText(cause)) ?? []
-    const at = role ? [role, ...(cause instanceof SchemaFault ? cause.steps : [])] : []
+    const at = cause instanceof SchemaFault ? cause.at : []
     throw new StartError('MH1105', `${label}: ${errorText(cause)}`, { cause, of: definition, at })
   }
 }

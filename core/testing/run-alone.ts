@@ -6,6 +6,8 @@ import { makeClaims, readUser, type TestUser } from '../access/claims.ts'
 import { builtInContext, createHost } from '../create-host.ts'
 import type { Host } from '../host.ts'
 import { HostError } from '../http/errors.ts'
+import { definePlugin } from '../internal.ts'
+import type { Services } from '../internal-host.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
 import { isHostKey } from '../mcp/catalog-item.ts'
@@ -15,7 +17,6 @@ import { resultTypeOf } from '../mcp/message.ts'
 import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
 import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
 import type { McpRoute } from '../mcp/routes.ts'
-import { definePlugin, type Services } from '../plugin-host.ts'
 import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 
@@ -100,8 +101,8 @@ async function openAlone(definition: Definition, { context = {} }: RunSettings):
       host.provide('access', openAccess)
       host.provide('changeBus', bus)
       for (const [name, value] of Object.entries(context)) host.context(name, () => value)
-      host.serving(services => {
-        found = { services, route: host.routes[0] as McpRoute }
+      host.onReady(() => {
+        found = { services: host.services, route: host.routes[0] as McpRoute }
       })
     },
   })

@@ -8,11 +8,13 @@ import { createHost, pluginsFor } from '../create-host.ts'
 import type { Host } from '../host.ts'
 import type { Clock } from '../http/clock.ts'
 import { StartError } from '../http/errors.ts'
+import { definePlugin } from '../internal.ts'
+import type { Services } from '../internal-host.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin } from '../kernel/define-plugin.ts'
 import { defineTool } from '../mcp/define.ts'
 import { isObject } from '../mcp/is-object.ts'
 import type { McpRoute } from '../mcp/routes.ts'
-import { definePlugin, type Plugin, type Services } from '../plugin-host.ts'
+import type { Plugin } from '../plugin-host.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 import { type ClientSettings, openClient, type TestClient } from './test-client.ts'
 
@@ -66,9 +68,7 @@ function createWatcher() {
   const plugin = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(host) {
-      host.serving(services => {
-        Object.assign(seen, { services, routes: host.routes })
-      })
+      host.onReady(() => void Object.assign(seen, { services: host.services, routes: host.routes }))
     },
   })
   return { seen, plugin }

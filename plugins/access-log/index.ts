@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isatty } from 'node:tty'
-import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { DURATION_PATTERN, type OptionsOf, parseDuration } from '../../core/plugin.ts'
 import { requestIdIn } from '../../core/transport.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
@@ -22,7 +22,7 @@ const FAILING = {
   help: '1 while the access log cannot be written, else 0.',
 }
 
-function giveIds(host: PluginHost) {
+function giveIds(host: InternalHost) {
   host.use((ctx, next) => {
     const { headers } = ctx.req
     const id = requestIdIn(headers) ?? randomUUID()
@@ -33,7 +33,7 @@ function giveIds(host: PluginHost) {
   })
 }
 
-function setup(host: PluginHost, { file, format, sample, slow }: FilledAccessLogOptions) {
+function setup(host: InternalHost, { file, format, sample, slow }: FilledAccessLogOptions) {
   const path = file === undefined ? undefined : resolve(host.config.directory, file)
   // stdout of stdio carries the protocol only.
   const stream = host.config.purpose === 'stdio' ? STDERR : STDOUT

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { ResourceDefinition, ToolDefinition } from '../../core/index.ts'
-import type { PluginHost, Services } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
 import type { AppDefinition } from './define-app.ts'
 import type { FilledAppsOptions } from './options.ts'
@@ -12,9 +12,9 @@ import { resourceFor, uiFault, uriOf } from './wire.ts'
 export interface Apps {
   resourceOf(app: AppDefinition): ResourceDefinition
   digestOf(app: AppDefinition): string | undefined
-  check(services: Services): Promise<void>
+  check(): Promise<void>
   /** Serves the pages of a reload and notifies subscribers. Returns the URIs of changed pages. */
-  renew(services: Services, options: FilledAppsOptions): string[]
+  renew(options: FilledAppsOptions): string[]
 }
 
 const hashOf = (html: string) => `sha256-${createHash('sha256').update(html).digest('base64url')}`
@@ -40,10 +40,10 @@ type WithApp = ToolDefinition & { app: AppDefinition }
 
 const hasApp = (tool: ToolDefinition): tool is WithApp => tool.app !== undefined
 
-const toolsOn = (host: PluginHost, services: Services): Set<ToolDefinition> =>
+const toolsOn = (host: InternalHost): Set<ToolDefinition> =>
   new Set(
     host.routes
-      .flatMap(route => services.reachableItemsOf(route))
+      .flatMap(route => host.services.reachableItemsOf(route))
       .flatMap(({ kind, definition }) => (kind === 'tools' ? [definition] : [])),
   )
 
@@ -66,7 +66,7 @@ function keep<Value extends object>(kept: LRUCache<string, Value>, key: string, 
 }
 
 /** Makes a page. `mcp-host dev` watches its files, also after a fault. */
-async function build(app: AppDefinition, settings: PageSettings, host: Pick<PluginHost, 'reads'>): Promise<Page> {
+async function build(app: AppDefinition, settings: PageSettings, host: Pick<InternalHost, 'reads'>): Promise<Page> {
   const noteAll = (files: readonly string[]) => files.forEach(host.reads)
   try {
     const page = await pageOf(app, settings)
@@ -78,7 +78,7 @@ async function build(app: AppDefinition, settings: PageSettings, host: Pick<Plug
   }
 }
 
-export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
+export function createApps(host: InternalHost, options: FilledAppsOptions): Apps {
   const { log } = host
   const { directory } = host.config
   const resources = new LRUCache<string, ResourceDefinition>({ max: MAX_KEPT })
@@ -112,21 +112,21 @@ export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
       return keep(resources, key, resources.get(key) ?? resourceFor(app, async () => (await served(app, key)).html))
     },
     digestOf: app => hashes.get(canonical(app)),
-    async check(services) {
-      const tools = toolsOn(host, services)
+    async check() {
+      const tools = toolsOn(host)
       for (const tool of tools) {
         const fault = uiFault(tool)
         if (fault !== undefined) host.report(new StartError('MH2902', fault, { of: tool, at: ['_meta'] }))
       }
       await Promise.all([...appsOf(tools).values()].map(checkApp))
     },
-    renew(services, next) {
+    renew(next) {
       settings = settingsOf(directory, next)
       pages.clear()
       const before = new Map(digests)
       digests.clear()
       hashes.clear()
-      for (const [key, { app }] of appsOf(toolsOn(host, services))) {
+      for (const [key, { app }] of appsOf(toolsOn(host))) {
         const page = lastPage(app, settings)
         if (!page) continue
         keep(pages, key, Promise.resolve(page))
@@ -134,7 +134,7 @@ export function createApps(host: PluginHost, options: FilledAppsOptions): Apps {
         hashes.set(key, hashOf(page.html))
       }
       const changed = [...digests].filter(([uri, now]) => differs(before.get(uri), now))
-      for (const [uri] of changed) services.runtime.resourceUpdated(uri)
+      for (const [uri] of changed) host.runtime.resourceUpdated(uri)
       return changed.map(([uri]) => uri)
     },
   }

@@ -32,9 +32,7 @@ export const apps = definePlugin<AppsOptions, FilledAppsOptions>({
       digest: served.digestOf,
       resources: app => [served.resourceOf(app)],
     })
-    host.serving(services => {
-      host.onReady(() => served.check(services))
-      host.onReload<FilledAppsOptions>(next => () => served.renew(services, next))
-    })
+    host.onReady(served.check)
+    host.onReload<FilledAppsOptions>(next => () => served.renew(next))
   },
 })

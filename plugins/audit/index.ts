@@ -1,7 +1,7 @@
 // An audit trail: a line for each request that did or read something or was refused, in a chain that reveals changes.
 import { blame } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import { definePlugin, nearest, type PluginHost, type Services } from '../../core/internal.ts'
+import { definePlugin, type InternalHost, nearest, type Services } from '../../core/internal.ts'
 import { type CallRecord, isObject, StartError } from '../../core/plugin.ts'
 import { entryOf, isSessionEnd } from './entry.ts'
 
@@ -27,7 +27,7 @@ function argumentsOf({ wire }: Tool): readonly string[] | undefined {
 
 function lintArguments(
   listed: ReadonlyMap<string, readonly string[]>,
-  host: Pick<PluginHost, 'at' | 'routes' | 'report'>,
+  host: Pick<InternalHost, 'at' | 'routes' | 'report'>,
   services: Services,
 ): void {
   const tools = host.routes
@@ -64,7 +64,7 @@ const NO_KEY =
 /** Refused because the audit cannot be written: counted, but not written. */
 const turnedAway = new WeakSet<object>()
 
-function refuseUnwritten(host: PluginHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {
+function refuseUnwritten(host: InternalHost, trail: () => Trail | undefined, isLeftOut: (method: string) => boolean) {
   host.onCall((call, next) => {
     const failure = trail()?.failure
     if (failure === undefined || isLeftOut(call.method)) return next()
@@ -92,26 +92,22 @@ const isWritten = ({ call, outcome, http, session }: CallRecord, leftOut: Readon
   return !leftOut.has(call.method) || !WELL.has(outcome)
 }
 
-function setup(host: PluginHost, options: FilledAuditOptions) {
+function setup(host: InternalHost, options: FilledAuditOptions) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
   const { current, refusals } = trailOf(host, options)
   if (host.ownKeys) host.report(new StartError('MH2205', NO_KEY, { at: host.at }), 'warning')
   if (onFailure === 'refuse') refuseUnwritten(host, current, method => leftOut.has(method))
-  let services: Services | undefined
   const listed = new Map(Object.entries(options.arguments))
-  host.serving(given => {
-    services = given
-    host.onReady(() => lintArguments(listed, host, given))
-  })
+  host.onReady(() => lintArguments(listed, host, host.services))
   const routes = new Map(host.routes.map(route => [route.path, route]))
   const settings = {
     clear: subjects === 'clear',
     arguments: listed,
     isKnown(path: string | undefined, kind: string, name: string) {
       const route = routes.get(path ?? '')
-      const items = route ? services?.reachableItemsOf(route) : undefined
-      return items?.some(item => item.kind === kind && item.key === name) ?? false
+      const items = route ? host.services.reachableItemsOf(route) : []
+      return items.some(item => item.kind === kind && item.key === name)
     },
   }
   host.onFinish(record => {

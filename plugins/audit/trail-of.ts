@@ -1,7 +1,7 @@
 // The audit trail of a plugin instance: one per file, with its metrics.
 
 import { dirname, resolve } from 'node:path'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { errorText, parseDuration, parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile, makeFolderOf } from '../families/own-file/index.ts'
 import { keySigner, plainSigner } from './chain.ts'
@@ -29,7 +29,7 @@ interface Opened {
   readonly refusals: ReturnType<typeof createAnonymousRefusals>
 }
 
-function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {
+function settingsOf(host: InternalHost, path: string, { sync, headEvery, rotate }: FilledAuditOptions): TrailSettings {
   const tell = { written: host.metrics.counter(LINES), lost: host.metrics.counter(LOST) }
   return {
     path,
@@ -45,7 +45,7 @@ function settingsOf(host: PluginHost, path: string, { sync, headEvery, rotate }:
   }
 }
 
-function open(host: PluginHost, path: string, options: FilledAuditOptions): Opened {
+function open(host: InternalHost, path: string, options: FilledAuditOptions): Opened {
   const settings = settingsOf(host, path, options)
   const processes = host.config.purpose === 'stdio' ? STDIO_PROCESSES : host.config.processes
   let trail: Trail | undefined
@@ -84,7 +84,7 @@ function open(host: PluginHost, path: string, options: FilledAuditOptions): Open
   return { current: () => trail, refusals }
 }
 
-export function trailOf(host: PluginHost, options: FilledAuditOptions): Opened {
+export function trailOf(host: InternalHost, options: FilledAuditOptions): Opened {
   const { file, sync, headEvery, rotate } = options
   const path = resolve(host.config.directory, file)
   const trails = host.share(TRAILS, () => new Map<string, { readonly opened: Opened; readonly said: string }>())

@@ -1,6 +1,6 @@
 // HTTP endpoints of auth-bridge. Client endpoints allow all origins and use no cookies.
 import { HostError } from '../../core/index.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import type { HostContext, HostMiddleware } from '../../core/plugin.ts'
 import { sendPage } from './browser/browser.ts'
 import type { Handlers } from './browser/handlers.ts'
@@ -64,7 +64,7 @@ function completeScope(ctx: HostContext, { resources }: Bridge): void {
   ctx.query = { ...ctx.query, scope: isWhole ? scope : `openid ${scope}` }
 }
 
-export function addEndpoints(host: PluginHost, options: FilledAuthBridge, getBridge: GetBridge): void {
+export function addEndpoints(host: InternalHost, options: FilledAuthBridge, getBridge: GetBridge): void {
   const { path: base } = options
   const inDevelopment = isDevelopment(options)
   const guard = (ctx: HostContext) => {

@@ -1,7 +1,7 @@
 // Creates the authorization server from the options. Loaded on demand, because oidc-provider loads slowly.
 
 import { type GrantStore, isLoopback } from '../../core/auth.ts'
-import type { PluginHost, Services } from '../../core/internal.ts'
+import type { InternalHost, Services } from '../../core/internal.ts'
 import { parseDuration } from '../../core/plugin.ts'
 import { isUnavailable } from '../../core/transport.ts'
 import type { TrustedIssuers } from './assertions/trusted-issuers.ts'
@@ -23,10 +23,10 @@ const MOST_DOCUMENTS = 30
 const STORE_AWAY = 'what this server keeps cannot be reached now'
 
 export interface BridgeParts {
-  readonly host: PluginHost
+  readonly host: InternalHost
   readonly services: Services
   readonly options: FilledAuthBridge
-  readonly keys: PluginHost['keys']
+  readonly keys: InternalHost['keys']
   readonly store: GrantStore
   readonly upstream: Upstream
   readonly trusted: TrustedIssuers
@@ -47,7 +47,7 @@ const lifetimesOf = (options: FilledAuthBridge) => ({
   refreshGrace: parseDuration(options.refreshGrace),
 })
 
-const figuresOf = ({ metrics }: PluginHost) => ({
+const figuresOf = ({ metrics }: InternalHost) => ({
   signIns: metrics.counter({
     name: 'mcp_host_bridge_sign_ins_total',
     help: 'Logins that came back from the identity provider: ok, not_allowed by the config, or what failed.',

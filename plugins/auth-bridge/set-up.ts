@@ -1,7 +1,7 @@
 // Sets up the bridge: checks options, fills slots and serves pages. Loaded on demand.
 import { join, resolve } from 'node:path'
 import { assertInstalled, isLoopback } from '../../core/auth.ts'
-import type { PluginHost, Services } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
 import type { Handlers } from './browser/handlers.ts'
@@ -18,7 +18,7 @@ import { createUpstream } from './upstream/index.ts'
 import { upstreamTokenOf } from './upstream-member.ts'
 import type { createBridgeTokens } from './upstream-tokens.ts'
 
-function checkAddress({ at, config: { http } }: PluginHost): void {
+function checkAddress({ at, config: { http } }: InternalHost): void {
   const { publicUrl } = http
   if (publicUrl === undefined) {
     if (isLoopback(http.host)) return
@@ -37,7 +37,7 @@ function checkAddress({ at, config: { http } }: PluginHost): void {
 }
 
 function checkKeys(
-  { at, ownKeys, config: { processes, purpose }, log, report }: PluginHost,
+  { at, ownKeys, config: { processes, purpose }, log, report }: InternalHost,
   { isShared, isKept }: { isShared: boolean; isKept: boolean },
 ): void {
   const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
@@ -64,9 +64,9 @@ function checkKeys(
 }
 
 function readKeys(
-  { at, config: { directory } }: PluginHost,
+  { at, config: { directory } }: InternalHost,
   { signingKeys }: FilledAuthBridge,
-  keys: PluginHost['keys'],
+  keys: InternalHost['keys'],
 ): SigningKey[] {
   if (signingKeys === undefined) return deriveSigningKeys(keys('auth-bridge signing'))
   try {
@@ -76,7 +76,7 @@ function readKeys(
   }
 }
 
-function logoOf({ at, config: { directory } }: PluginHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
+function logoOf({ at, config: { directory } }: InternalHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
   try {
     return logo === undefined ? undefined : readLogo(logo, directory)
   } catch (error) {
@@ -84,7 +84,7 @@ function logoOf({ at, config: { directory } }: PluginHost, { page: { logo } }: F
   }
 }
 
-function checkClients({ at, report }: PluginHost, { clients }: FilledAuthBridge): void {
+function checkClients({ at, report }: InternalHost, { clients }: FilledAuthBridge): void {
   const check = (text: string, place: readonly (string | number)[]) => {
     try {
       parseRedirectPattern(text)
@@ -100,7 +100,7 @@ function checkClients({ at, report }: PluginHost, { clients }: FilledAuthBridge)
   }
 }
 
-function storeOf({ at, routes }: PluginHost, services: Services) {
+function storeOf({ at, routes, services }: InternalHost) {
   const stores = new Set(routes.map(route => services.slot('grantStore', route)))
   const [store] = stores
   if (!store || stores.size > 1)
@@ -119,7 +119,10 @@ const PROVIDER_TIMEOUT = 6_000
 
 const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts'), import('./upstream-tokens.ts')])
 
-async function openKept(host: PluginHost, { provider: { keepIn } }: FilledAuthBridge): Promise<KeptStore | undefined> {
+async function openKept(
+  host: InternalHost,
+  { provider: { keepIn } }: FilledAuthBridge,
+): Promise<KeptStore | undefined> {
   const folder = process.env['MCP_HOST_DEV_FOLDER']
   const standard = folder === undefined ? undefined : join(folder, `${host.name}.json`)
   const file = keepIn === undefined ? standard : resolve(host.config.directory, keepIn)
@@ -129,7 +132,7 @@ async function openKept(host: PluginHost, { provider: { keepIn } }: FilledAuthBr
   return kept
 }
 
-export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): Promise<void> {
+export async function setUpBridge(host: InternalHost, options: FilledAuthBridge): Promise<void> {
   const inDevelopment = isDevelopment(options)
   if (host.routes.length === 0) return
   assertInstalled(['oidc-provider'], host)
@@ -151,27 +154,24 @@ export async function setUpBridge(host: PluginHost, options: FilledAuthBridge): 
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
   host.provide('authorizationServer', { issuer, keys: () => published })
+  const getStore = () => kept?.store ?? storeOf(host)
   let made: Promise<Made> | undefined
-  let getBridge: () => Promise<Made> = () => Promise.reject(new Error('the host is not built yet'))
+  const make = async () => {
+    const [{ makeBridge }, { handlers }, { createBridgeTokens }] = await load()
+    const bridge = makeBridge({ ...parts, services: host.services, store: getStore() })
+    return { bridge, handlers, tokens: createBridgeTokens(bridge, host.services) }
+  }
+  const getBridge = () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined
+      throw error
+    })
+    return made
+  }
   const member = upstreamTokenOf(async (caller, request) => (await getBridge()).tokens.tokenFor(caller, request))
   host.context('upstreamToken', member)
-  host.serving(services => {
-    const store = kept?.store ?? storeOf(host, services)
-    checkKeys(host, { isShared: store.shared, isKept: inDevelopment })
-    const make = async () => {
-      const [{ makeBridge }, { handlers }, { createBridgeTokens }] = await load()
-      const bridge = makeBridge({ ...parts, services, store })
-      return { bridge, handlers, tokens: createBridgeTokens(bridge, services) }
-    }
-    getBridge = () => {
-      made ??= make().catch((error: unknown) => {
-        made = undefined
-        throw error
-      })
-      return made
-    }
-    addEndpoints(host, options, getBridge)
-  })
+  addEndpoints(host, options, getBridge)
+  host.onReady(() => checkKeys(host, { isShared: getStore().shared, isKept: inDevelopment }))
   // The body of a first POST would not wait for it.
   host.onStart(async () => {
     if (host.config.purpose !== 'inspect') await load()

@@ -2,9 +2,9 @@
 import { fetchJson, isLoopback, needResource, sameResources, shownUrl } from '../../core/auth.ts'
 import { definePlugin } from '../../core/internal.ts'
 import {
+  authenticateBearer,
   authorizeRoute,
   type Claims,
-  identifyBearer,
   isObject,
   parseDuration,
   StartError,
@@ -74,24 +74,23 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
     }
     const closing = new AbortController()
     const client = { endpoint, clientId, clientSecret, clientAuth, signal: closing.signal }
-    const possessionOn = enforceDPoP(host, options.dpop)
-    host.serving(services => {
-      const resourceAt = ({ route, params }: TokenPlace) =>
-        services.slot('protectedResource', route).resourceOf(route, params)
-      const verify = createVerifier({
-        ask: token => introspect(token, client),
-        issuer,
-        origin: new URL(endpoint).origin,
-        audienceAt: validate.audience ? place => fixed ?? sameResources(resourceAt(place)) : undefined,
-        cacheFor,
-        claims,
-        streamsOutliveToken: options.streamsOutliveToken,
-        log: host.log,
-        now: host.clock.now,
-      })
-      host.authenticate(identifyBearer(host, services, verify, possessionOn(services)))
-      host.authorize(authorizeRoute(host, services))
-      if (validate.audience && !fixed) needResource(host, services)
+    const resourceAt = ({ route, params }: TokenPlace) =>
+      host.services.slot('protectedResource', route).resourceOf(route, params)
+    const verify = createVerifier({
+      ask: token => introspect(token, client),
+      issuer,
+      origin: new URL(endpoint).origin,
+      audienceAt: validate.audience ? place => fixed ?? sameResources(resourceAt(place)) : undefined,
+      cacheFor,
+      claims,
+      streamsOutliveToken: options.streamsOutliveToken,
+      log: host.log,
+      now: host.clock.now,
+    })
+    host.authenticate(authenticateBearer(host, verify, enforceDPoP(host, options.dpop)))
+    host.authorize(authorizeRoute(host))
+    host.onReady(() => {
+      if (validate.audience && !fixed) needResource(host)
     })
     host.onClose(() => closing.abort(new Error('the host is closing')))
   },

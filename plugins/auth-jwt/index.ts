@@ -1,7 +1,7 @@
 // Authenticates callers by JWT access tokens, and enforces `authorize` of routes.
 import { needResource } from '../../core/auth.ts'
-import { definePlugin, type PluginHost, type Services } from '../../core/internal.ts'
-import { authorizeRoute, identifyBearer, StartError } from '../../core/plugin.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
+import { authenticateBearer, authorizeRoute, StartError, type VerifyToken } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
 import { createProfile, findOwnIssuers, type Profile } from './issuers.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
@@ -17,8 +17,8 @@ const KEY_AGE = {
 
 const KEYS_AWAY = 'the keys of the issuer cannot be fetched; the log says why'
 
-function warnOfOtherServers(host: PluginHost, services: Services, { issuers }: Profile): void {
-  const named = host.routes.flatMap(route => services.slot('protectedResource', route).serversOf?.(route) ?? [])
+function warnOfOtherServers(host: InternalHost, { issuers }: Profile): void {
+  const named = host.routes.flatMap(route => host.services.slot('protectedResource', route).serversOf?.(route) ?? [])
   const others = [...new Set(named)].filter(server => !issuers.has(server))
   if (others.length === 0 || issuers.size === 0) return
   const what = `the metadata sends clients to ${others.join(', ')}, and tokens of ${[...issuers.keys()].join(', ')} are accepted`
@@ -31,20 +31,20 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   provides: ['user', 'authorize'],
   setup(host, options) {
     const profile = createProfile(host, options)
-    const possessionOn = enforceDPoP(host, options.dpop)
-    host.serving(services => {
-      const own = findOwnIssuers(host, services, options, profile)
-      const verify = createVerifier({
+    let verify: VerifyToken = () => ({ unavailable: 'the server is starting', retryAfter: 1 })
+    host.authenticate(authenticateBearer(host, (...shown) => verify(...shown), enforceDPoP(host, options.dpop)))
+    host.authorize(authorizeRoute(host))
+    host.onReady(() => {
+      const own = findOwnIssuers(host, options, profile)
+      verify = createVerifier({
         profile,
         own,
         now: host.clock.now,
-        resourceAt: ({ route, params }) => services.slot('protectedResource', route).resourceOf(route, params),
+        resourceAt: ({ route, params }) => host.services.slot('protectedResource', route).resourceOf(route, params),
       })
-      host.authenticate(identifyBearer(host, services, verify, possessionOn(services)))
-      host.authorize(authorizeRoute(host, services))
       const perRoute = [...profile.issuers.values(), ...own.values()].some(({ audience }) => audience === undefined)
-      if (perRoute && profile.validate.audience) needResource(host, services)
-      if (host.config.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, services, profile)
+      if (perRoute && profile.validate.audience) needResource(host)
+      if (host.config.purpose === 'inspect' && own.size === 0) warnOfOtherServers(host, profile)
     })
     for (const [issuer, keys] of profile.remote) {
       host.metrics.gauge(KEY_AGE, () => {

@@ -7,7 +7,7 @@ import {
   sameResources,
   shownUrl,
 } from '../../core/auth.ts'
-import type { PluginHost, Services } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { errorText, type Logger, parseDuration, type Route, StartError } from '../../core/plugin.ts'
 import {
   type Algorithm,
@@ -47,7 +47,7 @@ const MIN_SECRET_LENGTH = 32
 
 const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and secret'
 
-type Path = PluginHost['at']
+type Path = InternalHost['at']
 
 function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
   if (given === undefined) return undefined
@@ -98,7 +98,7 @@ const WITHOUT: Readonly<Record<keyof Checks, string>> = {
   signingKey: 'any key of the issuer is accepted, whatever the token and the key say of it, however short',
 }
 
-function warnOfChecksOff(validate: Checks, host: PluginHost): void {
+function warnOfChecksOff(validate: Checks, host: InternalHost): void {
   for (const name of Object.keys(WITHOUT) as Array<keyof Checks>) {
     if (!validate[name]) host.log.warn({ code: 'MH2009', check: name }, `validate.${name} is off: ${WITHOUT[name]}`)
   }
@@ -115,7 +115,7 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
 }
 
-export function createProfile(host: PluginHost, options: FilledAuthJwt): Profile {
+export function createProfile(host: InternalHost, options: FilledAuthJwt): Profile {
   const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
   const { at } = host
   const listed = listedIn(options, at)
@@ -160,7 +160,7 @@ function fixedKeys({ one: { keys, secret }, place, loose }: Placed): KeySource |
   }
 }
 
-function isOwnAddress({ origin, hostname, port, protocol }: URL, { config: { http } }: PluginHost): boolean {
+function isOwnAddress({ origin, hostname, port, protocol }: URL, { config: { http } }: InternalHost): boolean {
   if (http.publicUrl !== undefined && new URL(http.publicUrl).origin === origin) return true
   const isHere = hostname === http.host || (isLoopback(hostname) && isLoopback(http.host))
   return isHere && Number(port || (protocol === 'https:' ? 443 : 80)) === http.port
@@ -172,7 +172,7 @@ const KEY_FETCHES = {
   labels: ['issuer', 'outcome'],
 }
 
-function fetchedKeys(host: PluginHost, options: FilledAuthJwt, { one, name, place, loose }: Placed): IssuerKeys {
+function fetchedKeys(host: InternalHost, options: FilledAuthJwt, { one, name, place, loose }: Placed): IssuerKeys {
   const url = one.jwksUri ?? name
   const keyed = [
     ...place,
@@ -250,7 +250,7 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
 function ownIssuer(
   server: AuthorizationServer,
   mark: string,
-  host: PluginHost,
+  host: InternalHost,
   options: FilledAuthJwt,
   { issuers, validate }: Profile,
 ): OwnIssuer {
@@ -269,7 +269,7 @@ function ownIssuer(
 
 /** Reports routes without a token issuer, once all slots are filled. */
 function checkOwn(
-  host: PluginHost,
+  host: InternalHost,
   { algorithms, dpop }: FilledAuthJwt,
   { issuers }: Profile,
   found: ReadonlyMap<Route, OwnIssuer>,
@@ -300,8 +300,7 @@ function checkOwn(
 
 /** The routes whose tokens this host issues. */
 export function findOwnIssuers(
-  host: PluginHost,
-  services: Services,
+  host: InternalHost,
   options: FilledAuthJwt,
   profile: Profile,
 ): ReadonlyMap<Route, OwnIssuer> {
@@ -309,7 +308,7 @@ export function findOwnIssuers(
   const found = new Map<Route, OwnIssuer>()
   if (!(options.ownIssuer ?? profile.issuers.size === 0)) return found
   for (const route of host.routes) {
-    const server = services.slot('authorizationServer', route)
+    const server = host.services.slot('authorizationServer', route)
     if (server.keys().length === 0) continue
     const own = byServer.get(server) ?? ownIssuer(server, String(byServer.size), host, options, profile)
     byServer.set(server, own)

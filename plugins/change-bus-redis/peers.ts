@@ -1,6 +1,6 @@
 // Messages to single nodes: each node has an inbox (a Redis Stream) and a key with a TTL. Also reads changes and inbox.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import type { Logger } from '../../core/plugin.ts'
 import type { PeerMessage, Peers } from '../../core/transport.ts'
 import { entriesOf, type RedisConnection, type RedisReader, redisScript } from '../families/redis/index.ts'
@@ -32,7 +32,7 @@ interface RedisPeers extends Peers {
 
 export function createPeers(
   redis: RedisConnection,
-  { config: { node }, log }: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+  { config: { node }, log }: Pick<InternalHost, 'log'> & { readonly config: { readonly node: string } },
 ): RedisPeers {
   const inbox = inboxKey(redis, node)
   const own = nodeKey(redis, node)

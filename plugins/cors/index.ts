@@ -1,6 +1,6 @@
 // Named CORS policies for routes with `cors`. The headers of MCP are always allowed and exposed.
 import koaCors from '@koa/cors'
-import { type CrossOrigin, definePlugin, didYouMean, type PluginHost } from '../../core/internal.ts'
+import { type CrossOrigin, definePlugin, didYouMean, type InternalHost } from '../../core/internal.ts'
 import {
   DURATION_PATTERN,
   type HostContext,
@@ -22,7 +22,7 @@ function canonical(origin: string): string {
   return parsed === 'null' ? origin.toLowerCase() : parsed
 }
 
-function compilePolicy(name: string, policy: FilledCorsOptions['policies'][string], host: PluginHost): CrossOrigin {
+function compilePolicy(name: string, policy: FilledCorsOptions['policies'][string], host: InternalHost): CrossOrigin {
   const { origins, credentials, maxAge, headers = [] } = policy
   const at = [...host.at, 'policies', name]
   const any = origins.includes(ANY)
@@ -63,7 +63,7 @@ const refuse = (fault: StartError): never => {
 
 function compilePolicies(
   { policies = {} }: FilledCorsOptions,
-  host: PluginHost,
+  host: InternalHost,
   tell: (fault: StartError) => void,
 ): Map<string, CrossOrigin> {
   const compiled = new Map(Object.entries(policies).map(([name, policy]) => [name, compilePolicy(name, policy, host)]))
@@ -73,7 +73,7 @@ function compilePolicies(
   return compiled
 }
 
-function warnOfUnused(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginHost) {
+function warnOfUnused(compiled: ReadonlyMap<string, CrossOrigin>, host: InternalHost) {
   const used = new Set(host.routes.map(({ cors }) => cors))
   for (const name of compiled.keys()) {
     if (used.has(name)) continue
@@ -82,7 +82,7 @@ function warnOfUnused(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginHo
   }
 }
 
-function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: PluginHost) {
+function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: InternalHost) {
   for (const { path, cors, authorize } of host.routes) {
     if (cors === undefined || authorize !== undefined || !compiled.get(cors)?.allows('null')) continue
     const fix = `list the origins of plugins.${host.name}.policies.${cors}, or set authorize on the route`

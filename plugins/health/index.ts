@@ -2,7 +2,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isLoopback } from '../../core/auth.ts'
-import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import type { HostContext, OptionsOf } from '../../core/plugin.ts'
 
 interface DetailSettings {
@@ -33,11 +33,11 @@ function isLocal({ req, state }: HostContext): boolean {
 }
 
 /** Whether a local proxy without forwarding headers is likely, whose requests look like those of local users. */
-const isHiddenProxyLikely = ({ publicUrl, trustProxy }: PluginHost['config']['http']): boolean =>
+const isHiddenProxyLikely = ({ publicUrl, trustProxy }: InternalHost['config']['http']): boolean =>
   trustProxy === false && publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)
 
 function createDetailRule(
-  http: PluginHost['config']['http'],
+  http: InternalHost['config']['http'],
   { details, token }: DetailSettings,
 ): (ctx: HostContext) => boolean {
   if (details === 'anyone') return () => true

@@ -2,7 +2,7 @@
 import { deserialize } from 'node:v8'
 import { Tinypool } from 'tinypool'
 import { HostError, ToolError } from '../../core/index.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
 import { boundsInWords, holderOf, processEntry } from '../../core/transport.ts'
 import type { CallData, ExceededLimit, IsolatedCall, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
@@ -108,7 +108,7 @@ function taskOf(isolated: IsolatedCall): Task {
 }
 
 export function createPools(
-  { log, clock }: Pick<PluginHost, 'log' | 'clock'>,
+  { log, clock }: Pick<InternalHost, 'log' | 'clock'>,
   ended: (by: number, labels: { tool: string; over: string }) => void,
 ): Pools {
   const byModule = new WeakMap<object, Map<string, Tinypool>>()

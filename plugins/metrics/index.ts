@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import Negotiator from 'negotiator'
 import { assertInstalled, isLoopback, LISTEN_ADDRESS } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { errorText, type HostContext, type OptionsOf, StartError } from '../../core/plugin.ts'
 import { withTimeout } from '../../core/transport.ts'
 import { createRequestCounts } from './count-requests.ts'
@@ -35,7 +35,7 @@ const FACTS = {
 } as const
 
 /** A scrape returns the previous result if conditions hang. */
-function createReadinessReader({ checkReadiness }: Pick<PluginHost, 'checkReadiness'>): () => Promise<Metric> {
+function createReadinessReader({ checkReadiness }: Pick<InternalHost, 'checkReadiness'>): () => Promise<Metric> {
   let last: Awaited<ReturnType<typeof checkReadiness>>['checks'] = {}
   const check = async () => {
     const { checks } = await checkReadiness()
@@ -64,7 +64,7 @@ const SHORTEST_TOKEN = 16
 const OWN_PORT = { port: 9464, host: '127.0.0.1' } as const
 
 /** Reports settings that expose metrics to anyone. */
-function checkPlace(host: PluginHost, { path, port, host: address, token }: FilledMetricsOptions) {
+function checkPlace(host: InternalHost, { path, port, host: address, token }: FilledMetricsOptions) {
   const wrong = (key: string, text: string) => host.report(new StartError('MH2601', text, { at: [...host.at, key] }))
   if (host.at[0] === 'routes') {
     const what =
@@ -100,7 +100,7 @@ function formatFor(req: IncomingMessage): Format {
   return FORMATS[type] ?? 'text'
 }
 
-async function setup(host: PluginHost, options: FilledMetricsOptions) {
+async function setup(host: InternalHost, options: FilledMetricsOptions) {
   checkPlace(host, options)
   const { path, token } = options
   assertInstalled(['prom-client'], host)
@@ -138,7 +138,7 @@ async function setup(host: PluginHost, options: FilledMetricsOptions) {
 const ANY_ADDRESS = ['0.0.0.0', '::']
 
 /** The host's own port conflicts once it listens. */
-function checkPort({ config: { http }, at, report }: PluginHost, port: number, address: string) {
+function checkPort({ config: { http }, at, report }: InternalHost, port: number, address: string) {
   const isSame = http.port === port && port !== 0
   const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)
   if (!isSame || !meet) return
@@ -149,7 +149,7 @@ function checkPort({ config: { http }, at, report }: PluginHost, port: number, a
 const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : address)
 
 /** `http.tls` protects the port of the host only. */
-function warnOfPlainPort({ config: { http }, at, report }: PluginHost, address: string) {
+function warnOfPlainPort({ config: { http }, at, report }: InternalHost, address: string) {
   if (!http.tls || isLoopback(address)) return
   const what =
     `http.tls does not apply to this port: token and metrics cross the network unencrypted; ` +
@@ -158,7 +158,7 @@ function warnOfPlainPort({ config: { http }, at, report }: PluginHost, address: 
 }
 
 function serveOnOwnPort(
-  host: PluginHost,
+  host: InternalHost,
   { port, host: address }: FilledMetricsOptions,
   mayRead: ReturnType<typeof createTokenCheck> | undefined,
   scrape: (req: IncomingMessage) => Promise<Exposition>,

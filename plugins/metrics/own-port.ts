@@ -2,7 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { addressKey, isLoopback } from '../../core/auth.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { StartError } from '../../core/plugin.ts'
 import { createHttpServer, type ServerNews } from '../../core/transport.ts'
 import type { Exposition } from './exposition.ts'
@@ -17,7 +17,7 @@ export const MOST_OF_ADDRESS = 8
 const TIME_LIMITS = { requestTimeout: 5_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
 
 export interface OwnPort {
-  readonly at: PluginHost['at']
+  readonly at: InternalHost['at']
   readonly port: number
   readonly host: string
   /** Undefined: no authentication. */

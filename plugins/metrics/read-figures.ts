@@ -1,5 +1,5 @@
 // Reads the metrics that the host and plugins offer with `host.metrics`, with a limit on labels.
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
 import {
   type Aggregator,
@@ -12,7 +12,7 @@ import {
   Series,
 } from './series.ts'
 
-type FigureReader = Parameters<PluginHost['metrics']['readBy']>[0]
+type FigureReader = Parameters<InternalHost['metrics']['readBy']>[0]
 type Figure = Parameters<FigureReader['counter']>[0]
 type Read = Parameters<FigureReader['gauge']>[1]
 type Tell = ReturnType<FigureReader['counter']>
@@ -105,7 +105,7 @@ function createGauge(figure: Figure, failed: (error: unknown) => void): Family {
 
 /** `taken`: names of other metrics. */
 export function createFigureReader(
-  log: PluginHost['log'],
+  log: InternalHost['log'],
   taken: ReadonlySet<string>,
 ): { readonly reader: FigureReader; read(): Metric[] } {
   const families = new Map<string, Family>()

@@ -1,7 +1,7 @@
 // Counts in Redis with rate-limiter-flexible. `onFailure` decides if a store does not respond.
 import { blame } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
 import { type RedisConnection, type RedisScript, redisScript } from '../families/redis/index.ts'
 import type { Count, CreateCount, Tally } from './memory-counts.ts'
@@ -10,7 +10,7 @@ import type { FilledRateLimit } from './options.ts'
 /** Seconds. */
 const RETRY_AFTER = '2'
 
-function createTrouble({ log, metrics }: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
+function createTrouble({ log, metrics }: InternalHost, onFailure: FilledRateLimit['onFailure'], store: string) {
   let failing = false
   const tell = metrics.counter({
     name: 'mcp_host_rate_limit_uncounted_total',
@@ -31,7 +31,7 @@ function createTrouble({ log, metrics }: PluginHost, onFailure: FilledRateLimit[
   }
 }
 
-function refusal(cause: unknown, { name }: PluginHost, store: string): HostError {
+function refusal(cause: unknown, { name }: InternalHost, store: string): HostError {
   const error = new HostError('unavailable', {
     detail: 'requests cannot be counted at the moment; try again',
     headers: { 'Retry-After': RETRY_AFTER },
@@ -43,7 +43,7 @@ function refusal(cause: unknown, { name }: PluginHost, store: string): HostError
   return error
 }
 
-export function createGuard(host: PluginHost, onFailure: FilledRateLimit['onFailure'], store: string) {
+export function createGuard(host: InternalHost, onFailure: FilledRateLimit['onFailure'], store: string) {
   const trouble = createTrouble(host, onFailure, store)
   return (count: (key: string) => Promise<Tally>): Count =>
     async key => {
@@ -75,7 +75,7 @@ function createClient(redis: RedisConnection) {
 /** `scope`: identifies the limits on every node. */
 export async function createRedisCounts(
   redis: RedisConnection,
-  host: PluginHost,
+  host: InternalHost,
   { scope, onFailure }: { readonly scope: string; readonly onFailure: FilledRateLimit['onFailure'] },
 ): Promise<CreateCount> {
   const { RateLimiterRedis, RateLimiterRes } = await import('rate-limiter-flexible')

@@ -1,6 +1,6 @@
 // Limits requests per address, user, OAuth client and tool, and concurrent calls; above a limit clients get 429.
 import { assertInstalled, matchesGlob } from '../../core/auth.ts'
-import { definePlugin, nearest, type Services } from '../../core/internal.ts'
+import { definePlugin, nearest } from '../../core/internal.ts'
 import { StartError } from '../../core/plugin.ts'
 import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
 import { createGuard, createRedisCounts, RATE_LIMIT_COMMANDS } from './counts.ts'
@@ -74,9 +74,9 @@ function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount | Pr
   return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })
 }
 
-function lintRules({ rules }: Limits, host: RedisHost, services: Services) {
+function lintRules({ rules }: Limits, host: RedisHost) {
   const tools = host.routes
-    .flatMap(route => services.reachableItemsOf(route))
+    .flatMap(route => host.services.reachableItemsOf(route))
     .flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
   for (const { glob } of rules) {
     if (tools.some(tool => matchesGlob(glob, tool))) continue
@@ -110,7 +110,7 @@ async function setup(host: RedisHost, options: FilledRateLimit) {
     if (!item) return describeRoute(limits)
     return item.kind === 'tools' ? describeTool(limits, item) : []
   })
-  host.serving(services => host.onReady(() => lintRules(limits, host, services)))
+  host.onReady(() => lintRules(limits, host))
   host.onReload<FilledRateLimit>(changed => {
     const wrong = faultIn(changed, host)
     if (wrong) throw wrong

@@ -1,6 +1,6 @@
 // URLs of metadata documents (RFC 9728 section 3), and their members about DPoP (RFC 9449 section 5.1).
 import type { TokenBinding } from '../../core/auth.ts'
-import type { PluginHost, ResolvedHttp } from '../../core/internal.ts'
+import type { InternalHost, ResolvedHttp } from '../../core/internal.ts'
 import { type Route, StartError } from '../../core/plugin.ts'
 import type { FilledResourceMetadata } from './options.ts'
 
@@ -50,7 +50,7 @@ type Said = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpop
 
 const namesOf = (routes: readonly Route[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingOn: (route: Route) => TokenBinding) {
+function checkSaid({ at, log, report, routes }: InternalHost, said: Said, bindingOn: (route: Route) => TokenBinding) {
   const tell = (why: string, key: keyof Said) => report(new StartError('MH2040', why, { at: [...at, key] }))
   const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said
   const otherwise = required === undefined ? [] : routes.filter(route => bindingOn(route).required() !== required)
@@ -72,17 +72,12 @@ function checkSaid({ at, log, report, routes }: PluginHost, said: Said, bindingO
   )
 }
 
-export function sayBinding(host: PluginHost, options: FilledResourceMetadata): (routes: readonly Route[]) => Said {
-  let bindingOn: ((route: Route) => TokenBinding) | undefined
-  host.serving(services => {
-    bindingOn = route => services.slot('tokenBinding', route)
-  })
-  host.onReady(() => {
-    if (bindingOn) checkSaid(host, options, bindingOn)
-  })
+export function sayBinding(host: InternalHost, options: FilledResourceMetadata): (routes: readonly Route[]) => Said {
+  const bindingOn = (route: Route): TokenBinding => host.services.slot('tokenBinding', route)
+  host.onReady(() => checkSaid(host, options, bindingOn))
 
   return routes => {
-    const [first, ...others] = routes.map(route => bindingOn?.(route)).filter(binding => binding !== undefined)
+    const [first, ...others] = routes.map(bindingOn)
     if (!first || ![first, ...others].every(binding => binding.announced())) return {}
     const algorithms = first.algorithms().filter(one => others.every(other => other.algorithms().includes(one)))
     const required = [first, ...others].every(binding => binding.required())

@@ -1,7 +1,7 @@
 // Protected resource metadata (RFC 9728), and the slot `protectedResource`.
 import koaCors from '@koa/cors'
-import { type AuthorizationServer, isLoopback } from '../../core/auth.ts'
-import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { isLoopback } from '../../core/auth.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { type Endpoint, type HostContext, type HostMiddleware, type Route, StartError } from '../../core/plugin.ts'
 import { documentPaths, documentUrl, onlyDocument, resourcePaths, sayBinding } from './documents.ts'
 import {
@@ -30,7 +30,7 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   ].map(([name, value]) => [name, value])
 }
 
-function checkOptions({ at, config: { http, purpose }, log, report }: PluginHost, options: FilledResourceMetadata) {
+function checkOptions({ at, config: { http, purpose }, log, report }: InternalHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError('MH2040', what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options
   for (const [name, value] of unchecked(options)) {
@@ -66,12 +66,11 @@ function checkOptions({ at, config: { http, purpose }, log, report }: PluginHost
 type Said = (routes: readonly Route[]) => ResourceMetadataOptions
 
 /** The default is this host, whose issuer may be known only once it listens. Reports routes without an issuer. */
-function sayServers(host: PluginHost, options: FilledResourceMetadata): Said {
+function sayServers(host: InternalHost, options: FilledResourceMetadata): Said {
   if (options.authorizationServers) return () => options
-  let serverOn: ((route: Route) => AuthorizationServer) | undefined
-  host.serving(services => {
-    serverOn = route => services.slot('authorizationServer', route)
-    const nobody = host.routes.filter(route => services.slot('authorizationServer', route).keys().length === 0)
+  const serverOn = (route: Route) => host.services.slot('authorizationServer', route)
+  host.onReady(() => {
+    const nobody = host.routes.filter(route => serverOn(route).keys().length === 0)
     if (nobody.length === 0) return
     const where =
       nobody.length === host.routes.length ? '' : ` for ${nobody.map(({ path }) => `routes['${path}']`).join(', ')}`
@@ -79,7 +78,7 @@ function sayServers(host: PluginHost, options: FilledResourceMetadata): Said {
     host.report(new StartError('MH2041', why, { at: [...host.at, 'authorizationServers'] }))
   })
   return routes => {
-    const found = new Set(routes.flatMap(route => serverOn?.(route).issuer() ?? []))
+    const found = new Set(routes.flatMap(route => serverOn(route).issuer() ?? []))
     // An empty list is not allowed (RFC 9728 section 3.2).
     return found.size === 0 ? options : { ...options, authorizationServers: [...found] }
   }
@@ -97,7 +96,7 @@ function createEndpoint(describe: (ctx: HostContext) => object): Endpoint {
   }
 }
 
-function serveDocuments(host: PluginHost, options: ResourceMetadataOptions, said: Said) {
+function serveDocuments(host: InternalHost, options: ResourceMetadataOptions, said: Said) {
   const { resource, resourceMetadataUri } = options
   const theOne =
     resource === undefined ? undefined : createEndpoint(() => describeResource(resource, said(host.routes)))

@@ -1,7 +1,7 @@
 // The session store in Redis: one script for each operation.
 import { createHash } from 'node:crypto'
 import type { LogLevel } from '../../core/index.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import type { Revision } from '../../core/plugin.ts'
 import {
   type Entered,
@@ -65,13 +65,13 @@ class RedisSessionStore implements SessionStore {
   readonly shared = true
   readonly node: string
   readonly #redis: RedisConnection
-  readonly #log: PluginHost['log']
+  readonly #log: InternalHost['log']
   readonly #outage: SessionOutage
   readonly #inUse = new Set<string>()
 
   constructor(
     redis: RedisConnection,
-    { config: { node }, log }: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+    { config: { node }, log }: Pick<InternalHost, 'log'> & { readonly config: { readonly node: string } },
   ) {
     this.#redis = redis
     this.node = node
@@ -228,5 +228,5 @@ class RedisSessionStore implements SessionStore {
 
 export const createRedisSessionStore = (
   redis: RedisConnection,
-  host: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+  host: Pick<InternalHost, 'log'> & { readonly config: { readonly node: string } },
 ): SessionStore => new RedisSessionStore(redis, host)

@@ -1,6 +1,6 @@
 // The files of skills as resources. A large file is read for each request, and refused if its digest changed.
 import { defineResource, type ResourceDefinition, ToolError } from '../../core/index.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { readFile } from './read-file.ts'
 import type { Skill, SkillFile } from './read-skills.ts'
 
@@ -17,7 +17,7 @@ const places = new WeakMap<ResourceDefinition, { readonly file: SkillFile; reado
 /** The file of a resource, and its skill if it is a SKILL.md; undefined for resources of others. */
 export const placeOf = (definition: ResourceDefinition) => places.get(definition)
 
-async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: PluginHost['log']): Promise<Buffer> {
+async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: InternalHost['log']): Promise<Buffer> {
   if (bytes) return bytes
   const read = await readFile(path, size).catch((err: unknown) => {
     log.error({ code: 'MH2912', err, uri }, 'a file of a skill cannot be read')
@@ -31,7 +31,7 @@ async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: Plugi
   throw new ToolError('the file is not what was listed any more; the server has to be reloaded')
 }
 
-function define(file: SkillFile, skill: Skill | undefined, log: PluginHost['log']): ResourceDefinition {
+function define(file: SkillFile, skill: Skill | undefined, log: InternalHost['log']): ResourceDefinition {
   const { uri, name, mimeType, asText, size, digest } = file
   const definition = defineResource({
     uri,
@@ -49,7 +49,7 @@ function define(file: SkillFile, skill: Skill | undefined, log: PluginHost['log'
   return definition
 }
 
-export function snapshotOf(skills: readonly Skill[], log: PluginHost['log']): Snapshot {
+export function snapshotOf(skills: readonly Skill[], log: InternalHost['log']): Snapshot {
   const byUri = new Map(skills.map(skill => [skill.uri, skill]))
   const definitions = new Map<string, ResourceDefinition>()
   for (const { files } of skills) {

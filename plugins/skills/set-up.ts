@@ -1,7 +1,7 @@
 // Reads the skills folder, contributes its files, and replaces them on reload.
 import { resolve } from 'node:path'
 import { createAdmission } from '../../core/auth.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { StartError } from '../../core/plugin.ts'
 import { changedBetween, type Snapshot, snapshotOf } from './definitions.ts'
 import { MAX_TOLD } from './limits.ts'
@@ -14,7 +14,7 @@ const EXTENSION = 'io.modelcontextprotocol/skills'
 /** By options: on reload, `setup` of the new host reads the folder for the options that `onReload` receives. */
 const readFor = new WeakMap<object, Snapshot>()
 
-async function readNow(host: PluginHost, options: SkillsOptions): Promise<Snapshot | undefined> {
+async function readNow(host: InternalHost, options: SkillsOptions): Promise<Snapshot | undefined> {
   const at = [...host.at, 'folder']
   const folder = resolve(host.config.directory, options.folder)
   host.reads(folder)
@@ -30,32 +30,32 @@ async function readNow(host: PluginHost, options: SkillsOptions): Promise<Snapsh
   return skills && snapshotOf(skills, host.log)
 }
 
-export async function setUpSkills(host: PluginHost, options: SkillsOptions): Promise<void> {
+export async function setUpSkills(host: InternalHost, options: SkillsOptions): Promise<void> {
   const read = await readNow(host, options)
   if (!read) return
   readFor.set(options, read)
   let now = read
-  host.tools(now.resources)
-  // Clients need not declare it (SEP-2640, "Capability Negotiation").
-  host.extension(EXTENSION, { settings: { directoryRead: true }, clientMustDeclare: false })
-  host.serving(services => {
-    const methods = createMethods(createAdmission(services))
-    for (const [name, answer] of Object.entries(methods)) host.method(name, answer)
-    host.onReload<SkillsOptions>(changed => {
-      const next = readFor.get(changed)
-      if (!next) return undefined
-      return () => {
-        if (changedBetween(now, next, true).length === 0) return
-        const files = changedBetween(now, next)
-        host.exchange(now.resources, next.resources)
-        now = next
-        if (files.length === 0) return
-        host.log.info(
-          { code: 'MH2914', files: files.slice(0, MAX_TOLD), changed: files.length, skills: now.skills.length },
-          'skills have changed',
-        )
-        for (const uri of files) services.runtime.resourceUpdated(uri)
-      }
-    })
+  const served = host.tools(now.resources)
+  host.extension(EXTENSION, {
+    settings: { directoryRead: true },
+    methods: createMethods((call, item) => createAdmission(host.services)(call, item)),
+    // Clients need not declare it (SEP-2640, "Capability Negotiation").
+    clientMustDeclare: false,
+  })
+  host.onReload<SkillsOptions>(changed => {
+    const next = readFor.get(changed)
+    if (!next) return undefined
+    return () => {
+      if (changedBetween(now, next, true).length === 0) return
+      const files = changedBetween(now, next)
+      served.replace(next.resources)
+      now = next
+      if (files.length === 0) return
+      host.log.info(
+        { code: 'MH2914', files: files.slice(0, MAX_TOLD), changed: files.length, skills: now.skills.length },
+        'skills have changed',
+      )
+      for (const uri of files) host.runtime.resourceUpdated(uri)
+    }
   })
 }

@@ -1,6 +1,6 @@
 // The session store in the file, for all processes of this host.
 import type { LogLevel } from '../../core/index.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import type { Revision } from '../../core/plugin.ts'
 import {
   type Entered,
@@ -61,7 +61,7 @@ class SqliteSessionStore implements SessionStore {
   readonly shared = 'host'
   readonly node: string
   readonly #file: Writer
-  readonly #log: PluginHost['log']
+  readonly #log: InternalHost['log']
   readonly #room: number
   #isJudged = false
   readonly #outage: SessionOutage
@@ -72,7 +72,7 @@ class SqliteSessionStore implements SessionStore {
 
   constructor(
     file: Writer,
-    { config: { node }, log }: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+    { config: { node }, log }: Pick<InternalHost, 'log'> & { readonly config: { readonly node: string } },
     maxSize: number,
   ) {
     this.#log = log
@@ -189,6 +189,6 @@ class SqliteSessionStore implements SessionStore {
 
 export const createSqliteSessionStore = (
   file: Writer,
-  host: Pick<PluginHost, 'log'> & { readonly config: { readonly node: string } },
+  host: Pick<InternalHost, 'log'> & { readonly config: { readonly node: string } },
   maxSize = Number.POSITIVE_INFINITY,
 ): SessionStore => new SqliteSessionStore(file, host, maxSize)

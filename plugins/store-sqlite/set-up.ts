@@ -3,7 +3,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
@@ -42,7 +42,7 @@ function nameCrew(): string {
 }
 
 function offerFigures(
-  { metrics }: Pick<PluginHost, 'metrics'>,
+  { metrics }: Pick<InternalHost, 'metrics'>,
   writer: () => Pick<Writer, 'trouble' | 'bytes' | 'evicted'>,
 ): { committed(committed: Committed): void } {
   const operations = metrics.counter({
@@ -79,7 +79,7 @@ const MIN_SIZE = 1_048_576
 
 export const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
 
-export function setUp(host: PluginHost, options: FilledStoreSqliteOptions): void {
+export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): void {
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
@@ -89,7 +89,7 @@ export function setUp(host: PluginHost, options: FilledStoreSqliteOptions): void
   host.provide('taskStore', createSqliteTaskStore(file, host.log))
 }
 
-function demandNode({ at }: PluginHost) {
+function demandNode({ at }: InternalHost) {
   if (isBuiltin('node:sqlite')) return
   const why = `it needs the database of Node 22.13 or later, and this is Node ${process.versions.node}`
   const fix =
@@ -97,7 +97,7 @@ function demandNode({ at }: PluginHost) {
   throw new StartError('MH2402', `${why}; ${fix}`, { at, exitCode: 2 })
 }
 
-function boundsOf(host: PluginHost, options: FilledStoreSqliteOptions): StoreBounds {
+function boundsOf(host: InternalHost, options: FilledStoreSqliteOptions): StoreBounds {
   const bounds = { ...readStreamBounds(host, options), maxSize: parseSize(options.maxSize) }
   if (bounds.maxSize < MIN_SIZE) {
     throw new StartError('MH2403', 'it is less than 1mb; there is hardly room for one stream', {
@@ -108,7 +108,7 @@ function boundsOf(host: PluginHost, options: FilledStoreSqliteOptions): StoreBou
 }
 
 /** Routes with the same file share its thread. */
-function writerOf(host: PluginHost, options: FilledStoreSqliteOptions): Writer {
+function writerOf(host: InternalHost, options: FilledStoreSqliteOptions): Writer {
   const path = host.config.purpose === 'test' ? MEMORY : resolve(host.config.directory, options.file)
   const writers = host.share(FILES, () => new Map<string, { readonly writer: Writer; readonly said: string }>())
   const said = JSON.stringify({ ...options, file: path })
@@ -123,7 +123,7 @@ function writerOf(host: PluginHost, options: FilledStoreSqliteOptions): Writer {
   return writer
 }
 
-function begin(host: PluginHost, path: string, options: FilledStoreSqliteOptions, condition: string): Writer {
+function begin(host: InternalHost, path: string, options: FilledStoreSqliteOptions, condition: string): Writer {
   const bounds = boundsOf(host, options)
   const settings = { file: path, crew: nameCrew(), ifDamaged: options.ifDamaged, bounds, log: host.log }
   const figures = offerFigures(host, () => writer)

@@ -1,6 +1,6 @@
 // Sets up the tasks extension, with one worker for each store.
 import { HostError } from '../../core/index.ts'
-import type { PluginHost, Services } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { type Call, type Extension, type McpRoute, StartError } from '../../core/plugin.ts'
 import { type QueueDepth, type TaskEnd, type TaskStore, transportOf } from '../../core/transport.ts'
 import { Followers } from './followers.ts'
@@ -13,7 +13,7 @@ import { TaskWorker, type WorkerHost } from './worker.ts'
 const STATES = ['queued', 'running'] as const
 
 /** `depths`: the queue depth of each store that this process uses, at the last check. */
-function offerFigures({ metrics }: Pick<PluginHost, 'metrics'>, depths: () => readonly QueueDepth[]) {
+function offerFigures({ metrics }: Pick<InternalHost, 'metrics'>, depths: () => readonly QueueDepth[]) {
   metrics.gauge(
     {
       name: 'mcp_host_tasks',
@@ -50,7 +50,7 @@ interface Service {
   readonly worker: TaskWorker
 }
 
-function checkStore({ at, config: { processes, purpose }, report, log }: PluginHost, store: TaskStore, role: string) {
+function checkStore({ at, config: { processes, purpose }, report, log }: InternalHost, store: TaskStore, role: string) {
   if (role !== 'both' && store.shared !== true) {
     const where = store.shared ? 'in a file of this host' : 'in this process'
     const what = `tasks are kept ${where} alone, so nothing is left for another that a ${role} works with`
@@ -80,12 +80,11 @@ const extensionOf = (serviceOf: (call: Call) => Service): Extension => ({
 })
 
 interface Shared extends Pick<TasksHost, 'settings' | 'extension'>, Pick<WorkerHost, 'ended'> {
-  readonly host: PluginHost
-  readonly given: Services
+  readonly host: InternalHost
 }
 
-function createService(store: TaskStore, routes: readonly McpRoute[], { host, given, ...shared }: Shared): Service {
-  const policy = createTaskPolicy(given)
+function createService(store: TaskStore, routes: readonly McpRoute[], { host, ...shared }: Shared): Service {
+  const policy = createTaskPolicy(host.services)
   const queues = () =>
     new Map(
       routes.flatMap(route =>
@@ -99,20 +98,20 @@ function createService(store: TaskStore, routes: readonly McpRoute[], { host, gi
     ...shared,
     store,
     queues,
-    transport: transportOf(host, given),
+    transport: transportOf(host),
     routes: new Map(routes.map(route => [route.path, route])),
     log: host.log,
-    inFlight: given.inFlight,
+    inFlight: host.services.inFlight,
   })
-  const { makeOffer } = given
+  const { makeOffer } = host.services
   const tasks = new Tasks({ ...shared, store, policy, makeOffer, queued: (queue, most) => worker.serve(queue, most) })
   return { tasks, followers: new Followers(store, tasks, host), worker }
 }
 
-function storesOf({ routes }: PluginHost, { slot }: Services): ReadonlyMap<TaskStore, readonly McpRoute[]> {
+function storesOf({ routes, services }: InternalHost): ReadonlyMap<TaskStore, readonly McpRoute[]> {
   const stores = new Map<TaskStore, McpRoute[]>()
   for (const route of routes) {
-    const store = slot('taskStore', route)
+    const store = services.slot('taskStore', route)
     stores.set(store, [...(stores.get(store) ?? []), route])
   }
   return stores
@@ -126,12 +125,12 @@ function refuseClients(): never {
 
 const BEFORE = 'which is isolated (`isolate`), but its `task.before` cannot be isolated; remove one of them'
 
-export function setUpTasks(host: PluginHost, options: FilledTasksOptions): void {
+export function setUpTasks(host: InternalHost, options: FilledTasksOptions): void {
   const settings = settingsOf(options, host)
   if (options.role === 'worker') host.onRequest(refuseClients)
   const byRoute = new Map<string, Service>()
-  const services = new Set<Service>()
-  const ended = offerFigures(host, () => [...services].flatMap(({ worker }) => worker.depths))
+  const services = new Map<TaskStore, Service>()
+  const ended = offerFigures(host, () => [...services.values()].flatMap(({ worker }) => worker.depths))
   const serviceOf = (call: Call) => {
     const service = byRoute.get(call.offer.route.path)
     if (!service) throw new HostError('unavailable', { detail: 'the server is starting' })
@@ -145,22 +144,24 @@ export function setUpTasks(host: PluginHost, options: FilledTasksOptions): void 
     // The lock shows the use of each tool itself.
     digest: () => undefined,
   })
-  host.serving(given => {
-    for (const [store, routes] of storesOf(host, given)) {
-      const service = createService(store, routes, { host, given, settings, extension, ended })
-      services.add(service)
+  host.onReady(() => {
+    for (const [store, routes] of storesOf(host)) {
+      const service = createService(store, routes, { host, settings, extension, ended })
+      services.set(store, service)
       for (const { path } of routes) byRoute.set(path, service)
-      host.onStart(() => {
-        host.onClose(store.watch(news => service.followers.hear(news)))
-        service.worker.start()
-      })
-      host.onReady(() => checkStore(host, store, options.role))
+      checkStore(host, store, options.role)
     }
-    host.preClose(() => {
-      for (const { worker } of services) worker.drain()
-    })
-    host.onClose(async () => {
-      for (const { worker } of services) await worker.close()
-    })
+  })
+  host.onStart(() => {
+    for (const [store, { followers, worker }] of services) {
+      host.onClose(store.watch(news => followers.hear(news)))
+      worker.start()
+    }
+  })
+  host.preClose(() => {
+    for (const { worker } of services.values()) worker.drain()
+  })
+  host.onClose(async () => {
+    for (const { worker } of services.values()) await worker.close()
   })
 }

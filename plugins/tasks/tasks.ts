@@ -1,6 +1,6 @@
 // The options of tasks, and the client operations: create by a tool call, get, answer, cancel and list.
 import { HostError, type ToolDefinition } from '../../core/index.ts'
-import type { PluginHost, Services } from '../../core/internal.ts'
+import type { InternalHost, Services } from '../../core/internal.ts'
 import {
   type AddedExtension,
   type Call,
@@ -50,7 +50,7 @@ export interface TaskSettings {
   readonly bounds: TaskBounds
 }
 
-export function settingsOf(options: FilledTasksOptions, { at, report }: PluginHost): TaskSettings {
+export function settingsOf(options: FilledTasksOptions, { at, report }: InternalHost): TaskSettings {
   const lease = parseDuration(options.lease)
   if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
     report(

@@ -1,7 +1,7 @@
 // Named policies for tools, resources and prompts: fills the slot `access`.
 
 import type { User } from '../../core/index.ts'
-import { definePlugin, type PluginHost, type Services } from '../../core/internal.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { type AuthorizeRule, type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
@@ -69,7 +69,7 @@ const refuse: Tell = (why, at) => {
   throw new StartError('MH2720', why, { at })
 }
 
-function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
+function compile(options: FilledToolPolicy, host: InternalHost, tell: Tell) {
   const rules = compileRules(options, host.at, tell)
   const authorize = compileAuthorize(host.routes, rules, tell)
   return {
@@ -86,29 +86,28 @@ function compile(options: FilledToolPolicy, host: PluginHost, tell: Tell) {
 
 type Compiled = ReturnType<typeof compile>
 
-function openRoutes({ access, rules, holderOf }: Compiled, host: PluginHost, services: Services) {
-  for (const route of host.routes) {
-    const scopes = services.slot('protectedResource', route).scopesOf(route)
-    access.set(route, createRouteAccess({ path: route.path, rules, holderOf, scopes }))
-  }
+function accessOn({ access, rules, holderOf }: Compiled, host: InternalHost, route: Route): RouteAccess {
+  const known = access.get(route)
+  if (known) return known
+  const scopes = host.services.slot('protectedResource', route).scopesOf(route)
+  const made = createRouteAccess({ path: route.path, rules, holderOf, scopes })
+  access.set(route, made)
+  return made
 }
 
-function lintNow({ rules, access, authorize, options }: Compiled, host: PluginHost, services: Services) {
+function lintNow(compiled: Compiled, host: InternalHost) {
+  const { rules, access, authorize, options } = compiled
+  for (const route of host.routes) accessOn(compiled, host, route)
   const routeScopes = (route: Route) => [
     ...((route.authorize && authorize.get(route.authorize)?.scopes) || []),
     ...route.challengeScopes,
   ]
-  lint({ host, services, rules, access, routeScopes, options })
+  lint({ host, services: host.services, rules, access, routeScopes, options })
 }
 
-function setup(host: PluginHost, options: FilledToolPolicy) {
-  const where = `plugins['${host.name}']`
+function setup(host: InternalHost, options: FilledToolPolicy) {
   let now = compile(options, host, (why, at) => host.report(new StartError('MH2720', why, { at })))
-  const on = (route: Route): RouteAccess => {
-    const found = now.access.get(route)
-    if (!found) throw new Error(`${where} does not act on ${route.path}`)
-    return found
-  }
+  const on = (route: Route) => accessOn(now, host, route)
   host.provide('access', {
     by: host.name,
     audienceOf: (user, route) => on(route).audienceOf(user),
@@ -129,18 +128,15 @@ function setup(host: PluginHost, options: FilledToolPolicy) {
   host.variesByCaller()
   const { hasShadow } = now
   if (hasShadow) logShadow(host, call => now.access.get(call.offer.route))
-  host.serving(services => {
-    openRoutes(now, host, services)
-    host.onReady(() => lintNow(now, host, services))
-    host.onReload<FilledToolPolicy>(changed => {
-      const next = compile(changed, host, refuse)
-      // Shadow rules are logged only if there was one at startup.
-      if (next.hasShadow && !hasShadow) return undefined
-      openRoutes(next, host, services)
-      return () => {
-        now = next
-      }
-    })
+  host.onReady(() => lintNow(now, host))
+  host.onReload<FilledToolPolicy>(changed => {
+    const next = compile(changed, host, refuse)
+    // Shadow rules are logged only if there was one at startup.
+    if (next.hasShadow && !hasShadow) return undefined
+    for (const route of host.routes) accessOn(next, host, route)
+    return () => {
+      now = next
+    }
   })
 }
 

@@ -1,13 +1,13 @@
 // Warns about probable mistakes at startup.
 
-import { nearest, type PluginHost, type Services } from '../../core/internal.ts'
+import { type InternalHost, nearest, type Services } from '../../core/internal.ts'
 import { type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
 import { fits, type Rule, type Rules, skillFoldersOf } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'
 
 interface LintSubject {
-  readonly host: PluginHost
+  readonly host: InternalHost
   readonly services: Services
   readonly rules: Rules
   readonly access: ReadonlyMap<Route, RouteAccess>

@@ -1,7 +1,7 @@
 // Compiles policies to requirements, which state for a caller what is needed and missing.
 import { claimAt } from '../../core/auth.ts'
 import type { User } from '../../core/index.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import type { Denial } from '../../core/plugin.ts'
 import type { ClaimValue, Policy } from './options.ts'
 
@@ -28,7 +28,7 @@ export interface Requirement {
   standingOf(held: Held): Standing
 }
 
-export type Path = PluginHost['at']
+export type Path = InternalHost['at']
 
 const list = <T>(value: T | readonly T[] | undefined): readonly T[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]

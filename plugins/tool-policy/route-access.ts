@@ -1,7 +1,7 @@
 // Access to the items of one route. Callers with equal results share one view. Also logs shadow mode.
 import { findResource } from '../../core/auth.ts'
 import type { User } from '../../core/index.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { type Audience, type Call, type CatalogItem, type Denial, isObject } from '../../core/plugin.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
 import { denialFor, type Held, type Requirement } from './requirement.ts'
@@ -97,7 +97,7 @@ function itemsOf({ method, params, view }: Call): CatalogItem[] {
   return used().filter(item => item !== undefined)
 }
 
-export function logShadow(host: PluginHost, accessOf: (call: Call) => RouteAccess | undefined): void {
+export function logShadow(host: InternalHost, accessOf: (call: Call) => RouteAccess | undefined): void {
   host.onCall((call, next) => {
     const access = accessOf(call)
     for (const item of access ? itemsOf(call) : []) {

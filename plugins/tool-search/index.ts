@@ -1,6 +1,6 @@
 // The plugin `search`: lists contain pinned tools, `find_tools` and `call_tool` only.
 import { matchesGlob } from '../../core/auth.ts'
-import { definePlugin, didYouMean, type PluginHost, type Services } from '../../core/internal.ts'
+import { definePlugin, didYouMean, type InternalHost, type Services } from '../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../core/plugin.ts'
 import { createSearchTools, redirectCall } from './search-tools.ts'
 import { CALL_TOOL, createSearches, FIND_TOOLS, isOwn } from './searches.ts'
@@ -14,7 +14,7 @@ function compilePinned(pinned: readonly string[]): (name: string) => boolean {
 }
 
 /** Reports a name without a tool. For a glob it only warns, because tools can be added at run time. */
-function checkPinned(pinned: readonly string[], host: PluginHost, services: Services): void {
+function checkPinned(pinned: readonly string[], host: InternalHost, services: Services): void {
   const items = host.routes.flatMap(route => services.reachableItemsOf(route))
   const names = [...new Set(items.flatMap(({ kind, key }) => (kind === 'tools' ? key : [])))]
   for (const [index, text] of pinned.entries()) {
@@ -57,21 +57,19 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
     host.tools(tools)
     host.unlist(name => !isListed(name))
     host.redirect(redirectCall)
-    host.serving(services => {
-      host.onReady(() => checkPinned(options.pinned, host, services))
-      host.explain((item, route) => {
-        if (item) return item.kind === 'tools' ? [isListed(item.key) ? LISTED : FOUND] : []
-        const names = services.itemsOf(route).flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
-        const listed = names.filter(isListed)
-        const shown = [...listed.slice(0, MOST_NAMES), ...(listed.length > MOST_NAMES ? ['...'] : [])].join(', ')
-        return [`tools/list has ${listed.length} of ${names.length} tools (${shown}); the others are found`]
-      })
-      host.onReload<FilledToolSearchOptions>(changed => {
-        const next = compilePinned(changed.pinned)
-        return () => {
-          isPinned = next
-        }
-      })
+    host.onReady(() => checkPinned(options.pinned, host, host.services))
+    host.explain((item, route) => {
+      if (item) return item.kind === 'tools' ? [isListed(item.key) ? LISTED : FOUND] : []
+      const names = host.services.itemsOf(route).flatMap(({ kind, key }) => (kind === 'tools' ? key : []))
+      const listed = names.filter(isListed)
+      const shown = [...listed.slice(0, MOST_NAMES), ...(listed.length > MOST_NAMES ? ['...'] : [])].join(', ')
+      return [`tools/list has ${listed.length} of ${names.length} tools (${shown}); the others are found`]
+    })
+    host.onReload<FilledToolSearchOptions>(changed => {
+      const next = compilePinned(changed.pinned)
+      return () => {
+        isPinned = next
+      }
     })
   },
 })

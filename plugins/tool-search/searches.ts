@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { ToolItem } from '../../core/auth.ts'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import type { View } from '../../core/transport.ts'
 import type { ToolIndex } from './tool-index.ts'
@@ -70,7 +70,7 @@ function createIndexes() {
   return { indexOf, size: () => indexes.calculatedSize }
 }
 
-export function createSearches(figures: PluginHost['metrics']): Searches {
+export function createSearches(figures: InternalHost['metrics']): Searches {
   const { indexOf, size } = createIndexes()
   figures.gauge({ name: 'mcp_host_tool_search_indexed_tools', help: 'Tools in the indexes of find_tools.' }, size)
   const counted = figures.counter({

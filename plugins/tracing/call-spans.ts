@@ -1,7 +1,7 @@
 // Call spans by the MCP conventions of OpenTelemetry, without client data except ids.
 import { isIP } from 'node:net'
 import type { Attributes, Context, Link, Span, TextMapGetter, Tracer } from '@opentelemetry/api'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import type { Call, CallRecord } from '../../core/plugin.ts'
 import { plainText } from '../../core/transport.ts'
 import type { OpenTelemetry } from './load-api.ts'
@@ -108,7 +108,7 @@ function createPlaces({ trace, propagation, context, isSpanContextValid }: OpenT
 export function createCallSpans(
   api: OpenTelemetry,
   tracerNow: () => Tracer | undefined,
-  { log, baggage }: Pick<PluginHost, 'log'> & { readonly baggage: boolean },
+  { log, baggage }: Pick<InternalHost, 'log'> & { readonly baggage: boolean },
 ): CallSpans {
   const { trace, isSpanContextValid, SpanKind, SpanStatusCode } = api
   const spans = new WeakMap<Call, Span>()

@@ -1,10 +1,10 @@
 // Logs errors of the OpenTelemetry SDK and exporter, at most one line a minute.
 import type { DiagLogger } from '@opentelemetry/api'
-import type { PluginHost } from '../../core/internal.ts'
+import type { InternalHost } from '../../core/internal.ts'
 import { plainText } from '../../core/transport.ts'
 import type { OpenTelemetry } from './load-api.ts'
 
-type Log = PluginHost['log']
+type Log = InternalHost['log']
 
 /** Milliseconds during which repeated errors are only counted. */
 const QUIET = 60_000

@@ -88,13 +88,9 @@ export const transportSse = definePlugin<TransportSseOptions>({
         host.report(new StartError('MH1205', why, { at, also: [{ at: ['toolsets', clash] }] }))
       }
     }
-    host.revisions(() => HANDSHAKE_REVISIONS)
-    host.serving(services => {
-      const transport = transportOf(host, services)
-      host.routeEndpoint('/sse', route => ({ methods: { GET: createStreamGet(transport, route) } }))
-      host.routeEndpoint('/message', route => {
-        return { methods: { POST: createMessagePost(transport, route, maxConcurrent) } }
-      })
+    host.endpoint('/sse', route => ({ methods: { GET: createStreamGet(transportOf(host), route) } }))
+    host.endpoint('/message', route => {
+      return { methods: { POST: createMessagePost(transportOf(host), route, maxConcurrent) } }
     })
   },
 })

@@ -1,5 +1,5 @@
 // Newline-delimited JSON over stdin and stdout, for `mcp-host stdio`. Other commands ignore this plugin.
-import { definePlugin, type PluginHost } from '../../core/internal.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { REVISIONS, transportOf } from '../../core/transport.ts'
 import { addListen } from '../families/per-request/index.ts'
 import type { StdioEnds } from './lines.ts'
@@ -17,7 +17,7 @@ interface Served {
   serve(params: Params, ends: StdioEnds): ServedLine
 }
 
-const define = (setUp: (host: PluginHost, options: FilledTransportStdio) => void) =>
+const define = (setUp: (host: InternalHost, options: FilledTransportStdio) => void) =>
   definePlugin<TransportStdioOptions, FilledTransportStdio>({
     options: OPTIONS,
     provides: ['transport'],
@@ -34,18 +34,15 @@ export const transportStdio = define(() => undefined)
 export function createStdioTransport() {
   const served = new Map<string, Served>()
   const plugin = define((host, options) => {
-    host.serving(services => {
-      const transport = transportOf(host, services)
-      const { maxConcurrent } = options
-      const user = userOf(options)
-      addListen(host, services)
-      for (const route of host.routes) {
-        served.set(route.path, {
-          admit: params => transport.admit({ route, params, user }),
-          serve: (params, ends) => serveLine(transport, { route, params, user, maxConcurrent }, ends),
-        })
-      }
-    })
+    const { maxConcurrent } = options
+    const user = userOf(options)
+    addListen(host)
+    for (const route of host.routes) {
+      served.set(route.path, {
+        admit: params => host.services.admit({ route, params, user }),
+        serve: (params, ends) => serveLine(transportOf(host), { route, params, user, maxConcurrent }, ends),
+      })
+    }
   })
   function on(path: string): Served {
     const found = served.get(path)

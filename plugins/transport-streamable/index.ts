@@ -21,16 +21,14 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
   provides: ['transport'],
   setup(host) {
     host.revisions(() => REVISIONS)
-    host.serving(services => {
-      const transport = transportOf(host, services)
-      addListen(host, services)
-      host.routeEndpoint('', route => {
-        const post = createPostHandler(transport, route)
-        const page = createVisitPage(host.config.server, route)
-        if (route.stateless) return { methods: { POST: post }, page }
-        const { get, end } = createSessionGets(transport, route)
-        return { methods: { GET: get, POST: post, DELETE: end }, page }
-      })
+    addListen(host)
+    host.endpoint('', route => {
+      const transport = transportOf(host)
+      const post = createPostHandler(transport, route)
+      const page = createVisitPage(host.config.server, route)
+      if (route.stateless) return { methods: { POST: post }, page }
+      const { get, end } = createSessionGets(transport, route)
+      return { methods: { GET: get, POST: post, DELETE: end }, page }
     })
   },
 })

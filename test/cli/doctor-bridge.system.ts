@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { PluginFinding } from '../../core/config/examination.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import {
   type IdentityProvider,

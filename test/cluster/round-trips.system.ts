@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import {
   REDIS_SECTIONS,
   type RedisConnection,

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { fillDefaults } from '../../core/config/walk-schema.ts'
 import { createHost } from '../../core/create-host.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 
 const SCHEMA = {
   type: 'object',

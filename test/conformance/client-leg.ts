@@ -3,12 +3,12 @@
 import { mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { compiledFile } from '../support/compiled.ts'
+import { bundledFile } from '../support/compiled.ts'
 import { type Check, hasPassed, readResults, type ScenarioResult } from './report.ts'
 import { runToEnd, type Suite } from './suite.ts'
 
 /** The suite hands this to a shell. */
-const COMMAND = [process.execPath, compiledFile('test/conformance/client.ts')].map(part => `"${part}"`).join(' ')
+const COMMAND = [process.execPath, bundledFile('test/conformance/client.ts')].map(part => `"${part}"`).join(' ')
 /** Milliseconds for the client of one scenario, and for the scenario around it. */
 const CLIENT_LIMIT = 60_000
 const LIMIT = 90_000

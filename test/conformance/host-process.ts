@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { compiledFile } from '../support/compiled.ts'
+import { type BundledFile, bundledFile } from '../support/compiled.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Milliseconds until it must listen, and until it must have ended after SIGTERM. */
@@ -39,9 +39,9 @@ export interface HostSettings {
 }
 
 /** Starts the host with a config (a path from the repository's root); its output goes to the file `log`. */
-export async function startHost(config: string, log: string, settings: HostSettings = {}): Promise<HostProcess> {
+export async function startHost(config: BundledFile, log: string, settings: HostSettings = {}): Promise<HostProcess> {
   const output = openSync(log, 'a')
-  const args = [compiledFile('cli/bin.ts'), 'start', '--config', compiledFile(config), ...(settings.args ?? [])]
+  const args = [bundledFile('cli/bin.ts'), 'start', '--config', bundledFile(config), ...(settings.args ?? [])]
   const env = { ...process.env, PORT: String(await findFreePort()), ...settings.env }
   const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', output, output] })
   const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))

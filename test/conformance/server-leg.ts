@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startBalanced } from '../cluster/support/balanced.ts'
+import type { BundledFile } from '../support/compiled.ts'
 import { inPath } from '../support/needs-program.ts'
 import { type HostSettings, startHost } from './host-process.ts'
 import { type Check, readResults, type ScenarioResult } from './report.ts'
@@ -118,7 +119,7 @@ export const runBalancedLeg = (suite: Suite, folder: string, set: string, extra:
   behindNginx(folder, CONFIG, url => runSuite(suite, folder, set, extra, url))
 
 /** What runs against three nodes of a config, each of which must have served something. */
-async function behindNginx(folder: string, config: string, run: (url: string) => Promise<ScenarioResult[]>) {
+async function behindNginx(folder: string, config: BundledFile, run: (url: string) => Promise<ScenarioResult[]>) {
   for (const program of ['redis-server', 'nginx']) {
     if (!inPath(program)) throw new Error(`${program} is not in PATH: apt-get install ${program}`)
   }

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { compiledFile } from '../support/compiled.ts'
+import { bundledFile } from '../support/compiled.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { needsProgram } from '../support/needs-program.ts'
@@ -50,7 +50,7 @@ afterEach(async () => {
 after(removeFolders)
 
 async function startNode(port: number): Promise<RunningProxy> {
-  const command = [process.execPath, compiledFile('test/deploy/support/whose-node.ts'), String(port), file]
+  const command = [process.execPath, bundledFile('test/deploy/support/whose-node.ts'), String(port), file]
   const node = await startListening(command, port)
   started.add(node)
   return node

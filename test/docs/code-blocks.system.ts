@@ -36,7 +36,7 @@ after(() => {
   for (const name of Object.keys(ENVIRONMENT)) delete process.env[name]
 })
 
-// A run that was killed leaves it behind: tsconfig.json and .gitignore pass it over.
+// A run that was killed leaves it behind: tsconfig.json, .gitignore and test/support/compiled.ts pass it over.
 const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 after(stopRedis)

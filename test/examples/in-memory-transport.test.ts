@@ -155,16 +155,14 @@ describe('examples/in-memory-transport', () => {
     expect((await client.until(({ id }) => id === 4)).error?.message).to.include('at most 3 requests')
     client.end.close()
     await eventually('all are cancelled', () => aborted.length >= 3)
-    expect(aborted.map(String)).to.deep.equal(Array(3).fill('Error: the client closed its end'))
+    expect(aborted.map(String)).to.deep.equal(Array(3).fill('Error: the client is gone'))
     expect(client.seen).to.deep.equal([])
   })
 
   it('cleans up a client that closes, before or after initialize', async () => {
     let count = () => -1
     const spy = plugin(host => {
-      host.serving(({ sessions }) => {
-        count = () => sessions.count
-      })
+      count = () => host.services.sessions.count
     })
     const [configuring, go] = [createGate(), createGate()]
     const configureSession = () => {

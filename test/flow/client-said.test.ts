@@ -2,7 +2,7 @@
 // errors.
 import { expect } from 'chai'
 import { definePrompt, defineResource, defineTool } from '../../core/index.ts'
-import type { Services } from '../../core/internal.ts'
+import { definePlugin, type Services } from '../../core/internal.ts'
 import {
   MAX_BATCH,
   MAX_CLIENT_FACT,
@@ -15,7 +15,6 @@ import {
   MAX_WATCHED_BYTES_PER_OWNER,
   WATCH_COST,
 } from '../../core/mcp/client-limits.ts'
-import { definePlugin } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
@@ -39,7 +38,8 @@ before(async () => {
   const look = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(given) {
-      given.serving(services => {
+      given.onReady(() => {
+        const services = given.services
         host = services
       })
     },

@@ -25,7 +25,8 @@ describe('authorization of non-HTTP transports', () => {
   before(async () => {
     const wire = plugin(host => {
       host.revisions(() => [MODERN_REVISION])
-      host.serving(built => {
+      host.onReady(() => {
+        const built = host.services
         services = built
       })
       facts = user => ({

@@ -4,8 +4,7 @@ import { once } from 'node:events'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
-import type { Services } from '../../core/internal.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin, type Services } from '../../core/internal.ts'
 import type { ChangeFeed } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'
@@ -22,7 +21,8 @@ let most = 0
 const look = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(given) {
-    given.serving(({ sessions, changesOn }) => {
+    given.onReady(() => {
+      const { sessions, changesOn } = given.services
       const [route] = given.routes
       if (route) held = { sessions, changes: changesOn(route) }
     })

@@ -1,8 +1,8 @@
 // Tests subscriptions/listen of 2026-07-28 and notifications for listeners and sessions.
 import { expect } from 'chai'
 import { definePrompt, defineResource, defineTool, type RuntimeHost } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
-import { definePlugin } from '../../core/plugin.ts'
 import { type Change, type ChangeBus, META } from '../../core/transport.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { eventually } from '../support/eventually.ts'

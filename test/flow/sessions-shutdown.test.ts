@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { definePlugin, type PluginHost } from '../../core/plugin.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { MAX_LISTENS_PER_CALLER, RETRY } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts'
@@ -12,7 +12,7 @@ import { startHost, stopHosts } from '../support/start-host.ts'
 afterEach(stopHosts)
 
 const { tool: puppet, call } = createPuppet()
-let readiness: PluginHost['checkReadiness']
+let readiness: InternalHost['checkReadiness']
 
 /** Asks for readiness as a plugin does. */
 const watch = definePlugin({

@@ -1,7 +1,8 @@
 // Tests that routes that share config objects keep separate settings.
 import { expect } from 'chai'
 import { defineTool, type RouteSettings } from '../../core/index.ts'
-import { authorizeRoute, definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
+import { authorizeRoute } from '../../core/plugin.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
@@ -18,7 +19,7 @@ const sign = definePlugin<Record<never, never>>({
       if (subject !== '') ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
       return next()
     })
-    host.serving(services => host.authorize(authorizeRoute(host, services)))
+    host.authorize(authorizeRoute(host))
   },
 })
 

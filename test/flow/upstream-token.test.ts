@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { loginEnded } from '../../core/auth.ts'
 import { definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
-import type { PluginHost, Services } from '../../core/internal.ts'
+import type { InternalHost, Services } from '../../core/internal.ts'
 import {
   NO_UPSTREAM,
   type UpstreamCaller,
@@ -70,8 +70,9 @@ function server() {
     if (outcome === 'ended' && services) throw loginEnded(services, caller, WHY)
     return TOKEN
   }
-  const setup = (host: PluginHost) => {
-    host.serving(given => {
+  const setup = (host: InternalHost) => {
+    host.onReady(() => {
+      const given = host.services
       services = given
     })
     host.context('upstreamToken', upstreamTokenOf(tokenFor))

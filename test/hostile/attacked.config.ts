@@ -4,8 +4,7 @@ import { channel } from 'node:diagnostics_channel'
 import { readdirSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type Config, defineConfig, defineTool } from '../../core/index.ts'
-import type { Services } from '../../core/internal.ts'
-import { definePlugin, type PluginHost } from '../../core/plugin.ts'
+import { definePlugin, type InternalHost, type Services } from '../../core/internal.ts'
 import type { AttackedSettings, Holding, Question, Report } from './attacked-settings.ts'
 import { SETTINGS } from './attacked-settings.ts'
 import { guardedFor, policedFor, toolsFor } from './attacked-tools.ts'
@@ -55,7 +54,7 @@ const notePeak = () => {
 }
 setInterval(notePeak, 100).unref()
 
-async function measure({ sessions, changesOn }: Services, routes: PluginHost['routes']): Promise<Holding> {
+async function measure({ sessions, changesOn }: Services, routes: InternalHost['routes']): Promise<Holding> {
   const { heapUsed, external, rss } = process.memoryUsage()
   notePeak()
   return {
@@ -98,7 +97,8 @@ const report = definePlugin<Record<never, never>>({
         counts.calls--
       }
     })
-    host.serving(services => {
+    host.onReady(() => {
+      const services = host.services
       process.on('message', async (question: Question) => {
         if (question.ask === 'longest') return tell({ kind: 'longest', ran: probe.longest() })
         if (question.collect) for (let round = 0; round < 3; round++) probe.without(() => globalThis.gc?.())

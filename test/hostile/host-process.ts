@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { compiledFile } from '../support/compiled.ts'
+import { bundledFile } from '../support/compiled.ts'
 import {
   type AttackedSettings,
   type Holding,
@@ -60,10 +60,10 @@ export async function startHostProcess(settings: AttackedSettings, events: HostE
     ...flags,
     '--expose-gc',
     `--max-old-space-size=${MAX_HEAP}`,
-    compiledFile('cli/bin.ts'),
+    bundledFile('cli/bin.ts'),
     'start',
     '--config',
-    compiledFile('test/hostile/attacked.config.ts'),
+    bundledFile('test/hostile/attacked.config.ts'),
   ]
   const env = { ...process.env, [SETTINGS]: JSON.stringify(settings) }
   const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })

@@ -1,7 +1,7 @@
 // Faults on purpose, each at a known count of requests: for the test that every verdict can fail.
 import { openSync } from 'node:fs'
-import type { Services } from '../../core/internal.ts'
-import { type ConfiguredPlugin, definePlugin } from '../../core/plugin.ts'
+import { definePlugin, type Services } from '../../core/internal.ts'
+import type { ConfiguredPlugin } from '../../core/plugin.ts'
 import type { Session } from '../../core/transport.ts'
 import type { AttackedSettings, Plant } from './attacked-settings.ts'
 
@@ -51,7 +51,8 @@ export function plant({ markers }: AttackedSettings, plants: readonly Plant[]): 
         await next()
       })
       let inFlight: Services['inFlight'] | undefined
-      host.serving(services => {
+      host.onReady(() => {
+        const services = host.services
         inFlight = services.inFlight
       })
       let calls = 0

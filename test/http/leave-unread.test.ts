@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { expect } from 'chai'
 import { defineTool, HostError } from '../../core/index.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const MIB = 1024 * 1024

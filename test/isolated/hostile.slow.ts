@@ -1,7 +1,8 @@
 // Tests that misbehaving isolated tools fail only their own calls.
 import { expect } from 'chai'
-import { type TestHost, testHost } from '../../core/testing.ts'
+import type { TestHost } from '../../core/testing.ts'
 import { eventually } from '../support/eventually.ts'
+import { testHost } from './bundled.ts'
 import { configWith, expectEnded, told } from './misbehaving.ts'
 
 const LOOPS = ['loop', 'regex', 'promises', 'immediates'].map(name => `loop_${name}`)

@@ -1,13 +1,13 @@
 // The tools of tools.ts on a host of a test, and what holds of each that uses too much in its thread.
-import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Config } from '../../core/index.ts'
 import type { TestHost } from '../../core/testing.ts'
+import { TOOLS } from './bundled.ts'
 
 /** All of them at one route. */
 export const configWith = (limits: NonNullable<NonNullable<Config['tools']>['limits']>) => ({
   server: { name: 'isolated', version: '1' },
-  toolsets: { all: join(import.meta.dirname, 'tools.ts') },
+  toolsets: { all: TOOLS },
   routes: { '/': { toolsets: 'all' } },
   tools: { limits },
 })

@@ -32,7 +32,7 @@ before(async () => {
         ctx.body = JSON.stringify(ctx.request.body) ?? 'nothing'
       }
       host.endpoint(`/${body}`, { body, methods: { POST: echo, PUT: echo, GET: echo, DELETE: echo } })
-      host.routeEndpoint(`/${body}`, () => ({ body, methods: { POST: echo } }))
+      host.endpoint(`/${body}`, () => ({ body, methods: { POST: echo } }))
     }
   })
   const start = (maxBodySize: string) =>

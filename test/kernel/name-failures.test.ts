@@ -1,13 +1,13 @@
 // Tests that the log names the plugin that threw an error, and not the plugins that passed it on.
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
-import { definePlugin, type PluginHost } from '../../core/plugin.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 after(stopHosts)
 
-const plugin = (setup: (host: PluginHost) => void) =>
+const plugin = (setup: (host: InternalHost) => void) =>
   definePlugin<object>({ options: { type: 'object', additionalProperties: false, properties: {} }, setup })()
 
 const fail = (): never => {
@@ -18,7 +18,7 @@ const broken = defineResource({ name: 'broken', uri: 'test://broken', handler: f
 const echo = defineTool({ name: 'echo', handler: () => 'echoed' })
 
 /** The plugins that the log names, of the lines with an error, for one request. */
-async function namedBy(plugins: Record<string, (host: PluginHost) => void>, method = 'tools/call') {
+async function namedBy(plugins: Record<string, (host: InternalHost) => void>, method = 'tools/call') {
   const { url, log } = await startHost({
     toolsets: { all: [echo, broken] },
     routes: { '/': { toolsets: 'all' } },
@@ -31,7 +31,7 @@ async function namedBy(plugins: Record<string, (host: PluginHost) => void>, meth
   return log.filter(({ err }) => err).map(({ plugin: name, message }) => [name, message])
 }
 
-const passOn = (host: PluginHost) => {
+const passOn = (host: InternalHost) => {
   host.use((_, next) => next())
   host.onRequest((_, next) => next())
   host.onCall((_, next) => next())
@@ -45,7 +45,7 @@ describe('Plugin name in error logs', () => {
     ['authorize', host => host.authorize(async () => fail()), 'a request failed'],
     ['onCall', host => host.onCall(async () => fail()), 'a plugin failed'],
     ['onFinish', host => host.onFinish(fail), 'an observer failed'],
-  ] satisfies ReadonlyArray<readonly [string, (host: PluginHost) => void, string]>) {
+  ] satisfies ReadonlyArray<readonly [string, (host: InternalHost) => void, string]>) {
     it(`identifies the plugin whose ${hook} hook threw`, async () => {
       expect(await namedBy({ outer: passOn, audit: setup, inner: passOn })).to.deep.equal([['audit', message]])
     })

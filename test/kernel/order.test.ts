@@ -38,8 +38,8 @@ const probe = plugin(host => {
   for (const step of ['onRequest', 'authenticate', 'authorize'] as const) host[step](refuse(step))
   const [route] = host.routes
   if (!route) throw new Error('there is a route')
-  host.routeEndpoint('/page', () => endpoint)
-  host.routeEndpoint('/open', () => ({ ...endpoint, public: true }))
+  host.endpoint('/page', () => endpoint)
+  host.endpoint('/open', () => ({ ...endpoint, public: true }))
   host.endpoint('/fixed/:category', endpoint, { route })
 })
 

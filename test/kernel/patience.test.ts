@@ -1,7 +1,7 @@
 // Tests time limits for plugin promises that never settle at startup and shutdown.
 import { expect } from 'chai'
+import { definePlugin } from '../../core/internal.ts'
 import { CLOSE_PATIENCE, inTime } from '../../core/kernel/set-up.ts'
-import { definePlugin } from '../../core/plugin.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { startHost } from '../support/start-host.ts'

@@ -11,7 +11,7 @@ import { modern } from '../support/rpc.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
-const folder = mkdtempSync(join(import.meta.dirname, 'examples-'))
+const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
 
 /** The plugin that an example of the page exports. */
 async function example(name: string): Promise<PluginFactory<Record<string, unknown>>> {

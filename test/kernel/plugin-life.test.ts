@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { createHost } from '../../core/create-host.ts'
-import { type ConfiguredPlugin, type PluginHost, StartError } from '../../core/plugin.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import { type ConfiguredPlugin, StartError } from '../../core/plugin.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped, startFailure } from '../fixtures/start-failure.ts'
 import { createGate } from '../support/gate.ts'
@@ -159,11 +160,10 @@ describe('Startup fails if no plugin provides a required feature', () => {
 })
 
 describe('Late plugin registration', () => {
-  const late: Record<string, (host: PluginHost) => unknown> = {
+  const late: Record<string, (host: InternalHost) => unknown> = {
     use: host => host.use((_ctx, next) => next()),
     onRequest: host => host.onRequest((_ctx, next) => next()),
     endpoint: host => host.endpoint('/late', { methods: {} }),
-    routeEndpoint: host => host.routeEndpoint('/late', () => undefined),
     mount: host => host.mount('/late', (_ctx, next) => next()),
     serving: host => host.serving(() => undefined),
     onCall: host => host.onCall((_call, next) => next()),
@@ -179,7 +179,7 @@ describe('Late plugin registration', () => {
   }
 
   it('throws while the host serves, but is allowed in a serving task', async () => {
-    let later: PluginHost | undefined
+    let later: InternalHost | undefined
     const served = plugin(host => {
       later = host
       host.serving(() => host.mount('/served', ctx => void Object.assign(ctx, { body: 'served' })))
@@ -192,7 +192,7 @@ describe('Late plugin registration', () => {
 })
 
 describe('Plugin registration checks', () => {
-  const wrong: Record<string, readonly [(host: PluginHost) => unknown, string]> = {
+  const wrong: Record<string, readonly [(host: InternalHost) => unknown, string]> = {
     'no middleware': [host => host.use(undefined as never), 'host.use()'],
     'an app as middleware': [host => host.use(new Koa() as never), 'host.mount(path, app)'],
     'an app at the edge': [host => host.onRequest(new Koa() as never), 'host.mount(path, app)'],
@@ -200,8 +200,8 @@ describe('Plugin registration checks', () => {
     'no app': [host => host.mount('/m', undefined as never), "mount('/m')"],
     'an unknown body': [host => host.endpoint('/e', { body: 'xml' as never, methods: {} }), "endpoint('/e')"],
     'an unknown body on a route': [
-      host => host.routeEndpoint('/e', () => ({ body: 'xml' as never, methods: {} })),
-      "routeEndpoint('/e')",
+      host => host.endpoint('/e', () => ({ body: 'xml' as never, methods: {} })),
+      "endpoint('/e')",
     ],
     'no methods': [host => host.endpoint('/e', {} as never), "endpoint('/e')"],
     'no handler': [host => host.endpoint('/e', { methods: { GET: 'page' as never } }), "endpoint('/e')"],

@@ -1,6 +1,6 @@
 // Tests plugin lookup by file, package and value, and the errors for missing plugins and invalid options.
 import { expect } from 'chai'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'

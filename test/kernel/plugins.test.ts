@@ -1,6 +1,6 @@
 // Tests plugin hooks, setup order and plugins enabled per route.
 import { expect } from 'chai'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { modern } from '../support/rpc.ts'

@@ -123,8 +123,8 @@ describe('host.use', () => {
           ctx.body = 'page'
         },
       }
-      host.routeEndpoint('/page', () => ({ methods }))
-      host.routeEndpoint('/open', () => ({ methods, public: true }))
+      host.endpoint('/page', () => ({ methods }))
+      host.endpoint('/open', () => ({ methods, public: true }))
       host.endpoint('/fixed', { methods })
       for (const route of host.routes) host.endpoint(`/about${route.path}`, { methods }, { route })
     })

@@ -1,5 +1,6 @@
 // Tests that invalid values in plugin setup stop startup with the plugin name, the found value and the fix.
-import type { Extension, PluginHost } from '../../core/plugin.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import type { Extension } from '../../core/plugin.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { stopHosts } from '../support/start-host.ts'
@@ -17,53 +18,54 @@ interface Unchecked {
   extension(id: string, extension?: unknown): void
 }
 
-const loose = (host: PluginHost) => host as unknown as Unchecked
-const adding = (extension: Extension | object) => (host: PluginHost) => loose(host).extension(ID, extension)
+const loose = (host: InternalHost) => host as unknown as Unchecked
+const adding = (extension: Extension | object) => (host: InternalHost) => loose(host).extension(ID, extension)
 
-const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: PluginHost) => void, words: readonly string[]]> = [
-  ['an unknown slot', h => loose(h).provide('eventStor', store), ['there is no slot "eventStor"', 'eventStore']],
-  ['a service without methods', h => loose(h).provide('eventStore', {}), ['eventStore', 'append, after, drop']],
-  ['a service that is nothing', h => loose(h).provide('eventStore', undefined), ['eventStore', 'undefined']],
+const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: InternalHost) => void, words: readonly string[]]> =
   [
-    'a slot twice',
-    h => {
-      h.provide('eventStore', store)
-      h.provide('eventStore', store)
-    },
-    ["it fills the eventStore of routes['/'] twice"],
-  ],
-  ['an extension without its parts', h => loose(h).extension(ID), [ID, 'found undefined', '{}']],
-  ['an unknown part', adding({ method: {} }), [ID, 'unknown part "method"', 'did you mean "methods"?']],
-  ['a method that is no function', adding({ methods: { 'jobs/get': 5 } }), ['"jobs/get"', 'found a number']],
-  ['a method without a name', adding({ methods: { '': answer } }), ['method ""', 'no name']],
-  [
-    'a method that is a notification',
-    adding({ methods: { 'notifications/x': answer } }),
-    ['"notifications/x"', 'notification'],
-  ],
-  ['a filter that is no function', adding({ listenFilters: { jobIds: [] } }), ['"jobIds"', 'found a list']],
-  ['settings that are a list', adding({ settings: [] }), ['settings', 'a JSON object', 'found a list']],
-  ['settings that are no JSON', adding({ settings: { run() {} } }), ['settings', 'JSON']],
-  ['settings with a bigint', adding({ settings: { most: 1n } }), ['settings', 'JSON']],
-  [
-    'types of results as a text',
-    adding({ results: { 'tools/call': 'job' } }),
-    ['results', '"tools/call"', 'a list of names'],
-  ],
-  ['results of an unknown method', adding({ results: { 'tools/cal': ['job'] } }), ['"tools/cal"', 'nobody answers']],
-  ['host.method without a function', h => loose(h).method('jobs/get', undefined), ['host.method() takes a function']],
-  [
-    'host.method of a notification',
-    h => loose(h).method('notifications/x', answer),
-    ['"notifications/x"', 'notification'],
-  ],
-  ['host.method without a name', h => loose(h).method('', answer), ['method ""', 'no name']],
-  [
-    'a method of transport-streamable',
-    h => h.method('subscriptions/listen', answer),
-    ['"subscriptions/listen"', 'plugins.transport-streamable'],
-  ],
-]
+    ['an unknown slot', h => loose(h).provide('eventStor', store), ['there is no slot "eventStor"', 'eventStore']],
+    ['a service without methods', h => loose(h).provide('eventStore', {}), ['eventStore', 'append, after, drop']],
+    ['a service that is nothing', h => loose(h).provide('eventStore', undefined), ['eventStore', 'undefined']],
+    [
+      'a slot twice',
+      h => {
+        h.provide('eventStore', store)
+        h.provide('eventStore', store)
+      },
+      ["it fills the eventStore of routes['/'] twice"],
+    ],
+    ['an extension without its parts', h => loose(h).extension(ID), [ID, 'found undefined', '{}']],
+    ['an unknown part', adding({ method: {} }), [ID, 'unknown part "method"', 'did you mean "methods"?']],
+    ['a method that is no function', adding({ methods: { 'jobs/get': 5 } }), ['"jobs/get"', 'found a number']],
+    ['a method without a name', adding({ methods: { '': answer } }), ['method ""', 'no name']],
+    [
+      'a method that is a notification',
+      adding({ methods: { 'notifications/x': answer } }),
+      ['"notifications/x"', 'notification'],
+    ],
+    ['a filter that is no function', adding({ listenFilters: { jobIds: [] } }), ['"jobIds"', 'found a list']],
+    ['settings that are a list', adding({ settings: [] }), ['settings', 'a JSON object', 'found a list']],
+    ['settings that are no JSON', adding({ settings: { run() {} } }), ['settings', 'JSON']],
+    ['settings with a bigint', adding({ settings: { most: 1n } }), ['settings', 'JSON']],
+    [
+      'types of results as a text',
+      adding({ results: { 'tools/call': 'job' } }),
+      ['results', '"tools/call"', 'a list of names'],
+    ],
+    ['results of an unknown method', adding({ results: { 'tools/cal': ['job'] } }), ['"tools/cal"', 'nobody answers']],
+    ['host.method without a function', h => loose(h).method('jobs/get', undefined), ['host.method() takes a function']],
+    [
+      'host.method of a notification',
+      h => loose(h).method('notifications/x', answer),
+      ['"notifications/x"', 'notification'],
+    ],
+    ['host.method without a name', h => loose(h).method('', answer), ['method ""', 'no name']],
+    [
+      'a method of transport-streamable',
+      h => h.method('subscriptions/listen', answer),
+      ['"subscriptions/listen"', 'plugins.transport-streamable'],
+    ],
+  ]
 
 describe('Plugin authoring errors stop startup', () => {
   for (const [what, setup, words] of MISTAKES) {

@@ -1,13 +1,13 @@
 // Tests call limits: `concurrency` of tools and `tools.limits`, with queueing and rejection, in every protocol version.
 import { expect } from 'chai'
 import { defineTool, type ToolDefinition, type ToolReturn } from '../../core/index.ts'
+import { definePlugin } from '../../core/internal.ts'
 import {
   MAX_PAUSED_PER_SLOT,
   MAX_PAUSED_PER_SLOT_AND_OWNER,
   MAX_WAITING_CALLS,
   MAX_WAITING_CALLS_PER_OWNER,
 } from '../../core/mcp/client-limits.ts'
-import { definePlugin } from '../../core/plugin.ts'
 import { HANDSHAKE_REVISIONS, MODERN_REVISION, REVISIONS } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'

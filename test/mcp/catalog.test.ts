@@ -89,7 +89,8 @@ describe('Invalid definitions stop startup with toolset, name and reason', () =>
 describe('host.tools.add and remove at run time', () => {
   const changes: Change[] = []
   const listens = plugin(host => {
-    host.serving(services => {
+    host.onReady(() => {
+      const services = host.services
       for (const route of host.routes.slice(0, 1))
         services.slot('changeBus', route).subscribe(change => changes.push(change))
     })

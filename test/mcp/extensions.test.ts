@@ -1,7 +1,8 @@
 // Tests protocol extensions written by a plugin: methods, result types, header rules and subscriptions/listen filters.
 import { expect } from 'chai'
 import { defineTool, HostError } from '../../core/index.ts'
-import { definePlugin, type Extension, isObject, type PluginHost } from '../../core/plugin.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
+import { type Extension, isObject } from '../../core/plugin.ts'
 import { MAX_LISTENS_PER_CALLER, META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -23,7 +24,7 @@ function listen(url: string, notifications: object) {
 }
 
 /** Calls of the tool `slow` become jobs, whose client asks for them by `jobs/get`, or hears of their end. */
-function addJobs(host: PluginHost) {
+function addJobs(host: InternalHost) {
   const done = new Set<string>()
   const listeners = new Map<string, Set<() => void>>()
   let last = 0

@@ -1,6 +1,7 @@
 // Tests additions by plugins: endpoints, methods, slots and definitions.
 import { expect } from 'chai'
-import type { PluginHost } from '../../core/plugin.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import type { ServedDefinitions } from '../../core/plugin.ts'
 import type { ChangeBus } from '../../core/transport.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -41,9 +42,9 @@ describe('Plugin additions', () => {
         return next()
       })
       host.endpoint('/fixed', answer('fixed'))
-      host.routeEndpoint('/public', route => answer(`public of ${route.path}`))
-      host.routeEndpoint('/private', route => ({ ...answer(`private of ${route.path}`), public: false }))
-      host.routeEndpoint('/some', route => (route.path === '/a' ? answer('only a') : undefined))
+      host.endpoint('/public', route => answer(`public of ${route.path}`))
+      host.endpoint('/private', route => ({ ...answer(`private of ${route.path}`), public: false }))
+      host.endpoint('/some', route => (route.path === '/a' ? answer('only a') : undefined))
     })
     const routes = { '/': { toolsets: 'all' }, '/a': { toolsets: 'all' } }
     const { url } = await startHost(withPlugins({ pages }, { routes }))
@@ -90,9 +91,7 @@ describe('Plugin additions', () => {
     const filled: boolean[] = []
     const fills = () => plugin(host => host.provide('changeBus', bus))
     const asks = plugin(host =>
-      host.serving(
-        services => void filled.push(...host.routes.map(route => services.slot('changeBus', route) === bus)),
-      ),
+      host.onReady(() => void filled.push(...host.routes.map(route => host.services.slot('changeBus', route) === bus))),
     )
     await startHost(withPlugins({ asks, fills: fills() }))
     expect(filled).to.deep.equal([true])
@@ -107,7 +106,8 @@ describe('Plugin additions', () => {
     const [left, right] = [bus(), bus()]
     const found: Record<string, unknown> = {}
     const sees = plugin(host => {
-      host.serving(({ slot }) => {
+      host.onReady(() => {
+        const { slot } = host.services
         for (const route of host.routes) found[route.path] = slot('changeBus', route)
       })
     })
@@ -135,7 +135,8 @@ describe('Plugin additions', () => {
 
   it('cannot fill a slot after the services are built', async () => {
     const late = plugin(host => {
-      host.serving(({ slot }) => {
+      host.onReady(() => {
+        const { slot } = host.services
         for (const route of host.routes) host.provide('changeBus', slot('changeBus', route))
       })
     })
@@ -154,18 +155,14 @@ describe('Plugin additions', () => {
     expect(error.code).to.equal(-32602)
   })
 
-  it('exchange contributed definitions atomically at run time', async () => {
+  it('are replaced atomically at run time', async () => {
     const named = (...names: string[]) => names.map(name => ({ ...hello, name }))
-    let now = named('one', 'two')
-    let exchange: (others: typeof now) => void = () => undefined
+    let exchange: ServedDefinitions['replace'] = () => undefined
     const exchanges = plugin(host => {
-      expect(() => host.exchange(now, now), 'before the host is built').to.throw('once the host is built')
-      host.tools(now)
+      const served = host.tools(named('one', 'two'))
+      expect(() => served.replace([]), 'before the host is built').to.throw('a host that is built')
       host.tools(named('lasting'))
-      exchange = others => {
-        host.exchange(now, others)
-        now = others
-      }
+      exchange = served.replace
     })
     const { url, host } = await startHost(withPlugins({ exchanges }))
     const names = async () =>
@@ -191,7 +188,7 @@ describe('Plugin additions', () => {
 
   it('make all lists private with variesByCaller', async () => {
     const scopeOf = async (url: string) => (await modern(url, 'tools/list')).message.result.cacheScope
-    const varies = plugin((host: PluginHost) => host.variesByCaller())
+    const varies = plugin((host: InternalHost) => host.variesByCaller())
     const routes = { '/': { toolsets: 'all' }, '/off': { toolsets: 'all', plugins: { varies: false as const } } }
     const { url } = await startHost(withPlugins({ varies }, { routes }))
     expect([await scopeOf(url), await scopeOf(`${url}/off`)]).to.deep.equal(['private', 'public'])

@@ -1,7 +1,7 @@
 // Tests that a response waits until changes of its call are published, also if the change bus fails.
 import { expect } from 'chai'
 import { definePrompt, defineResource, defineTool, type RuntimeHost, ToolError } from '../../core/index.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import type { Change, ChangeBus } from '../../core/transport.ts'
 import { createGate, type Gate } from '../support/gate.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'

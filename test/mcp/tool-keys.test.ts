@@ -1,7 +1,8 @@
 // Tests tool keys of plugins: wrappers of handlers, list metadata, resources, checks and types.
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../core/index.ts'
-import type { PluginHost, ToolKey } from '../../core/plugin.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import type { ToolKey } from '../../core/plugin.ts'
 import { META } from '../../core/transport.ts'
 import { plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
@@ -56,7 +57,7 @@ const pageKey: ToolKey<string> = {
 }
 
 const around: string[] = []
-function addKeys(host: PluginHost) {
+function addKeys(host: InternalHost) {
   const added = host.extension(ID, { results: { 'tools/call': ['later'] } })
   host.toolKey('page', pageKey)
   host.toolKey('later', {

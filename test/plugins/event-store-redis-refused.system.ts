@@ -1,7 +1,7 @@
 // A stream whose store refused a message: who is there gets it, who comes back is told of the gap.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { type RedisConnection, redisConnection } from '../../plugins/families/redis/index.ts'
 import { eventually } from '../support/eventually.ts'

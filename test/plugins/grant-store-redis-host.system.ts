@@ -2,7 +2,8 @@
 import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import type { Config } from '../../core/index.ts'
-import { definePlugin, StartError } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
+import { StartError } from '../../core/plugin.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
@@ -24,7 +25,8 @@ async function start(plugins: Config['plugins'], config: Partial<Config> = {}) {
   const stores = new Map<string, GrantStore>()
   const look = definePlugin({
     setup(host) {
-      host.serving(services => {
+      host.onReady(() => {
+        const services = host.services
         for (const route of host.routes) stores.set(route.path, services.slot('grantStore', route))
       })
     },

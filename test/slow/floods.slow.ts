@@ -2,8 +2,7 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import type { Services } from '../../core/internal.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin, type Services } from '../../core/internal.ts'
 import { eventually } from '../support/eventually.ts'
 import { openSocket, readToEnd, requestBytes, requestHead } from '../support/raw-http.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
@@ -35,7 +34,8 @@ const start = (writeTimeout: number) =>
       look: definePlugin<Record<never, never>>({
         options: { type: 'object', additionalProperties: false, properties: {} },
         setup(given) {
-          given.serving(services => {
+          given.onReady(() => {
+            const services = given.services
             host = services
           })
         },

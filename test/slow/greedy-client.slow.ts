@@ -2,8 +2,7 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import type { Services } from '../../core/internal.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin, type Services } from '../../core/internal.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const GREEDY = 10_000
@@ -60,7 +59,8 @@ describe('eviction of idle sessions: one owner with 10,000 sessions, ten with a 
     const look = definePlugin<Record<never, never>>({
       options: { type: 'object', additionalProperties: false, properties: {} },
       setup(given) {
-        given.serving(services => {
+        given.onReady(() => {
+          const services = given.services
           host = services
         })
       },

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { describeThrown } from '../../core/http/describe-thrown.ts'
 import type { TestHost } from '../../core/testing.ts'
+import { testHost } from '../isolated/bundled.ts'
 import { configWith, expectEnded } from '../isolated/misbehaving.ts'
-import { compiledFile, compiledUrl } from '../support/compiled.ts'
 import { eventually } from '../support/eventually.ts'
 
 const HOGS = ['objects', 'numbers', 'strings', 'map', 'arrays', 'lists', 'buffers', 'fork'].map(name => `hog_${name}`)
@@ -26,10 +26,7 @@ describe('isolated tools: memory limit and process cleanup', function () {
   this.timeout(240_000)
   let host: TestHost
   before(async () => {
-    // Compiled: the start of a process under tsx takes seconds on a busy machine, and each endless loop ends a process.
-    const { testHost }: typeof import('../../core/testing.ts') = await import(compiledUrl('core/testing.ts'))
-    const config = configWith({ 'loop_*': { isolate: { cpuTime: '50ms' } } })
-    host = await testHost({ ...config, toolsets: { all: compiledFile('test/isolated/tools.ts') } })
+    host = await testHost(configWith({ 'loop_*': { isolate: { cpuTime: '50ms' } } }))
   })
   after(() => host.close())
 

@@ -110,7 +110,7 @@ if (HAS_SQLITE) {
         const recorded = createRecorded()
         const told: Told[] = []
         const STORE_FILE = join(recorded.folder, 'host.db')
-        const settings = { config: CONFIG, ...(workers && { workers }) }
+        const settings = { config: CONFIG, ...(workers && { workers }) } as const
         const host = await startCrewProcess({
           ...settings,
           port: await freePort(),

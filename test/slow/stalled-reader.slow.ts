@@ -4,8 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { MAX_WAITING } from '../../core/http/sse.ts'
 import { defineResource } from '../../core/index.ts'
-import type { Services } from '../../core/internal.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin, type Services } from '../../core/internal.ts'
 import type { ChangeFeed } from '../../core/transport.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
 import { modern, modernRequest } from '../support/rpc.ts'
@@ -65,7 +64,8 @@ before(async () => {
   const look = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(given) {
-      given.serving(({ sessions, changesOn }) => {
+      given.onReady(() => {
+        const { sessions, changesOn } = given.services
         const [route] = given.routes
         if (route) host = { sessions, changes: changesOn(route) }
       })

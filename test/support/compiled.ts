@@ -29,11 +29,14 @@ const KEPT = 60 * 60_000
 const BUILD = 'MCP_HOST_COMPILED'
 let build: string | undefined
 
+/** Folders of tests that run, with code blocks of the documentation. */
+const TEMPORARY = /\/blocks-/
+
 /** Changes when a file is added, removed or written. */
 function digestSources(): string {
   const files = SOURCES.flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter(file => file.endsWith('.ts') || folder === 'templates')
+      .filter(file => (file.endsWith('.ts') || folder === 'templates') && !TEMPORARY.test(file))
       .map(file => join(folder, file)),
   )
   const hash = createHash('sha256')
@@ -51,15 +54,31 @@ const ENTRIES = [
   'core/auth.ts',
   'core/config/thread/main.ts',
   'core/index.ts',
+  'core/testing.ts',
   'plugins/apps/define-app.ts',
   'plugins/isolate/process/main.ts',
   'plugins/isolate/thread/main.ts',
   'plugins/store-sqlite/thread/main.ts',
   'test/client/node/support/cache-process.ts',
   'test/client/support/refreshing-process.ts',
+  'test/cluster/chaos/load.config.ts',
+  'test/cluster/support/bridge.config.ts',
+  'test/cluster/support/changes.config.ts',
+  'test/cluster/support/journey.config.ts',
+  'test/cluster/support/tasks.config.ts',
+  'test/conformance/client.ts',
+  'test/conformance/mcp.config.ts',
+  'test/conformance/skills.config.ts',
+  'test/conformance/tasks.config.ts',
+  'test/deploy/support/whose-node.ts',
   'test/fixtures/asking-host.ts',
+  'test/hostile/attacked.config.ts',
+  'test/isolated/tools.ts',
+  'test/sqlite/chaos/load.config.ts',
+  'test/sqlite/power.config.ts',
   'test/support/crash-host.ts',
 ] as const
+export type BundledFile = (typeof ENTRIES)[number]
 /** Packages that stay external: bundled CommonJS loses named exports, and tsx finds its files by path. */
 const NOT_BUNDLED = [
   'tsx',
@@ -159,7 +178,7 @@ export const compiledFile = (file: string): string => join(findBuild(), 'dist', 
 export const compiledUrl = (file: string): string => pathToFileURL(compiledFile(file)).href
 
 /** The file of a bundle entry. Its module instances differ from those of `compiledFile`. */
-export const bundledFile = (file: (typeof ENTRIES)[number]): string => join(findBuild(), 'bundle', toJs(file))
+export const bundledFile = (file: BundledFile): string => join(findBuild(), 'bundle', toJs(file))
 
 /** An example's TypeScript file next to the compiled host, as in the package. */
 export const exampleFile = (file: string): string => join(findBuild(), file)

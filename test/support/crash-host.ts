@@ -2,7 +2,8 @@
 // Argument: JSON of `CrashSettings`. It sends `{ url }` when it listens. Redis stores the streams of its tool `talk`.
 import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
-import { type ConfiguredPlugin, definePlugin, type EventStore, type Logger } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { ConfiguredPlugin, EventStore, Logger } from '../../core/plugin.ts'
 import { EVENT_STORE_OPTIONS, eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
 import { REDIS_SECTIONS } from '../../plugins/families/redis/index.ts'
 

@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-node'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import type { LogLine, TestConfig } from './start-host.ts'
 
 /** Minimum length: shorter texts can occur by chance. */

@@ -1,5 +1,6 @@
 // Counts reads of any event store, and can hold reads back.
-import type { ConfiguredPlugin, EventStore, PluginHost } from '../../core/plugin.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import type { ConfiguredPlugin, EventStore } from '../../core/plugin.ts'
 import { createGate } from './gate.ts'
 
 export interface StoreMeter {
@@ -52,15 +53,15 @@ export function meteredStore(configured: ConfiguredPlugin): Metered {
       return () => gate.open()
     },
   }
-  const setup = configured.plugin.setup as (host: PluginHost, options: object) => void | Promise<void>
-  const provide = (host: PluginHost) => (slot: string, service: unknown) =>
+  const setup = configured.plugin.setup as (host: InternalHost, options: object) => void | Promise<void>
+  const provide = (host: InternalHost) => (slot: string, service: unknown) =>
     (host.provide as (slot: string, service: unknown) => void)(
       slot,
       slot === 'eventStore' ? metered(service as EventStore, meter) : service,
     )
   const plugin = {
     ...configured.plugin,
-    setup: (host: PluginHost, options: object) => setup({ ...host, provide: provide(host) } as PluginHost, options),
+    setup: (host: InternalHost, options: object) => setup({ ...host, provide: provide(host) } as InternalHost, options),
   }
   return { meter, plugin: { ...configured, plugin: plugin as ConfiguredPlugin['plugin'] } }
 }

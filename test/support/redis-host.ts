@@ -1,6 +1,6 @@
 // A host whose plugins only share a Redis connection, for tests of the connection. Also the cleanup of all tests with hosts on
 // Redis.
-import { definePlugin, type PluginHost } from '../../core/plugin.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import {
   REDIS_SECTIONS,
   type RedisConnection,
@@ -16,7 +16,7 @@ export interface RedisHost {
   readonly connections: readonly RedisConnection[]
   readonly connection: RedisConnection
   /** The `host` argument of each plugin. */
-  readonly plugin: PluginHost
+  readonly plugin: InternalHost
   readonly url: string
   readonly log: readonly LogLine[]
   close(): Promise<void>
@@ -31,7 +31,7 @@ export async function startRedisHost(
   options: readonly RedisSettings[] = [{}],
 ): Promise<RedisHost> {
   const connections: RedisConnection[] = []
-  const hosts: PluginHost[] = []
+  const hosts: InternalHost[] = []
   const user = (own: RedisSettings) =>
     definePlugin<Record<never, never>, RedisSections>({
       sections: REDIS_SECTIONS,

@@ -3,8 +3,8 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { createHost } from '../../core/create-host.ts'
 import { defineResource, defineTool } from '../../core/index.ts'
-import type { Services } from '../../core/internal.ts'
-import { definePlugin, type Logger } from '../../core/plugin.ts'
+import { definePlugin, type Services } from '../../core/internal.ts'
+import type { Logger } from '../../core/plugin.ts'
 import type { ChangeFeed } from '../../core/transport.ts'
 
 export interface Holding {
@@ -66,7 +66,8 @@ const soaked = [
 const look = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(given) {
-    given.serving(({ sessions, changesOn }) => {
+    given.onReady(() => {
+      const { sessions, changesOn } = given.services
       const [route] = given.routes
       if (route) plugin = { sessions, changes: changesOn(route) }
     })

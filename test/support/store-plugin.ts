@@ -1,5 +1,6 @@
 // A plugin that puts the test's event store into the host's slot.
-import { type ConfiguredPlugin, definePlugin, type EventStore } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
+import type { ConfiguredPlugin, EventStore } from '../../core/plugin.ts'
 
 export const storeWith = (store: EventStore): ConfiguredPlugin =>
   definePlugin<Record<never, never>>({

@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { context, propagation, trace } from '@opentelemetry/api'
 import { createHost } from '../../core/create-host.ts'
 import { definePrompt, defineResource, defineTool, HostError, ToolError } from '../../core/index.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin } from '../../core/internal.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 
 /** As an instrumentation of `fetch` does. */

@@ -4,7 +4,8 @@ import { readSurface } from '../../cli/lock/read-surface.ts'
 import { createHost } from '../../core/create-host.ts'
 import type { Host } from '../../core/host.ts'
 import { type Config, definePrompt, defineResource, defineTool } from '../../core/index.ts'
-import { type PluginHost, StartError } from '../../core/plugin.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import { StartError } from '../../core/plugin.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { APP_SCHEMA } from '../../plugins/apps/app-schema.ts'
 import { defineApp } from '../../plugins/apps/define-app.ts'
@@ -39,7 +40,7 @@ const others = [
 
 const keys = (settings: object) =>
   plugin(
-    (host: PluginHost) => {
+    (host: InternalHost) => {
       const resources = () => [page]
       host.extension('com.example/keys', { settings: settings as Record<string, unknown> })
       host.toolKey('app', { resources, meta: () => ({ page: 'ui://page' }) })
@@ -180,7 +181,7 @@ describe('Host surface', () => {
   it('is available to `accept`, which can reject a startup or reload', async () => {
     const closed: string[] = []
     const seen: string[] = []
-    const closing = (name: string) => plugin((host: PluginHost) => host.onClose(() => void closed.push(name)))
+    const closing = (name: string) => plugin((host: InternalHost) => host.onClose(() => void closed.push(name)))
     const withPlugin = (name: string) => config({ plugins: { ...config().plugins, own: closing(name) } }) as Config
     let refuses = false
     const accept = async ({ served }: Pick<Host, 'served'>) => {

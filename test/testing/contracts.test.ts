@@ -40,7 +40,7 @@ describeContracts(contracts, { together: true })
 
 describe('Example store of docs/plugins.md', () => {
   const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
-  const folder = mkdtempSync(join(import.meta.dirname, 'example-'))
+  const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   it('fulfils its contract', async () => {

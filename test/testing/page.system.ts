@@ -31,7 +31,7 @@ test('leaves its host open', async () => {
 
 describe('Examples of docs/testing.md', function () {
   this.timeout(60_000)
-  const folder = mkdtempSync(join(import.meta.dirname, 'page-'))
+  const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   it('pass, and the process exits', async () => {

@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import { type Config, defineConfig, defineResource, defineTool } from 'mcp-host'
 import { authJwt, entra, keycloak } from 'mcp-host/auth-jwt'
-import { authorizeRoute, definePlugin, identifyBearer, makeClaims, readUser, StartError } from 'mcp-host/plugin'
+import { authenticateBearer, authorizeRoute, definePlugin, makeClaims, readUser, StartError } from 'mcp-host/plugin'
 import { type TestHost, testHost, testPlugin } from 'mcp-host/testing'
-import { REVISIONS } from 'mcp-host/transport'
+import { REVISIONS } from '../../core/transport.ts'
 import { ask } from '../fixtures/line-toolset.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 
@@ -181,15 +181,13 @@ describe('testHost with a protected config', () => {
       provides: ['user', 'authorize'],
       underTest: async options => ({ options, issue: ({ subject = 'tester' }) => `${options.prefix}.${subject}` }),
       setup(host, { prefix }) {
-        host.serving(services => {
-          const verify = (token: string) => {
-            const [first, sub] = token.split('.')
-            const user = first === prefix ? readUser({ sub }, 'https://keys.example') : undefined
-            return user ? { user } : { refused: 'unknown key' }
-          }
-          host.authenticate(identifyBearer(host, services, verify))
-          host.authorize(authorizeRoute(host, services))
-        })
+        const verify = (token: string) => {
+          const [first, sub] = token.split('.')
+          const user = first === prefix ? readUser({ sub }, 'https://keys.example') : undefined
+          return user ? { user } : { refused: 'unknown key' }
+        }
+        host.authenticate(authenticateBearer(host, verify))
+        host.authorize(authorizeRoute(host))
       },
     })
     await using host = await testHost({

@@ -9,12 +9,13 @@ import { type SchemaRole, stepsOf } from './explain-errors.ts'
 import { subschemas } from './subschemas.ts'
 
 export class SchemaFault extends Error {
-  readonly steps: readonly (string | number)[]
+  /** Starts with `input` or `output`. */
+  readonly at: readonly (string | number)[]
 
-  constructor(text: string, steps: readonly (string | number)[]) {
-    super(text)
+  constructor(at: SchemaFault['at'], text: string, options?: ErrorOptions) {
+    super(text, options)
     this.name = 'SchemaFault'
-    this.steps = steps
+    this.at = at
   }
 }
 
@@ -26,7 +27,10 @@ export function dialectOf({ $schema }: JsonSchema, role: SchemaRole): Dialect {
     if (typeof $schema === 'string' && withoutScheme($schema) === withoutScheme(DIALECTS[dialect].id)) return dialect
   }
   const supported = Object.entries(DIALECTS).map(([name, { id }]) => `${name} ("${id}")`)
-  throw new Error(`its ${role} schema is of the dialect ${JSON.stringify($schema)}; supported: ${supported.join(', ')}`)
+  throw new SchemaFault(
+    [role],
+    `its ${role} schema is of the dialect ${JSON.stringify($schema)}; supported: ${supported.join(', ')}`,
+  )
 }
 
 /** Throws for a schema that is invalid, too large, circular, or an input that is not an object. */
@@ -34,14 +38,18 @@ export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
   const dialect = dialectOf(schema, role)
   for (const { schema: part } of subschemas(schema)) {
     if (part['$schema'] !== undefined && dialectOf(part, role) !== dialect) {
-      throw new Error(`its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify(part['$schema'])}`)
+      throw new SchemaFault(
+        [role],
+        `its ${role} schema mixes dialects: ${dialect} and ${JSON.stringify(part['$schema'])}`,
+      )
     }
   }
   checkMetaSchema(schema, dialect, role)
   checkCircles(schema, role)
   if (role === 'input' && schema['type'] !== 'object') {
     const found = JSON.stringify(schema['type']) ?? 'absent'
-    throw new Error(
+    throw new SchemaFault(
+      [role],
       `its input schema's \`type\` must be "object" (it is ${found}); wrap the value into an object's property`,
     )
   }
@@ -65,7 +73,7 @@ function checkMetaSchema(schema: JsonSchema, dialect: Dialect, role: SchemaRole)
     return `#${pointer} ${reasonOf(schema, pointer, here.find(({ keyword }) => keyword === 'enum') ?? here[0])}`
   })
   const text = `its ${role} schema is not valid ${dialect}: ${texts.join('; ')}`
-  throw new SchemaFault(text, stepsOf(pointers[0] ?? '', schema))
+  throw new SchemaFault([role, ...stepsOf(pointers[0] ?? '', schema)], text)
 }
 
 function reasonOf(schema: JsonSchema, pointer: string, error: ErrorObject | undefined): string {
@@ -114,8 +122,8 @@ function checkCircles(root: JsonSchema, role: SchemaRole): void {
       const steps = [...way.slice(from), schema].map(part => paths.get(part) ?? [])
       const what = `its ${role} schema leads back to itself without a step into the value`
       throw new SchemaFault(
+        [role, ...(steps[0] ?? [])],
         `${what}, so checking would never end: ${steps.map(pointerOf).join(' -> ')}`,
-        steps[0] ?? [],
       )
     }
     way.push(schema)

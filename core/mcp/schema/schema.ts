@@ -6,7 +6,7 @@ import type { StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { createLinearAjv, type Dialect, forgetKeys, isDraft07, loadCompiler, needCompiler } from './ajv.ts'
-import { checkSchema, dialectOf, surelyCompiles } from './check-schema.ts'
+import { checkSchema, dialectOf, SchemaFault, surelyCompiles } from './check-schema.ts'
 import { type Checked, explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
 import {
   checkForeign,
@@ -33,7 +33,7 @@ export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaR
   }
   if (isObject(schema)) checkForeign(schema, role)
   if (!isObject(schema) || Object.values(schema).some(value => typeof value === 'function')) {
-    throw new Error(`its ${role} is neither a JSON Schema object nor a Standard Schema; ${LIBRARIES}`)
+    throw new SchemaFault([role], `its ${role} is neither a JSON Schema object nor a Standard Schema; ${LIBRARIES}`)
   }
   checkSchema(schema, role)
   return { json: schema, validate: compileJsonSchema(schema, role) }
@@ -113,12 +113,12 @@ function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole
     const missing = cause instanceof Error && 'missingRef' in cause ? cause.missingRef : undefined
     if (missing !== undefined) {
       const fix = 'nothing is fetched, so put what it needs under $defs'
-      throw new Error(`its ${role} schema refers to "${missing}", which is not in it; ${fix}`, { cause })
+      throw new SchemaFault([role], `its ${role} schema refers to "${missing}", which is not in it; ${fix}`, { cause })
     }
-    throw new Error(`its ${role} schema cannot be compiled: ${errorText(cause)}`, { cause })
+    throw new SchemaFault([role], `its ${role} schema cannot be compiled: ${errorText(cause)}`, { cause })
   }
   if ('$async' in validates)
-    throw new Error(`its ${role} schema may not use \`$async\`, which is no JSON Schema keyword`)
+    throw new SchemaFault([role], `its ${role} schema may not use \`$async\`, which is no JSON Schema keyword`)
   return validates
 }
 

@@ -3,6 +3,7 @@ import { errorText } from '../../http/errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
+import { SchemaFault } from './check-schema.ts'
 import { type Checked, explainIssues, type SchemaRole } from './explain-errors.ts'
 
 export const LIBRARIES =
@@ -32,7 +33,10 @@ const isProperty = (value: unknown) => TYPES.has(String(isObject(value) ? value[
 
 export function checkForeign(schema: Readonly<Record<string, unknown>>, role: SchemaRole): void {
   if (libraryOf(schema) === 'zod 3') {
-    throw new Error(`its ${role} is a schema of zod 3, which cannot give its JSON Schema: npm install zod@latest`)
+    throw new SchemaFault(
+      [role],
+      `its ${role} is a schema of zod 3, which cannot give its JSON Schema: npm install zod@latest`,
+    )
   }
   const [first] = Object.entries(schema)
   if (!first) return
@@ -41,7 +45,10 @@ export function checkForeign(schema: Readonly<Record<string, unknown>>, role: Sc
   if (library === undefined && !isBare) return
   const wrapped = library && HINTS[library]?.[1]
   const fix = wrapped ?? `{ type: 'object', properties: { ${first[0]}: { type: 'string' } } }`
-  throw new Error(`its ${role} is a bare list of properties ("${first[0]}" and so on); write ${role}: ${fix}`)
+  throw new SchemaFault(
+    [role],
+    `its ${role} is a bare list of properties ("${first[0]}" and so on); write ${role}: ${fix}`,
+  )
 }
 
 export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSchema {
@@ -49,7 +56,7 @@ export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSc
   const convert = jsonSchema?.[role]
   if (typeof convert !== 'function') {
     const fix = HINTS[vendor]?.[0] ?? LIBRARIES
-    throw new Error(`its ${role}, a schema of ${vendor}, cannot give its JSON Schema; ${fix}`)
+    throw new SchemaFault([role], `its ${role}, a schema of ${vendor}, cannot give its JSON Schema; ${fix}`)
   }
   try {
     // zod adds `~standard` to its result.

@@ -1,6 +1,6 @@
 // The trusted issuers of identity assertions, with keys that are fetched on demand and cached.
 import { isLoopback } from '../../../core/auth.ts'
-import type { PluginHost } from '../../../core/internal.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { StartError } from '../../../core/plugin.ts'
 import { createIssuerKeys, type KeySource } from '../../families/issuer-keys/index.ts'
 import type { FilledAuthBridge } from '../options.ts'
@@ -23,7 +23,7 @@ function problemOf(url: string): string | undefined {
   return search === '' ? undefined : 'it has a query, which the name of an issuer never has'
 }
 
-export function createTrustedIssuers(host: PluginHost, { trustedIssuers }: FilledAuthBridge): TrustedIssuers {
+export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: FilledAuthBridge): TrustedIssuers {
   const { at, log, report } = host
   const trusted = new Map<string, TrustedIssuer>()
   for (const [index, { issuer, jwksUri, tenant }] of trustedIssuers.entries()) {

@@ -1,12 +1,12 @@
 // The plugin `dev-auth-server`: auth-bridge at /dev-auth with the development provider, on loopback addresses only.
 import { isLoopback, SCOPE } from '../../../core/auth.ts'
-import { definePlugin, type PluginHost } from '../../../core/internal.ts'
+import { definePlugin, type InternalHost } from '../../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../../core/plugin.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
 import { NO_UPSTREAM } from '../upstream-member.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
-export function refuseExposedHost({ at, config: { http }, log }: PluginHost): void {
+export function refuseExposedHost({ at, config: { http }, log }: InternalHost): void {
   const refuse = (why: string) => new StartError('MH2102', why, { at })
   if (process.env['NODE_ENV'] === 'production')
     throw refuse('it signs in anyone without a password; it does not run in production')

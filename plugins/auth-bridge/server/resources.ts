@@ -1,8 +1,8 @@
 // Resources with tokens issued by this host (RFC 8707), and their scopes.
-import type { PluginHost, Services } from '../../../core/internal.ts'
+import type { InternalHost, Services } from '../../../core/internal.ts'
 
-type Host = Pick<PluginHost, 'routes' | 'url'>
-type Route = PluginHost['routes'][number]
+type Host = Pick<InternalHost, 'routes' | 'url'>
+type Route = InternalHost['routes'][number]
 type Params = Readonly<Record<string, string>>
 
 function paramsAt(route: Route, pathname: string): Params | undefined {

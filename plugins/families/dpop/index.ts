@@ -1,6 +1,6 @@
 // DPoP for plugins that verify tokens (RFC 9449): fills the slot `tokenBinding`, and checks the proof of each request.
 import { type GrantStore, isLoopback, NO_POSSESSION, type Possession } from '../../../core/auth.ts'
-import type { PluginHost, Services } from '../../../core/internal.ts'
+import type { InternalHost, Services } from '../../../core/internal.ts'
 import { parseDuration, type Route, StartError } from '../../../core/plugin.ts'
 import { DPOP_SCHEMA, type DPoPSettings, type ProofAlgorithm } from './options.ts'
 import { createNonces, createUsedProofs, type UseOnce, usedIn } from './replay.ts'
@@ -16,7 +16,10 @@ const PROOFS = {
 
 const [MIN_AGE, MAX_AGE] = [1_000, 600_000]
 
-const WAIVED: Partial<Record<PluginHost['config']['purpose'], Possession['waived']>> = { test: 'all', inspect: 'proof' }
+const WAIVED: Partial<Record<InternalHost['config']['purpose'], Possession['waived']>> = {
+  test: 'all',
+  inspect: 'proof',
+}
 
 const filled = ({ mode, algorithms, maxAge = '60s', clockTolerance = '60s', nonce = false }: DPoPSettings) => ({
   mode,
@@ -36,7 +39,7 @@ const SHARED: Readonly<Record<string, (services: Services, route: Route) => bool
 }
 
 /** Undefined if proofs can be checked completely. */
-function gapOf({ config: { http, processes }, routes }: PluginHost, services: Services): string | undefined {
+function gapOf({ config: { http, processes }, routes, services }: InternalHost): string | undefined {
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
     return `proofs (DPoP) name the address that they are for, and ${http.host} is not how clients reach it; set http.publicUrl`
   }
@@ -48,7 +51,7 @@ function gapOf({ config: { http, processes }, routes }: PluginHost, services: Se
 }
 
 function checkOptions(
-  { at, ownKeys, config: { processes }, report }: PluginHost,
+  { at, ownKeys, config: { processes }, report }: InternalHost,
   { maxAge, clockTolerance, nonce }: Settings,
 ) {
   const tell = (why: string, key: string) => report(new StartError('MH2030', why, { at: [...at, 'dpop', key] }))
@@ -62,7 +65,7 @@ function checkOptions(
 }
 
 /** Call it in `setup`. Without checks, startup fails for a configured `mode`, and bound tokens are refused. */
-export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services: Services) => Possession {
+export function enforceDPoP(host: InternalHost, options: DPoPSettings): () => Possession {
   const settings = filled(options)
   const { mode, algorithms } = settings
   if (mode === 'off') return () => NO_POSSESSION
@@ -79,13 +82,13 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
     if (!(error instanceof StartError)) throw error
   }
 
-  return services => {
-    const gap = gapOf(host, services)
+  function create(): Possession {
+    const gap = gapOf(host)
     if (gap !== undefined && mode !== undefined)
       host.report(new StartError('MH2031', gap, { at: [...host.at, 'dpop'] }))
     accepts = gap === undefined
     if (gap === undefined) {
-      const check = createCheck(host, services, settings)
+      const check = createCheck(host, settings)
       return { accepts, required: mode === 'required', waived: WAIVED[host.config.purpose], check }
     }
     let isLogged = false
@@ -95,9 +98,17 @@ export function enforceDPoP(host: PluginHost, options: DPoPSettings): (services:
     }
     return { ...NO_POSSESSION, missed }
   }
+
+  let possession: Possession | undefined
+  const now = () => {
+    possession ??= create()
+    return possession
+  }
+  host.onReady(() => void now())
+  return now
 }
 
-function createCheck(host: PluginHost, services: Services, settings: Settings): Possession['check'] {
+function createCheck(host: InternalHost, settings: Settings): Possession['check'] {
   const { now } = host.clock
   const targetsOf = createTargets(host.config.http)
   const count = host.metrics.counter(PROOFS)
@@ -110,7 +121,7 @@ function createCheck(host: PluginHost, services: Services, settings: Settings): 
   let loaded: ReturnType<typeof load> | undefined
 
   function memoryOn(route: Route) {
-    const store = services.slot('grantStore', route)
+    const store = host.services.slot('grantStore', route)
     if (!store.shared) return { since: started, useOnce: own }
     const useOnce = byStore.get(store) ?? usedIn(store, own)
     byStore.set(store, useOnce)

@@ -1,18 +1,18 @@
 // Files that are written by one plugin only.
 import { accessSync, constants, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { PluginHost } from '../../../core/internal.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { errorText, StartError } from '../../../core/plugin.ts'
 
 interface Owner {
   readonly name: string
-  readonly at: PluginHost['at']
+  readonly at: InternalHost['at']
 }
 
 const FILES = Symbol('files that plugins write')
 
 /** `path`: absolute. `appendsOnly`: the folder of an existing file may be read-only. */
-export function claimFile(host: PluginHost, path: string, { appendsOnly = false } = {}): void {
+export function claimFile(host: InternalHost, path: string, { appendsOnly = false } = {}): void {
   const at = [...host.at, 'file']
   const owners = host.share(FILES, () => new Map<string, Owner>())
   const owner = owners.get(path)
@@ -36,7 +36,7 @@ export function makeFolderOf(path: string): void {
   if (made !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
 }
 
-function checkWritable({ report, at }: PluginHost, path: string, appendsOnly: boolean) {
+function checkWritable({ report, at }: InternalHost, path: string, appendsOnly: boolean) {
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
   try {
@@ -49,7 +49,7 @@ function checkWritable({ report, at }: PluginHost, path: string, appendsOnly: bo
   }
 }
 
-function checkPlace(host: PluginHost, path: string, appendsOnly: boolean) {
+function checkPlace(host: InternalHost, path: string, appendsOnly: boolean) {
   const { report } = host
   const at = [...host.at, 'file']
   if (existsSync(path) && statSync(path).isDirectory())

@@ -1,7 +1,7 @@
 // `subscriptions/listen` of 2026-07-28: a request whose response is a stream of changes (basic/patterns/subscriptions).
 import { findResource, type ItemKind, mayHear, mayHearNow } from '../../../core/auth.ts'
 import { HostError } from '../../../core/index.ts'
-import type { PluginHost, Services } from '../../../core/internal.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { type Call, type Honoured, isObject } from '../../../core/plugin.ts'
 import {
   checkUri,
@@ -95,9 +95,9 @@ const tellerOf =
   (method, params) =>
     call.notify(method, { ...params, _meta: { ...(params['_meta'] as object | undefined), ..._meta } })
 
-type ListenHost = Pick<PluginHost, 'method' | 'preClose' | 'log' | 'clock'>
+type ListenHost = Pick<InternalHost, 'method' | 'preClose' | 'log' | 'clock' | 'services'>
 
-export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCaller }: Services): void {
+export function addListen(host: ListenHost): void {
   const enter = createCounter()
   const open = new Set<() => void>()
   let draining = false
@@ -115,6 +115,7 @@ export function addListen(host: ListenHost, { changesOn, extensionsOn, watchCall
   async function listen(call: Call): Promise<object> {
     const { offer, signal } = call
     if (!call.modern || !offer.route.listen) throw new HostError('methodNotFound', { detail: call.method })
+    const { changesOn, extensionsOn, watchCaller } = host.services
     const { lists, uris, acknowledged, honoured } = await readFilter(call, extensionsOn(offer.route))
     const id = call.id as RequestId
     const leave = enter(holderOf({ user: call.user, ip: offer.ip }), watchedCost(uris))

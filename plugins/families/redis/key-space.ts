@@ -1,7 +1,7 @@
 // Announces the secrets of nodes in Redis. A node without a shared secret is refused: it would end sessions.
 
 import { createHash } from 'node:crypto'
-import type { PluginHost } from '../../../core/internal.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { redisScript } from './commands.ts'
 import type { Refusal } from './failures.ts'
 import type { ResolvedRedis } from './settings.ts'
@@ -71,7 +71,7 @@ export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly 
 /** A derived key, which reveals nothing of the secret. */
 const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
 
-export const claimOf = ({ config: { node }, keys }: PluginHost): KeySpaceClaim => ({
+export const claimOf = ({ config: { node }, keys }: InternalHost): KeySpaceClaim => ({
   node,
   fingerprints: keys('key-space').map(fingerprint),
 })

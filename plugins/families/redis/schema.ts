@@ -1,6 +1,6 @@
 // The config section `redis`, as JSON Schema and types.
 import type { JsonSchema, Typed } from '../../../core/index.ts'
-import type { PluginHost } from '../../../core/internal.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { DURATION_PATTERN, type OptionsOf, type SectionReader, type SectionSchemas } from '../../../core/plugin.ts'
 
 /** A password, optionally with its expiry: a Date, or milliseconds since the epoch. */
@@ -118,4 +118,4 @@ export interface RedisSections {
 export const REDIS_SECTIONS: SectionSchemas<RedisSections> = { redis: REDIS }
 
 /** The host of a plugin with these sections. */
-export type RedisHost = PluginHost & SectionReader<RedisSections>
+export type RedisHost = InternalHost & SectionReader<RedisSections>

@@ -1,7 +1,7 @@
 // Resolves and checks Redis settings before connecting. Messages contain no password.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { PluginHost } from '../../../core/internal.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { errorText, parseDuration, type SectionReader, StartError } from '../../../core/plugin.ts'
 import { REDIS_DEFAULTS, type RedisSections, type RedisSettings } from './schema.ts'
 
@@ -32,8 +32,8 @@ export interface ResolvedRedis {
   readonly name: string
 }
 
-type Host = Pick<PluginHost, 'at' | 'name'> & {
-  readonly config: Pick<PluginHost['config'], 'directory'>
+type Host = Pick<InternalHost, 'at' | 'name'> & {
+  readonly config: Pick<InternalHost['config'], 'directory'>
 } & SectionReader<RedisSections>
 
 const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster', 'sentinel'] as const
@@ -41,7 +41,7 @@ const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout
 /** A plugin with its own Redis ignores the config's `redis`. */
 function merge(host: Host, options: RedisSettings): RedisSettings {
   const own = Object.fromEntries(KEYS.flatMap(key => (options[key] === undefined ? [] : [[key, options[key]]])))
-  return 'url' in own || 'cluster' in own || 'sentinel' in own ? own : { ...host.section('redis'), ...own }
+  return 'url' in own || 'cluster' in own || 'sentinel' in own ? own : { ...host.config.section('redis'), ...own }
 }
 
 type Stop = (why: string) => StartError
@@ -146,7 +146,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   const isOwn = KEYS.some(key => options[key] !== undefined)
   const stop = (why: string) =>
     new StartError('MH2302', `plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
-      isOwn || !host.section('redis') ? host.at : ['redis'],
+      isOwn || !host.config.section('redis') ? host.at : ['redis'],
     )
   const given = merge(host, options)
   const { sentinel, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given

@@ -1,5 +1,5 @@
 // Shared by storage plugins: required secrets, stream limits, and session recovery after an outage.
-import type { PluginHost } from '../../../core/internal.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import {
   DURATION_PATTERN,
   type Duration,
@@ -13,7 +13,7 @@ import type { RequestId } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
 
-export function demandSecrets({ at, ownKeys, report }: PluginHost, why: string, where = EVERYWHERE): void {
+export function demandSecrets({ at, ownKeys, report }: InternalHost, why: string, where = EVERYWHERE): void {
   if (!ownKeys) return
   const how =
     `make a secret with \`openssl rand -base64 32\` and put it into the environment of ${where} as MCP_HOST_SECRETS, or ` +
@@ -32,7 +32,7 @@ const MAX_UNTOLD = 10_000
 export const requestKey = (id: RequestId) => JSON.stringify(id)
 
 interface SessionOutageSettings {
-  readonly log: PluginHost['log']
+  readonly log: InternalHost['log']
   readonly untold: string
   tell(digest: string, requests: string[]): Promise<unknown>
 }
@@ -108,7 +108,7 @@ interface StreamOptions {
   readonly maxBytes: Size
 }
 
-export function readStreamBounds({ at }: Pick<PluginHost, 'at'>, options: StreamOptions): StreamBounds {
+export function readStreamBounds({ at }: Pick<InternalHost, 'at'>, options: StreamOptions): StreamBounds {
   const ttl = parseDuration(options.ttl)
   if (ttl < MIN_TTL) {
     throw new StartError('MH1405', 'it is less than 1s; no client comes back so soon', { at: [...at, 'ttl'] })

@@ -7,7 +7,8 @@ import { loadToolset } from './toolset.ts'
 const announcer = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
-    host.serving(({ runtime }) => {
+    host.onReady(() => {
+      const { runtime } = host
       process.on('message', ({ announce }: { announce: number }) => runtime.resourceUpdated(addressOf(announce)))
       process.channel?.unref()
     })

@@ -4,11 +4,11 @@ import type { Context } from 'mocha'
 import { freePort } from '../../support/free-port.ts'
 import { needsRedis, type RedisServer, type RedisServerSettings, startRedis } from '../../support/redis-server.ts'
 import { type Nginx, needsNginx, startNginx } from './nginx.ts'
-import { type NodeProcess, startNode } from './node-process.ts'
+import { type NodeProcess, type NodeSettings, startNode } from './node-process.ts'
 
 export interface BalancedSettings {
   /** A path from the repository's root; the module reads PORT and REDIS_URL. */
-  readonly config: string
+  readonly config: NodeSettings['config']
   /** Default 3. */
   readonly nodes?: number
   readonly redis?: RedisServerSettings

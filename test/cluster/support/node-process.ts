@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { compiledFile, exampleFile } from '../../support/compiled.ts'
+import { type BundledFile, bundledFile, compiledFile, exampleFile } from '../../support/compiled.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Milliseconds until it must listen, and until it must have ended after SIGTERM. */
@@ -14,7 +14,7 @@ const KEPT = 200_000
 
 export interface NodeSettings {
   /** A path from the repository's root. */
-  readonly config: string
+  readonly config: BundledFile | `examples/${string}`
   readonly port: number
   readonly env: Readonly<Record<string, string>>
   /** More of the command line. */
@@ -42,6 +42,7 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
+const isExample = (config: NodeSettings['config']): config is `examples/${string}` => config.startsWith('examples/')
 const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
@@ -51,10 +52,15 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   await ended
 }
 
+/** An example imports the compiled package, so the CLI must be of the same modules. */
+function commandFor(config: NodeSettings['config']): string[] {
+  if (isExample(config)) return [compiledFile('cli/bin.ts'), 'start', '--config', exampleFile(config)]
+  return [bundledFile('cli/bin.ts'), 'start', '--config', bundledFile(config)]
+}
+
 /** Resolves when it listens. Rejects, having ended it, where it does not. */
 export async function startNode({ config, port, env, more = [] }: NodeSettings): Promise<NodeProcess> {
-  const file = config.startsWith('examples/') ? exampleFile(config) : compiledFile(config)
-  const args = [compiledFile('cli/bin.ts'), 'start', '--config', file, ...more]
+  const args = [...commandFor(config), ...more]
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, ...env, PORT: String(port) },

@@ -2,7 +2,7 @@
 // parent and child. The node's half is a plugin of its config, for changes of what is served are each node's own.
 import { EventEmitter } from 'node:events'
 import { type CallContext, defineTool, type LogLevel, type RuntimeHost } from '../../../core/index.ts'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
 import { added } from '../../fixtures/session-toolset.ts'
 import { createGate, type Gate } from '../../support/gate.ts'
 import type { Puppet, PuppetCall } from '../../support/puppet-tool.ts'
@@ -75,7 +75,8 @@ export function createNodeHalf() {
   const strings = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(host) {
-      host.serving(({ runtime }) => {
+      host.onReady(() => {
+        const { runtime } = host.services
         process.on('message', (message: Order | { readonly given: number }) => {
           if ('given' in message) wanted.get(message.given)?.()
           else obey(message, runtime)

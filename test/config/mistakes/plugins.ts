@@ -78,7 +78,7 @@ export const PLUGIN_ROWS: readonly Row[] = [
     mistake: 'a plugin that reports a mistake of its options',
     files: {
       ...config({ plugins: 'plugins:\n  transport-streamable: {}\n  ./mine.mjs:\n    file: x\n    level: 99 # HERE' }),
-      'mine.mjs': `${(code('')['mcp.config.ts'] ?? '').replace('defineTool', 'StartError')}export default definePlugin({ options: { type: 'object', additionalProperties: false, properties: { file: { type: 'string' }, level: { type: 'number' } } }, setup(host, { level }) { if (level > 9) host.report(new StartError('MINE1', 'it is more than 9; write 0 to 9', { at: [...host.at, 'level'] })) } })`,
+      'mine.mjs': `${(code('')['mcp.config.ts'] ?? '').replace('defineTool', 'StartError')}export default definePlugin({ options: { type: 'object', additionalProperties: false, properties: { file: { type: 'string' }, level: { type: 'number' } } }, setup(host, { level }) { if (level > 9) host.report(new StartError('MINE1', 'it is more than 9; write 0 to 9', { at: [...host.config.at, 'level'] })) } })`,
     },
     names: ["plugins['./mine.mjs'].level"],
   },

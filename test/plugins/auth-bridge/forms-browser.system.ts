@@ -152,13 +152,15 @@ describe('auth-bridge pages: redirect after consent', function () {
 
   /** The browser knows no such app: what it would open is what it says that it could not. */
   const opens = (answer: Page | string) =>
-    allow(IN_APP.redirect.uri, answer, async (_, faults) => {
+    allow(IN_APP.redirect.uri, answer, async (tab, faults) => {
       await eventually(
         'the browser would open the app',
         () => faults,
         found => found.length > 0,
       )
       expect(faults).to.deep.equal(['cursor://anysphere.cursor-mcp/oauth/callback?code=1: net::ERR_ABORTED'])
+      // Chromium asks about the app over the tab, which blocks the next page.
+      await tab.close()
     })
 
   it('is blocked by the policy without the intermediate page', async () => {

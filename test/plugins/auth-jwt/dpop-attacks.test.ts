@@ -1,7 +1,7 @@
 // Tests attacks on DPoP proofs (RFC 9449) over real HTTP; valid proofs are accepted before each test.
 import { randomBytes, sign } from 'node:crypto'
 import { expect } from 'chai'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
 import { createUsedProofs } from '../../../plugins/families/dpop/replay.ts'
 import { createMemoryGrantStore } from '../../../plugins/families/grants/index.ts'
 import { boundTo, type ProofFacts, proofOf, provenBy, publicJwk, sha256 } from '../../support/dpop.ts'

@@ -1,5 +1,6 @@
 // What the tests of CORS share: an origin, requests as its pages send them, and a plugin that believes bearer tokens.
-import { authorizeRoute, definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
+import { authorizeRoute } from '../../../core/plugin.ts'
 
 export const APP = 'https://app.acme.example'
 
@@ -26,6 +27,6 @@ export const believeBearer = definePlugin<Record<never, never>>({
       if (subject !== undefined) ctx.state.user = { subject, scopes: [], roles: [], claims: {} }
       return next()
     })
-    host.serving(services => host.authorize(authorizeRoute(host, services)))
+    host.authorize(authorizeRoute(host))
   },
 })

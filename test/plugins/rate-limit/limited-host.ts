@@ -1,6 +1,6 @@
 // A host with rate limits, whose callers say in headers who they are, and requests to it.
 import { defineTool } from '../../../core/index.ts'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
 import type { RateLimitOptions } from '../../../plugins/rate-limit/index.ts'
 import { legacy, modern, type RpcAnswer } from '../../support/rpc.ts'
 import { type StartOptions, startHost, type TestConfig } from '../../support/start-host.ts'

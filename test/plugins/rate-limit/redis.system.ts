@@ -1,6 +1,6 @@
 // Rate limit counts in Redis: shared across nodes, round trips, and behaviour during a Redis outage.
 import { expect } from 'chai'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
 import {
   REDIS_SECTIONS,
   type RedisConnection,

@@ -1,7 +1,8 @@
 // Rate limits of HTTP requests: exact counts, keys by address, user and client, and rate limit headers.
 import { expect } from 'chai'
 import { addressKey } from '../../../core/auth.ts'
-import { type CallRecord, definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
+import type { CallRecord } from '../../../core/plugin.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern, modernRequest, post } from '../../support/rpc.ts'
 import { openSession, postOpen, readWhole } from '../../support/session-client.ts'

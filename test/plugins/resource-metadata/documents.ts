@@ -1,8 +1,8 @@
 // What the tests of resource metadata share: a config, documents as clients fetch them, and where challenges point.
 import type { ProtectedResource } from '../../../core/auth.ts'
 import type { Config } from '../../../core/index.ts'
-import type { Services } from '../../../core/internal.ts'
-import { authorizeRoute, definePlugin, type PluginHost, type Route } from '../../../core/plugin.ts'
+import { definePlugin, type InternalHost, type Services } from '../../../core/internal.ts'
+import { authorizeRoute, type Route } from '../../../core/plugin.ts'
 import type { ResourceMetadataOptions } from '../../../plugins/resource-metadata/index.ts'
 import { hello } from '../../fixtures/plugins.ts'
 
@@ -13,12 +13,12 @@ export const LOGIN = 'https://login.acme.example'
 export const lock = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   provides: ['user', 'authorize'],
-  setup: host => host.serving(services => host.authorize(authorizeRoute(host, services))),
+  setup: host => host.authorize(authorizeRoute(host)),
 })
 
 /** Hands out what fills the slot `protectedResource`, as an auth plugin sees it. */
 export function readSlot() {
-  let seen: { readonly host: PluginHost; readonly services: Services } | undefined
+  let seen: { readonly host: InternalHost; readonly services: Services } | undefined
   const found = () => {
     if (!seen) throw new Error('the plugin is not set up')
     return seen
@@ -26,7 +26,8 @@ export function readSlot() {
   const plugin = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
     setup(host) {
-      host.serving(services => {
+      host.onReady(() => {
+        const services = host.services
         seen = { host, services }
       })
     },

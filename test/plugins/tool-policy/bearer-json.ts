@@ -2,7 +2,8 @@
 // callers are told.
 
 import { HostError, type User } from '../../../core/index.ts'
-import { authorizeRoute, definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
+import { authorizeRoute } from '../../../core/plugin.ts'
 import { legacy, modern, type RpcMessage } from '../../support/rpc.ts'
 import { openSession } from '../../support/session-client.ts'
 
@@ -23,7 +24,7 @@ export const createBearerJson = (read: (user: User) => User = user => user) => {
         }
         await next()
       })
-      host.serving(services => host.authorize(authorizeRoute(host, services)))
+      host.authorize(authorizeRoute(host))
     },
   })
 }

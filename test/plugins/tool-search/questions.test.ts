@@ -1,7 +1,7 @@
 // Tools called through call_tool: progress, logging, elicitation, cancellation, headers and extension keys.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
-import type { PluginHost } from '../../../core/plugin.ts'
+import type { InternalHost } from '../../../core/internal.ts'
 import { META } from '../../../core/transport.ts'
 import { APP_SCHEMA } from '../../../plugins/apps/app-schema.ts'
 import { defineApp } from '../../../plugins/apps/define-app.ts'
@@ -61,7 +61,7 @@ const TOOLS = [
   defineTool({ name: 'both', _meta: { ui: { visibility: ['model', 'app'] } }, handler: () => 'both' }),
 ]
 
-function addKeys(host: PluginHost) {
+function addKeys(host: InternalHost) {
   const added = host.extension(ID, {
     results: { 'tools/call': ['later'] },
   })

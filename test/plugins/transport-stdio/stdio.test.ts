@@ -318,7 +318,8 @@ describe('transport-stdio', () => {
   it('cleans up after a disconnected client, even before its session opens', async () => {
     let count = () => -1
     const spy = plugin(host => {
-      host.serving(({ sessions }) => {
+      host.onReady(() => {
+        const { sessions } = host.services
         count = () => sessions.count
       })
     })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { defineTool, HostError } from '../../../core/index.ts'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
 import { createGate } from '../../support/gate.ts'
 import { post, type RpcMessage } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'

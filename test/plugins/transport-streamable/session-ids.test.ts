@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { defineResource, defineTool } from '../../../core/index.ts'
-import { type ConfiguredPlugin, definePlugin, type EventStore } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
+import type { ConfiguredPlugin, EventStore } from '../../../core/plugin.ts'
 import { createMemoryEventStore } from '../../../core/sessions/memory-event-store.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { ask, initialize, nextMessage, openSession, type SessionClient, tell } from '../../support/session-client.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type Config, defineTool } from '../../../core/index.ts'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
 import { createMemorySessionStore } from '../../../core/sessions/memory-session-store.ts'
 import type { SessionBounds } from '../../../core/sessions/session-store.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'

@@ -1,7 +1,7 @@
 // Values of wrong types at every position of client messages: each is a client error, never an internal error.
 import { expect } from 'chai'
 import { definePrompt, defineResource, defineTool } from '../../../core/index.ts'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin } from '../../../core/internal.ts'
 import { META } from '../../../core/transport.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'
 import { legacy, metaOf, modern } from '../../support/rpc.ts'

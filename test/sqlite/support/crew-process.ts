@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { isAlive } from '../../cli/crew.ts'
-import { compiledFile } from '../../support/compiled.ts'
+import { type BundledFile, bundledFile } from '../../support/compiled.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
@@ -14,7 +14,7 @@ const KEPT = 200_000
 
 export interface CrewSettings {
   /** A path from the repository's root. */
-  readonly config: string
+  readonly config: BundledFile
   /** Undefined: one process, without a primary. */
   readonly workers?: number
   readonly port: number
@@ -72,7 +72,7 @@ export async function startCrewProcess({ config, workers, port, env }: CrewSetti
   const more = workers === undefined ? [] : ['--workers', String(workers)]
   const child = spawn(
     process.execPath,
-    [compiledFile('cli/bin.ts'), 'start', '--config', compiledFile(config), ...more],
+    [bundledFile('cli/bin.ts'), 'start', '--config', bundledFile(config), ...more],
     {
       cwd: ROOT,
       env: { ...process.env, ...env, PORT: String(port) },

@@ -1,7 +1,8 @@
 // What attacks on the bridge are made with: requests by hand, a store that tells what it was given, hosts that share one.
 
 import type { GrantStore } from '../../../../core/auth.ts'
-import { type ConfiguredPlugin, definePlugin } from '../../../../core/plugin.ts'
+import { definePlugin } from '../../../../core/internal.ts'
+import type { ConfiguredPlugin } from '../../../../core/plugin.ts'
 import { createMemoryGrantStore } from '../../../../plugins/families/grants/index.ts'
 import { type BridgeSettings, type StartedBridge, startBridge } from '../../../support/bridge.ts'
 

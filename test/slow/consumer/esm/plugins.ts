@@ -1,10 +1,10 @@
 // Plugins as other packages write them, from every entry that is for authors.
 import {
+  authenticateBearer,
   authorizeRoute,
   type Call,
   definePlugin,
   type EventStore,
-  identifyBearer,
   readUser,
   type StoredEvent,
   type TokenPlace,
@@ -24,10 +24,8 @@ export const login = definePlugin<Record<never, never>>({
   options: NO_OPTIONS,
   provides: ['user', 'authorize'],
   setup(host) {
-    host.serving(services => {
-      host.authenticate(identifyBearer(host, services, verify))
-      host.authorize(authorizeRoute(host, services))
-    })
+    host.authenticate(authenticateBearer(host, verify))
+    host.authorize(authorizeRoute(host))
   },
 })
 
@@ -48,7 +46,7 @@ export const events = definePlugin<Record<never, never>, Record<never, never>, R
   options: NO_OPTIONS,
   sections: REDIS_SECTIONS,
   setup(host) {
-    if (host.section('redis')?.url === undefined) host.provide('eventStore', createEvents())
+    if (host.config.section('redis')?.url === undefined) host.provide('eventStore', createEvents())
   },
 })
 

@@ -1,16 +1,15 @@
 // Tests that isolated tools in worker processes get the same context and return the same results as other tools.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { MAX_REPLAYED_BYTES, MAX_REPLAYED_QUESTIONS } from '../../core/mcp/client-limits.ts'
-import { type TestHost, testHost } from '../../core/testing.ts'
+import type { TestHost } from '../../core/testing.ts'
 import { REVISIONS } from '../../core/transport.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock } from '../support/manual-clock.ts'
+import { TOOLS, testHost } from './bundled.ts'
 import { crowd } from './tools.ts'
 
-const TOOLS = join(import.meta.dirname, 'tools.ts')
 const config = {
   server: { name: 'isolated', version: '1' },
   toolsets: { all: TOOLS },
@@ -81,7 +80,7 @@ describe('Isolated tool call', () => {
     const logged = host.logged('error').map(line => line['err'] as Error)
     const hidden = logged.find(({ message }) => message === 'a secret of the tool')
     expect(hidden?.name).to.equal('TypeError')
-    expect(hidden?.stack).to.match(/test\/isolated\/tools\.ts:\d+:\d+/)
+    expect(hidden?.stack).to.match(/test\/isolated\/tools\.js:\d+:\d+/)
   })
 
   for (const [tool, why] of [

@@ -1,0 +1,75 @@
+// The plugin host of built-in plugins: the published members, the internal members, and the services of the host.
+import type { CallerWatch } from './access/caller-watch.ts'
+import type { InternalKernelHost } from './kernel/kernel-host.ts'
+import type { Route } from './kernel/route.ts'
+import type { AccessServices } from './mcp/access-decider.ts'
+import type { InternalAuthorHost } from './mcp/author-host.ts'
+import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
+import type { RefusedRequest } from './mcp/call-record.ts'
+import type { CatalogItem } from './mcp/catalog.ts'
+import type { RuntimeHost } from './mcp/define.ts'
+import type { RouteExtensions } from './mcp/extension.ts'
+import type { McpRoute } from './mcp/routes.ts'
+import type { ChangeFeed } from './sessions/change-feed.ts'
+import type { Connector } from './sessions/connect-client.ts'
+import type { SessionRegistry } from './sessions/registry.ts'
+import type { SessionStreams } from './sessions/session-streams.ts'
+import type { Slots } from './slots.ts'
+
+/** Services of a host, built once all plugins are set up. */
+export interface Services extends AccessServices {
+  slot<Name extends keyof Slots>(name: Name, route: Route): Slots[Name]
+  /** Adds and removes definitions at run time. */
+  readonly runtime: RuntimeHost
+  /** The configured items of a route, without duplicates. */
+  itemsOf(route: Route): readonly CatalogItem[]
+  /** Like `itemsOf`, plus items that `configureSession` can add. For name checks and preparation at startup. */
+  reachableItemsOf(route: Route): readonly CatalogItem[]
+  /** The items of a toolset; empty for an unknown name. */
+  itemsIn(toolset: string): readonly CatalogItem[]
+  /**
+   * A fetch for URLs from clients and other parties: it resolves the host once and connects only to public addresses. The caller
+   * limits size, time and rate.
+   */
+  readonly guardedFetch: typeof fetch
+  readonly sessions: SessionRegistry
+  readonly streams: SessionStreams
+  /** Change notifications for clients of a route; for `subscriptions/listen`. */
+  changesOn(route: McpRoute): ChangeFeed
+  /**
+   * Throws `unauthorized` or `forbidden` if a caller cannot use a route. For transports that bypass the `authorize` step;
+   * `makeOffer`, `sessions.open` and `sessions.find` call it for callers without `admitted`.
+   */
+  readonly admit: AdmitCaller
+  /** For long-lived streams: calls `end` once, on token expiry or denial by a reload. Returns a function that stops the watch. */
+  readonly watchCaller: CallerWatch['watchCaller']
+  /** The items that a caller can use, after `configureSession`. Throws `notFound` for an unknown path. */
+  makeOffer(request: RequestFacts): Offer | Promise<Offer>
+  /** The extensions of a route; complete after all plugins are set up. */
+  extensionsOn(route: Route): RouteExtensions
+  /** Creates a Call for one JSON-RPC message. */
+  createCall(request: CallRequest): Call
+  /** Runs a Call through all `onCall` hooks and returns its response. */
+  answer(call: Call): Promise<object>
+  /**
+   * Reports a request that was refused before it became a Call to observers. Not for a refused HTTP request with a single
+   * message, which already has a record.
+   */
+  tellRefused(refused: RefusedRequest & { readonly route: Route }): void
+  inFlight(cancel: (reason: Error) => void): () => void
+}
+
+/** The argument of `setup` of a built-in plugin. */
+export interface InternalHost extends InternalKernelHost<Slots, Services, McpRoute>, InternalAuthorHost, Connector {}
+
+/** The services and plugin members that transport functions use. */
+export interface Transport extends Services, Pick<InternalHost, 'clock' | 'config' | 'log' | 'name'> {}
+
+/** Builds a `Transport`, once all plugins are set up. */
+export const transportOf = ({ clock, config, log, name, services }: InternalHost): Transport => ({
+  ...services,
+  clock,
+  config,
+  log,
+  name,
+})

@@ -1,0 +1,163 @@
+// Connects one client to a route by messages, for transports without HTTP: a session from `initialize` on.
+import type { IncomingHttpHeaders } from 'node:http'
+import { HostError } from '../http/errors.ts'
+import type { User } from '../kernel/user.ts'
+import type { AdmitCaller } from '../mcp/call.ts'
+import {
+  demandBatches,
+  encodeError,
+  type Message,
+  readMessages,
+  type ValidMessage,
+  validBatch,
+} from '../mcp/message.ts'
+import type { RequestId } from '../mcp/protocol.ts'
+import type { McpRoute } from '../mcp/routes.ts'
+import type { SessionRegistry } from './registry.ts'
+import { type Answering, createLineReply, type ReplyLine, receiveMessage, serveRequests } from './serve.ts'
+import type { Session } from './session.ts'
+
+/** The caller of `host.connect`. The transport has authenticated it. */
+export interface LineCaller {
+  readonly route: McpRoute
+  /** The values of the route's parameters. */
+  readonly params?: Readonly<Record<string, string>>
+  readonly user?: User | undefined
+  readonly headers?: IncomingHttpHeaders
+  /** The client's address, for limits and records. Default: the plugin's name. */
+  readonly ip?: string
+}
+
+/** The client's side of a connection. */
+export interface ClientLine extends ReplyLine {
+  /** Called when the host ends the connection. */
+  close(): void
+}
+
+/** A connection of `host.connect`. */
+export interface ConnectedClient {
+  /** Handles a JSON-RPC message, or a batch. Messages are taken in order; the promise does not wait for responses. */
+  receive(message: string): Promise<void>
+  /** Ends the session and cancels its calls. Call it when the client is gone. */
+  close(): Promise<void>
+}
+
+/** The part of the plugin host for transports. */
+export interface Connector {
+  /**
+   * Connects a client that initializes a session. `line.send` receives JSON-RPC messages for the client. Throws `unauthorized` or
+   * `forbidden` if the caller cannot use the route. A plugin that calls it has `provides: ['transport']`.
+   */
+  connect(caller: LineCaller, line: ClientLine): ConnectedClient
+}
+
+interface Connecting extends Answering {
+  readonly name: string
+  readonly sessions: Pick<SessionRegistry, 'calls' | 'end' | 'open'>
+  readonly admit: AdmitCaller
+  watchCaller(caller: Parameters<AdmitCaller>[0], end: () => void): () => void
+}
+
+interface Refused {
+  readonly id?: RequestId | undefined
+  readonly method?: string
+}
+
+/** For transports that also serve requests without a session. */
+export interface Connection extends ConnectedClient {
+  /** Answers a message that could not be handled, and records it. */
+  refuse(thrown: unknown, request?: Refused, revision?: string): void
+}
+
+/** `take` can handle a message itself and return true. Throws `unauthorized` or `forbidden`. */
+export function connectClient(
+  host: Connecting,
+  { route, params = {}, user, headers = {}, ip = host.name }: LineCaller,
+  line: ClientLine,
+  take: (message: ValidMessage) => boolean = () => false,
+): Connection {
+  const caller = { route, params, user }
+  host.admit(caller)
+  const sender = { headers, user }
+  let session: Session | undefined
+  let closed = false
+  let last = Promise.resolve()
+
+  function refuse(thrown: unknown, { id, method }: Refused = {}, revision: string | undefined = session?.revision) {
+    const error = HostError.is(thrown) ? thrown : new HostError('internal')
+    if (error !== thrown) host.log.error({ code: 'MH1610', err: thrown, route: route.path }, 'a message failed')
+    const { client, transport = host.name, id: sessionId } = session ?? {}
+    host.tellRefused({ ...sender, method, route, ip, client, revision, transport, sessionId, error })
+    const answer = encodeError(error, { id, revision })
+    if (line.respond) line.respond(answer)
+    else line.send(answer)
+  }
+
+  async function leave(opened: Session) {
+    if (opened.disposed) return
+    try {
+      await host.sessions.end(opened, new Error('the client is gone'))
+    } catch (err) {
+      host.log.warn({ code: 'MH1413', err }, 'a session could not be ended everywhere')
+    }
+  }
+
+  async function open(): Promise<Session> {
+    const signal = () => new AbortController().signal
+    const opened = await host.sessions.open({ ...caller, headers, ip, signal }, host.name)
+    // In use until the client is gone, so it never idles.
+    opened.use()
+    opened.connect({
+      send: message => line.send(message),
+      // With `retry` the host drains: this client cannot reconnect, and responses still use this connection.
+      close(retry) {
+        if (retry === undefined) line.close()
+      },
+    })
+    if (closed) await leave(opened)
+    return opened
+  }
+
+  /** Does not wait for requests, so that cancellations and responses can follow. */
+  async function handle(message: ValidMessage): Promise<void> {
+    if (take(message)) return
+    if (!session) {
+      if (message.kind !== 'request') return
+      if (message.method !== 'initialize') {
+        throw new HostError('invalidRequest', { detail: 'initialize comes first' })
+      }
+      session = await open()
+    }
+    if (message.kind !== 'request') return receiveMessage(session, message)
+    void serveRequests(host, session, [message], sender, () => createLineReply(line))
+  }
+
+  async function read(text: string): Promise<void> {
+    let request: Extract<Message, { kind: 'request' }> | undefined
+    try {
+      const found = readMessages(text)
+      if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
+      if (!('kind' in found)) demandBatches(session?.revision)
+      for (const message of 'kind' in found ? [found] : validBatch(found)) {
+        request = message.kind === 'request' ? message : undefined
+        await handle(message)
+      }
+    } catch (thrown) {
+      refuse(thrown, request)
+    }
+  }
+
+  const stopWatch = host.watchCaller(caller, () => line.close())
+  return {
+    refuse,
+    receive(text) {
+      last = last.then(() => read(text))
+      return last
+    },
+    async close() {
+      closed = true
+      stopWatch()
+      if (session) await leave(session)
+    },
+  }
+}

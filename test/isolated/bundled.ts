@@ -1,0 +1,9 @@
+// The test host and the tools of this folder, bundled: under tsx the start of each tool process takes seconds of CPU time.
+import { pathToFileURL } from 'node:url'
+import { bundledFile } from '../support/compiled.ts'
+
+const url = pathToFileURL(bundledFile('core/testing.ts')).href
+export const { testHost }: typeof import('../../core/testing.ts') = await import(url)
+
+/** The module of the tools. */
+export const TOOLS = bundledFile('test/isolated/tools.ts')
