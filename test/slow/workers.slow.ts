@@ -91,7 +91,7 @@ describe('workers', function () {
     }
     await load.answers(50)
     const { failures, texts } = await load.stop()
-    // Four callers, and one connection on its way to the process, which gets no response (docs/regrets.md).
+    // Four callers, and one connection on its way to the process, which gets no response (docs/limitations.md).
     expect(failures.length).to.be.at.most(KILLS * 5)
     expect(failures.filter(failure => failure.includes('aborted')).length).to.be.at.most(KILLS)
     expect(texts.size).to.be.within(2, KILLS + 2)
