@@ -102,6 +102,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
     items: [
       page('Architecture', '/docs/architecture'),
       page('Performance', '/docs/performance'),
+      page('Performance: internals', '/docs/internals/performance'),
       page('Security tests', '/docs/security-tests'),
       page('Dependencies', '/docs/dependencies'),
       page('Known limitations', '/docs/limitations'),
