@@ -329,7 +329,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
-  if (problems.count() === 0) await runTasks(notes.checking, undefined, report)
+  if (problems.count() === declared) await runTasks(notes.checking, undefined, report)
   const begun = author.observers.length > 0 ? builtServices.watchRequest : undefined
   const app = await problems.attempt(() =>
     createPipeline(served, nowhere, { http, log, encode: encodeError, report, begun }),

@@ -11,16 +11,12 @@ export { type EventStream, type EventStreamOptions, openEventStream, RETRY, when
 export { type Transport, transportOf } from './internal-host.ts'
 export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
-  AdmitCaller,
   AskClient,
-  CallChannel,
-  CallRequest,
-  CallSession,
+  CallReply,
   ClientFacts,
   ClientRequest,
   Offer,
   RequestFacts,
-  SessionSetting,
   ToolsetChoice,
 } from './mcp/call.ts'
 export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
@@ -45,7 +41,6 @@ export { boundsInWords } from './mcp/isolate.ts'
 export {
   demandBatches,
   type EncodedAnswer,
-  type ErrorTarget,
   encodeError,
   type Message,
   nodeLost,
@@ -66,18 +61,16 @@ export {
   LATEST_HANDSHAKE,
   MODERN_REVISION,
   REVISIONS,
-  type RevisionRules,
   rulesOf,
 } from './mcp/revisions.ts'
 export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
-export type { ListName, View } from './mcp/view.ts'
+export type { View } from './mcp/view.ts'
 export {
   type Announcement,
   type ChangeFeed,
   createWatchCharges,
   heardBy,
   type Subscriber,
-  type Subscription,
   watchCost,
   watchedCost,
 } from './sessions/change-feed.ts'
@@ -86,16 +79,14 @@ export { withoutCredentials } from './sessions/credentials.ts'
 export {
   type EventId,
   parseEventId,
-  type SharedStreams,
   StreamFenced,
   type StreamState,
 } from './sessions/event-store.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { Caller, RunningCalls, SessionRegistry } from './sessions/registry.ts'
+export type { Caller, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   type Answering,
-  type CallReply,
   createLineReply,
   type PerRequest,
   type ReplyLine,
@@ -129,7 +120,6 @@ export {
   SMALL_OUTCOME,
   shareOf,
   type TaskBounds,
-  type TaskCreation,
   type TaskEnd,
   type TaskLease,
   type TaskNews,

@@ -193,14 +193,6 @@ describe('Source files', () => {
     expect(Object.keys(builtInPlugins)).to.include.members(Object.values(FAMILIES).flat())
   })
 
-  it('of plugins are listed in the docs/plugins.md index with their features', () => {
-    const lines = [...read('docs/plugins.md').matchAll(/^\| \[([\w-]+)\]\(plugins\/\1\.md\) .*$/gm)]
-    expect(lines.map(([, name]) => name)).to.deep.equal(Object.keys(builtInPlugins))
-    for (const [index, { plugin }] of Object.values(builtInPlugins).entries()) {
-      for (const provided of plugin.provides ?? []) expect(lines[index]?.[0]).to.include(`\`${provided}\``)
-    }
-  })
-
   it('of core mention no plugin or database, comments included', () => {
     // A name of one word is a word of the field, too: only a message that tells to switch it on means the plugin.
     const names = Object.keys(builtInPlugins).map(name => (name.includes('-') ? name : `switch on ${name}`))

@@ -6,7 +6,10 @@ import { expect } from 'chai'
 
 const ROOT = join(import.meta.dirname, '..')
 /** Limits for published names, types included. Lower one after names are removed; never raise one. */
-const MAX_NAMES = { 'mcp-host': 100, 'all entries': 200 }
+const MAX_NAMES = { 'mcp-host/plugin': 60, 'mcp-host': 100, 'all entries': 200 }
+
+/** Members of the argument of `setup`, with the slots that plugins can provide. Never raise it. */
+const MAX_MEMBERS = 30
 
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 
@@ -64,9 +67,10 @@ describe('Public API exports', () => {
   it('stay below the limits for mcp-host and for all entries, types included', () => {
     for (const { entry, names } of surface) expect(names, entry).to.not.have.lengthOf(0)
     expect(surface.find(({ entry }) => entry === 'mcp-host')?.names.length).to.be.below(MAX_NAMES['mcp-host'])
-    // `mcp-host/transport` is deprecated, and leaves package.json when no example imports it.
-    const counted = surface.filter(({ entry }) => entry !== 'mcp-host/transport')
-    expect(counted.flatMap(({ names }) => names).length).to.be.below(MAX_NAMES['all entries'])
+    expect(surface.find(({ entry }) => entry === 'mcp-host/plugin')?.names.length).to.be.at.most(
+      MAX_NAMES['mcp-host/plugin'],
+    )
+    expect(surface.flatMap(({ names }) => names).length).to.be.below(MAX_NAMES['all entries'])
   })
 
   it('of core are listed by name, without wildcard exports or own declarations', () => {
@@ -106,5 +110,27 @@ describe('Public API exports', () => {
       expect(exports[entry.replace('mcp-host', '.')]).to.include({ types: `${built}.d.ts`, default: `${built}.js` })
       expect(compilerOptions.paths[entry]).to.deep.equal([`./${file}`])
     }
+  })
+})
+
+describe('The published plugin host', () => {
+  /** The members of an interface, or the keys of a picked type. */
+  function membersOf(file: string, name: string): string[] {
+    const text = read(file)
+    const picked = new RegExp(`^export type ${name} = Pick<\\w+, ([^>]*)>`, 'm').exec(text)?.[1]
+    if (picked !== undefined) return picked.split('|').map(key => key.trim())
+    const body = new RegExp(`^export interface ${name}\\b[^{]*\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(text)?.[1] ?? ''
+    return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[<(:]/gm)].map(([, member = '']) => member)
+  }
+
+  it(`has at most ${MAX_MEMBERS} members and slots`, () => {
+    const members = [
+      membersOf('core/kernel/kernel-host.ts', 'KernelHost'),
+      membersOf('core/mcp/author-host.ts', 'AuthorHost'),
+      membersOf('core/sessions/connect-client.ts', 'Connector'),
+      membersOf('core/slots.ts', 'PublishedSlots'),
+    ]
+    for (const part of members) expect(part).to.not.have.lengthOf(0)
+    expect(members.flat().length, members.flat().join(', ')).to.be.at.most(MAX_MEMBERS)
   })
 })

@@ -125,10 +125,7 @@ function hostsIn({ ':authority': authority, host }: IncomingHttpHeaders): Forwar
 
 export function createForwarded({ trustProxy }: Pick<ResolvedHttp, 'trustProxy'>): (req: IncomingMessage) => Forwarded {
   if (trustProxy === false) {
-    return ({ socket, headers }) => {
-      const hosts = headers[':authority'] === undefined ? [headers.host] : hostsIn(headers)
-      return { ip: socket.remoteAddress ?? '', hosts }
-    }
+    return ({ socket, headers }) => ({ ip: socket.remoteAddress ?? '', hosts: hostsIn(headers) })
   }
   const trust = compileTrust(trustProxy)
 

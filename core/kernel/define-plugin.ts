@@ -48,8 +48,10 @@ export type SectionSchemas<Sections extends object> = {
 
 /** Reads the config sections that a plugin declares. */
 export interface SectionReader<Sections extends object> {
-  /** The value in the config with defaults, if present. */
-  section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
+  readonly config: {
+    /** The value in the config with defaults, if present. */
+    section<Name extends keyof Sections & string>(name: Name): Sections[Name] | undefined
+  }
 }
 
 /** `Filled`: the options with defaults, as passed to `setup`. */

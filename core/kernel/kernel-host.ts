@@ -30,6 +30,8 @@ export type CountTogether = (
 
 /** What a plugin can read of the config and the host's purpose. */
 export interface PluginConfig {
+  /** Keys of 32 bytes for one use, derived from `secrets`. The first signs, all verify. */
+  keys(use: string): readonly Buffer[]
   /** The keys that lead to the plugin's options in the config. */
   readonly at: Path
   /** The config folder, to which config paths are relative. */
@@ -61,8 +63,6 @@ export interface KernelHost<Slots extends object = object, Served extends Route 
   readonly clock: Clock
   /** Defines gauges, counters and histograms. */
   readonly metrics: Figures
-  /** Keys of 32 bytes for one use, derived from `secrets`. The first signs, all verify. */
-  keys(use: string): readonly Buffer[]
 
   /**
    * Outermost Koa middleware: `next()` never throws, and `ctx.status` is final after it. It applies to the plugin's routes and,
@@ -116,6 +116,8 @@ export interface InternalKernelHost<Slots extends object = object, Services = un
   extends KernelHost<Slots, Served> {
   /** Like `config.at`. */
   readonly at: Path
+  /** Like `config.keys`. */
+  keys(use: string): readonly Buffer[]
   /** The services of the host. Throws before all plugins are set up. */
   readonly services: Services
   /** Calls `answer` (JSON result) in every process, and omits late results. Once per name, in `setup`. */

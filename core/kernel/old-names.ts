@@ -17,6 +17,7 @@ export const OLD_NAMES = {
   fill: 'provide',
   http: 'config.http',
   identify: 'authenticate',
+  keys: 'config.keys',
   node: 'config.node',
   observe: 'onFinish',
   processes: 'config.processes',
@@ -24,6 +25,7 @@ export const OLD_NAMES = {
   ready: 'readiness',
   reconfigure: 'onReload',
   routeEndpoint: 'endpoint',
+  section: 'config.section',
   server: 'config.server',
   starting: 'onStart',
 } as const

@@ -61,11 +61,19 @@ function dispatchVerb(methods: Endpoint['methods']): HostMiddleware {
   }
 }
 
-/** A step without a part after the inner steps. Adjacent checks are one middleware. */
 type Check = (ctx: HostContext) => void
-type Layer = { readonly check: Check } | { readonly middleware: HostMiddleware }
+type Layer = HostMiddleware | Check[]
 
-const layers = (hooks: readonly HostMiddleware[]): Layer[] => hooks.map(middleware => ({ middleware }))
+/** Adjacent checks are one middleware. */
+function joinChecks(layers: readonly Layer[]): HostMiddleware[] {
+  const joined: Layer[] = []
+  for (const layer of layers) {
+    const last = joined.at(-1)
+    if (Array.isArray(layer) && Array.isArray(last)) last.push(...layer)
+    else joined.push(layer)
+  }
+  return joined.map(layer => (Array.isArray(layer) ? runChecks(layer) : layer))
+}
 
 const runChecks =
   (checks: readonly Check[]): HostMiddleware =>
@@ -73,20 +81,6 @@ const runChecks =
     for (const check of checks) check(ctx)
     return next()
   }
-
-function joinChecks(layers: readonly Layer[]): HostMiddleware[] {
-  const joined: HostMiddleware[] = []
-  let checks: Check[] = []
-  for (const layer of layers) {
-    if ('check' in layer) {
-      if (checks.push(layer.check) === 1) joined.push(runChecks(checks))
-    } else {
-      joined.push(layer.middleware)
-      checks = []
-    }
-  }
-  return joined
-}
 
 function createSteps(
   http: ResolvedHttp,
@@ -100,44 +94,38 @@ function createSteps(
 
   return {
     // `next()` never throws, because inner errors are already responses.
-    use: ({ hooks }) => layers(hooks.use.flatMap(middleware => [sparing, middleware])),
-    writeErrors: ({ page }) => [{ middleware: page ? createErrorWriter(errors, { page }) : writeErrors }],
+    use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
+    writeErrors: ({ page }) => [page ? createErrorWriter(errors, { page }) : writeErrors],
     hostOrigin: ({ allowsOrigin }) => [
-      {
-        check: ({ state, req }) => guard({ hosts: state.hosts, origin: req.headers.origin, alsoAllowed: allowsOrigin }),
-      },
+      [({ state, req }) => guard({ hosts: state.hosts, origin: req.headers.origin, alsoAllowed: allowsOrigin })],
     ],
-    cors: ({ cors }) => layers(cors ? [cors] : []),
-    length: () => [
-      {
-        check({ req }) {
-          const length = req.headers['content-length']
-          if (length === undefined || Number(length) <= http.maxBodySize) return
-          throw new HostError('payloadTooLarge', { detail: `at most ${http.maxBodySize} bytes` })
-        },
-      },
-    ],
+    cors: ({ cors }) => (cors ? [cors] : []),
+    length() {
+      const check: Check = ({ req }) => {
+        const length = req.headers['content-length']
+        if (length === undefined || Number(length) <= http.maxBodySize) return
+        throw new HostError('payloadTooLarge', { detail: `at most ${http.maxBodySize} bytes` })
+      }
+      return [[check]]
+    },
     address({ kind, route }) {
       if (kind === 'N') {
         const hint = hintAt('there are', openPaths(served))
-        return [{ check: () => refuseAddress(hint) }]
+        return [[() => refuseAddress(hint)]]
       }
       if (!route) return []
       // Evaluated per request, because a reload can change the valid parameters.
       const refuse = () => refuseAddress(hintAt(`at ${route.path} there are`, route.publicCategories))
-      return [
-        {
-          check({ state }) {
-            state.toolsets = route.toolsetsFor(state.params) ?? refuse()
-          },
-        },
-      ]
+      const check: Check = ({ state }) => {
+        state.toolsets = route.toolsetsFor(state.params) ?? refuse()
+      }
+      return [[check]]
     },
-    onRequest: ({ hooks }) => layers(hooks.onRequest),
-    authenticate: ({ authenticate = [] }) => layers(authenticate),
-    authorize: ({ hooks }) => layers(hooks.authorize),
-    body: ({ body }) => layers(body ? [readBody(body)] : []),
-    verb: ({ app, methods }) => layers(app ? [app] : methods ? [dispatchVerb(methods)] : []),
+    onRequest: ({ hooks }) => hooks.onRequest,
+    authenticate: ({ authenticate = [] }) => authenticate,
+    authorize: ({ hooks }) => hooks.authorize,
+    body: ({ body }) => (body ? [readBody(body)] : []),
+    verb: ({ app, methods }) => (app ? [app] : methods ? [dispatchVerb(methods)] : []),
   }
 }
 

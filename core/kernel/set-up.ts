@@ -60,7 +60,7 @@ export interface HostFacts<Slots extends object>
     InternalKernelHost,
     'checkReadiness' | 'clock' | 'countTogether' | 'inEveryProcess' | 'keys' | 'log' | 'metrics' | 'ownKeys' | 'report'
   > {
-  readonly config: Omit<PluginConfig, 'at' | 'node'>
+  readonly config: Omit<PluginConfig, 'at' | 'keys' | 'node'>
   readonly slots: SlotTable<Slots>
   address(): string
   nodeOf(instance: PluginInstance): string
@@ -126,7 +126,17 @@ export function createKernelHost<Slots extends object, Services>(
     ...facts,
     name: instance.name,
     at: instance.at,
-    config: { ...config, at: instance.at, node: nodeOf(instance) },
+    config: {
+      ...config,
+      at: instance.at,
+      keys: facts.keys,
+      node: nodeOf(instance),
+      section(name: string) {
+        if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
+        const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
+        throw new StartError('MH1027', why, { at: instance.at })
+      },
+    },
     inEveryProcess: (name, answer) => inEveryProcess([...instance.at, name].join(' '), answer),
     log: own,
     routes: instance.routes,
@@ -142,11 +152,6 @@ export function createKernelHost<Slots extends object, Services>(
     },
     mount: (path, app, settings = {}) => note(notes.mounts, { path, app, settings }),
     provide: (slot, service) => slots.fill(slot, service, instance),
-    section(name: string) {
-      if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
-      const why = `it reads the section "${name}" of the config, but does not declare it in \`sections\``
-      throw new StartError('MH1027', why, { at: instance.at })
-    },
     share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value {
       if (notes.shared.has(key)) return notes.shared.get(key) as Value
       const value = create()

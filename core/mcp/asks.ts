@@ -54,7 +54,7 @@ export const withHandledRejections = (ask: Asks['ask']): Asks => ({
 export type Interrupt = (result: () => Promise<unknown>) => void
 
 function noteQuestion(call: Call, { method }: Question): void {
-  const { asked } = call.notes
+  const { asked = [] } = call.notes
   if (!asked.includes(method)) call.notes.asked = [...asked, method]
 }
 

@@ -1,5 +1,6 @@
 // One JSON-RPC request or notification, between its transport and its handler.
 import type { IncomingHttpHeaders } from 'node:http'
+import type { HostError } from '../http/errors.ts'
 import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
 import { isObject } from './is-object.ts'
@@ -81,6 +82,13 @@ export interface CallChannel {
   hold?(): () => void
 }
 
+/** Connects one request to its client. */
+export interface CallReply extends CallChannel {
+  /** `error`: the response is this error. Ignored after the first response, and after `cancel`. */
+  respond(answer: EncodedAnswer, error?: HostError): void
+  cancel(reason: Error): void
+}
+
 /** A request of a handler to the client of its call. */
 export interface ClientRequest {
   readonly method: string
@@ -152,10 +160,8 @@ export interface CallNotes {
   /** The encoded response. */
   answer: EncodedAnswer | undefined
   /** Methods of the client requests. */
-  asked: readonly string[]
+  asked: readonly string[] | undefined
 }
-
-const NOTHING: readonly string[] = Object.freeze([])
 
 /** Fields are always present and in one order, so all calls share one hidden class. */
 export class TransportCall implements Call {
@@ -195,7 +201,7 @@ export class TransportCall implements Call {
     this.asks = request.asks
     this.deferred = request.deferred === true
     this.meta = isObject(_meta) ? _meta : NO_META
-    this.notes = notes ?? { answer: undefined, asked: NOTHING }
+    this.notes = notes ?? { answer: undefined, asked: undefined }
     this.request = request
     Object.freeze(this)
   }

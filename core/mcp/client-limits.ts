@@ -1,4 +1,4 @@
-// Fixed limits per client; see docs/operating.md, "Limits".
+// Fixed limits per client; see docs/limits.md.
 
 import { HostError } from '../http/errors.ts'
 import { addressKey } from '../http/guard.ts'

@@ -59,9 +59,6 @@ interface HandlerRun {
   readonly replay: Replay | undefined
 }
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-
 export class HandlerContext implements PlainContext {
   readonly #run: HandlerRun
   readonly #call: Call
@@ -104,11 +101,11 @@ export class HandlerContext implements PlainContext {
 
   static run(run: HandlerRun, handle: Handle): unknown {
     let ctx: (HandlerContext & CallContext) | undefined
-    let value: unknown
+    let value: PromiseLike<unknown> | undefined
     try {
       const { Context } = run.settings.contextOn(run.call.offer.route)
       ctx = new Context(run)
-      value = handle(ctx)
+      value = handle(ctx) as PromiseLike<unknown> | undefined
     } catch (error) {
       run.turn?.leave()
       if (!ctx) throw error
@@ -117,7 +114,7 @@ export class HandlerContext implements PlainContext {
       if (!pending) throw error
       return pending.then(() => Promise.reject(error))
     }
-    if (isThenable(value)) return ctx.#settle(value)
+    if (typeof value === 'object' && typeof value?.then === 'function') return ctx.#settle(value)
     ctx.#end()
     run.turn?.leave()
     const pending = ctx.#host?.pending()

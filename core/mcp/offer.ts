@@ -295,7 +295,6 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
   function offerOf(facts: RequestFacts, request: OfferRequest, { now, reloads: version }: OfferedConfig): Offer {
     const { runSession } = now
     const rechooses = request.chosen !== undefined && facts.sessionId !== undefined
-    if (!runSession && !rechooses) return new CallerOffer(facts, request, version, maker, NO_HOOKS)
     return new CallerOffer(facts, request, version, maker, {
       runs: runSession && ((body, restored = false) => runWith(runSession, facts, body, restored)),
       rechoose: rechooses ? user => chooseOffer({ ...facts, user }) : undefined,

@@ -6,7 +6,7 @@ import type { Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
 import {
   type Call,
-  type CallChannel,
+  type CallReply,
   type ClientFacts,
   type Offer,
   type RequestFacts,
@@ -16,19 +16,12 @@ import type { RefusedRequest } from '../mcp/call-record.ts'
 import { checkClientFacts, shown } from '../mcp/client-limits.ts'
 import { encodeAnswer } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
-import { type EncodedAnswer, encodeError, isShortName, type Message, nodeLost } from '../mcp/message.ts'
+import { encodeError, isShortName, type Message, nodeLost } from '../mcp/message.ts'
 import type { Implementation, LogLevel } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE, type Revision, rulesOf } from '../mcp/revisions.ts'
 import { running } from './refusals.ts'
 import type { RunningCalls } from './registry.ts'
 import { Session } from './session.ts'
-
-/** Connects one request to its client; provided by the transport. */
-export interface CallReply extends CallChannel {
-  /** `error`: the response is this error. Ignored after the first response, and after `cancel`. */
-  respond(answer: EncodedAnswer, error?: HostError): void
-  cancel(reason: Error): void
-}
 
 /** The HTTP request of a message. Its token can differ from the session's first token. */
 export interface Sender {

@@ -2,7 +2,7 @@
 import type { Clock } from '../http/clock.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
-import type { AskClient, CallSession, ClientFacts, ClientRequest, Offer } from '../mcp/call.ts'
+import type { AskClient, CallReply, CallSession, ClientFacts, ClientRequest, Offer } from '../mcp/call.ts'
 import type { Change, ChangeBus } from '../mcp/change-bus.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
@@ -65,10 +65,6 @@ export interface SessionFigures {
 
 const LISTS = new Set(['tools', 'resources', 'prompts'] as const)
 
-interface RunningCall {
-  cancel(reason: Error): void
-}
-
 export interface SessionFacts {
   readonly id: string
   readonly digest: string
@@ -101,7 +97,7 @@ export class Session implements CallSession, AskClient {
   readonly #keeper: SessionKeeper
   #watched: WatchedUris | undefined
   #channel: SessionChannel | undefined
-  #calls: Map<RequestId, RunningCall> | undefined
+  #calls: Map<RequestId, Pick<CallReply, 'cancel'>> | undefined
   #questions: Questions | undefined
   #subscription: Subscription | undefined
   #disposing: Array<() => void> | undefined
@@ -214,7 +210,7 @@ export class Session implements CallSession, AskClient {
   }
 
   /** Marks the session as in use until `finish`. Returns false if a call with this id is running. */
-  begin(id: RequestId, call: RunningCall): boolean {
+  begin(id: RequestId, call: Pick<CallReply, 'cancel'>): boolean {
     this.#calls ??= new Map()
     if (this.#calls.has(id)) return false
     this.#calls.set(id, call)

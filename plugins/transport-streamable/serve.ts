@@ -49,13 +49,14 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     const { req, state } = ctx
     const { headers } = req
     const { params, toolsets, user } = state
-    const { revision } = speech
+    const { revision, client, logLevel } = speech
     let exchange: PostExchange | undefined
     const signal = () => exchange?.signal() ?? AbortSignal.abort()
     const facts = { route, params, toolsets, user, headers, ip: ctx.ip, signal, admitted: true as const }
     const sender = { headers, user, state, alone: requests.length === 1 }
     const checkCall = isModernRevision(revision) ? checkToolHeaders : undefined
-    return serveRequests(host, { ...speech, facts, checkCall }, requests, sender, () => {
+    // Listed, because a spread costs more than the rest of this function.
+    return serveRequests(host, { facts, revision, client, logLevel, checkCall }, requests, sender, () => {
       ctx.respond = false
       exchange ??= new PostExchange(parts, { ctx, requests, batch, session: undefined, revision })
       return requests.length === 1 ? exchange : exchange.replyToOne()

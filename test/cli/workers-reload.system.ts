@@ -46,9 +46,9 @@ describe('SIGHUP to mcp-host start --workers 2', function () {
     await load.answers(50)
     const { failures, texts } = await load.stop()
     expect([failures, [...texts.keys()]]).to.deep.equal([[], ['old']])
-    const { problem, replaced, code } = JSON.parse(line)
-    expect(problem).to.match(/http\.prot\n {2}unknown option; did you mean "port"\?/)
-    expect([replaced, code]).to.deep.equal([0, 2])
+    const { problem, replaced, exitCode } = JSON.parse(line)
+    expect(problem).to.match(/http\.prot\n {2}MH1011 unknown option; did you mean "port"\?/)
+    expect([replaced, exitCode]).to.deep.equal([0, 2])
     expect(workers.filter(isAlive)).to.deep.equal(workers)
     running.child.kill('SIGTERM')
     const { stderr } = await running.ended

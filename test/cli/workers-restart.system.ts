@@ -43,7 +43,7 @@ describe('a worker that is killed under load', function () {
     running.child.kill('SIGTERM')
     const { stderr } = await running.ended
     const ends = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker ended'))
-    expect(ends.map(({ worker, code }) => [worker, code])).to.deep.equal([[workers[0], 0]])
+    expect(ends.map(({ worker, exitCode }) => [worker, exitCode])).to.deep.equal([[workers[0], 0]])
   })
 })
 
@@ -85,9 +85,9 @@ describe('workers that cannot start any more', function () {
     const { code, stderr } = await running.ended
     const tries = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker could not start'))
     const waits = tries.map(({ wait }) => wait).sort((a, b) => a - b)
-    for (const { problem, serving, code } of tries) {
+    for (const { problem, serving, exitCode } of tries) {
       expect(problem).to.match(/^mcp\.config\.mjs:\d+: cannot be loaded: no database$/)
-      expect([serving, code]).to.deep.equal([0, 2])
+      expect([serving, exitCode]).to.deep.equal([0, 2])
     }
     // Two seats, each of which waits twice as long as the last time.
     for (const wait of [...new Set(waits)]) expect(waits.filter(other => other === wait).length).to.be.at.most(2)

@@ -158,7 +158,7 @@ describe('a port of a plugin that is taken, with workers', () => {
       expect(code).to.equal(1)
       expect(stderr).to.match(
         new RegExp(
-          `^mcp-host: mcp\\.config\\.mjs:\\d+: plugins\\.metrics\\.port: port ${port} of 127\\.0\\.0\\.1[^\\n]*\\n$`,
+          `^mcp-host: error MH\\d{4}: mcp\\.config\\.mjs:\\d+: plugins\\.metrics\\.port: port ${port} of 127\\.0\\.0\\.1[^\\n]*\\n$`,
         ),
       )
     } finally {

@@ -31,7 +31,7 @@ const reading = (seen: unknown[], sections = QUEUE_SECTIONS) =>
   definePlugin<Record<never, never>, Record<never, never>, QueueSections>({
     options: NO_OPTIONS,
     sections,
-    setup: host => void seen.push(host.section('queue')?.url, host.section('queue')?.size),
+    setup: host => void seen.push(host.config.section('queue')?.url, host.config.section('queue')?.size),
   })()
 
 describe('Plugin config sections', () => {
@@ -58,7 +58,7 @@ export const acme = definePlugin({
   options: { type: 'object', additionalProperties: false, properties: {} },
   sections: { acme: { type: 'object', additionalProperties: false, properties: { url } } },
   setup(host) {
-    const { url } = host.section('acme')
+    const { url } = host.config.section('acme')
     host.endpoint('/acme', { public: true, methods: { GET: ctx => { ctx.body = url } } })
   },
 })`,
@@ -95,7 +95,7 @@ export const acme = definePlugin({
     const counting = definePlugin<Record<never, never>, Record<never, never>, RedisSections>({
       options: NO_OPTIONS,
       sections: REDIS_SECTIONS,
-      setup: host => void seen.push(host.section('redis')?.url),
+      setup: host => void seen.push(host.config.section('redis')?.url),
     })
     await startHost(withPlugins({ counting: counting() }, { redis: { url: 'redis://127.0.0.1:1\n' } }))
     expect(seen).to.deep.equal(['redis://127.0.0.1:1'])
@@ -122,7 +122,7 @@ export const acme = definePlugin({
   it('are unreadable for a plugin that does not declare them', async () => {
     const sneaky = plugin(host => {
       // @ts-expect-error: without `sections` there is none to read
-      host.section('queue')
+      host.config.section('queue')
     })
     await expectStopped(withQueue({ sneaky, one: reading([]) }), /plugins\.sneaky.*"queue"/)
   })

@@ -1,4 +1,4 @@
-// Tests that log messages quoted in docs/operating.md exist in the source.
+// Tests that log messages quoted in docs/logs.md exist in the source.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -19,13 +19,13 @@ const source = ['core', 'plugins', 'cli']
 
 /** The first column of the table, with what is quoted there; `…` stands for anything. */
 function quotedMessages(): string[] {
-  const page = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8')
+  const page = readFileSync(join(ROOT, 'docs/logs.md'), 'utf8')
   const [, table = ''] = page.split('| `msg` | Level | What to do |\n|---|---|---|\n')
   const rows = table.slice(0, table.indexOf('\n\n')).split('\n')
   return rows.flatMap(row => [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)].map(([, message = '']) => message))
 }
 
-describe('Log messages in docs/operating.md', () => {
+describe('Log messages in docs/logs.md', () => {
   /** Without the mark before what is added to it. */
   const fixed = (part: string) => part.trim().replace(/[;:,]$/, '')
 

@@ -66,7 +66,7 @@ describe('workers', function () {
       new RegExp(`"worker":${long.pid},"seconds":60,"msg":"killed a worker: it does not answer`),
       LIMIT,
     )
-    await running.logged(new RegExp(`"worker":${long.pid},"code":null,"signal":"SIGKILL"[^]*"serving":2`), LIMIT)
+    await running.logged(new RegExp(`"worker":${long.pid},"exitCode":null,"signal":"SIGKILL"[^]*"serving":2`), LIMIT)
     expect(await long.end).to.equal('broken off')
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(0)
@@ -81,7 +81,7 @@ describe('workers', function () {
       const victim = serving.shift() ?? 0
       const replaced = running.logged(
         new RegExp(
-          `"worker":${victim},"code":null,"signal":"SIGKILL"[\\s\\S]*?"worker":(\\d+),"url":"[^"]+","serving":2`,
+          `"worker":${victim},"exitCode":null,"signal":"SIGKILL"[\\s\\S]*?"worker":(\\d+),"url":"[^"]+","serving":2`,
         ),
         LIMIT,
       )
@@ -91,7 +91,7 @@ describe('workers', function () {
     }
     await load.answers(50)
     const { failures, texts } = await load.stop()
-    // Four callers, and one connection on its way to the process, which gets no response (docs/regrets.md).
+    // Four callers, and one connection on its way to the process, which gets no response (docs/limitations.md).
     expect(failures.length).to.be.at.most(KILLS * 5)
     expect(failures.filter(failure => failure.includes('aborted')).length).to.be.at.most(KILLS)
     expect(texts.size).to.be.within(2, KILLS + 2)

@@ -4,7 +4,7 @@ import { type Config, defineConfig, defineResource, defineTool } from 'mcp-host'
 import { authJwt, entra, keycloak } from 'mcp-host/auth-jwt'
 import { authenticateBearer, authorizeRoute, definePlugin, makeClaims, readUser, StartError } from 'mcp-host/plugin'
 import { type TestHost, testHost, testPlugin } from 'mcp-host/testing'
-import { REVISIONS } from 'mcp-host/transport'
+import { REVISIONS } from '../../core/transport.ts'
 import { ask } from '../fixtures/line-toolset.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 

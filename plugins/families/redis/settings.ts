@@ -41,7 +41,7 @@ const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout
 /** A plugin with its own Redis ignores the config's `redis`. */
 function merge(host: Host, options: RedisSettings): RedisSettings {
   const own = Object.fromEntries(KEYS.flatMap(key => (options[key] === undefined ? [] : [[key, options[key]]])))
-  return 'url' in own || 'cluster' in own || 'sentinel' in own ? own : { ...host.section('redis'), ...own }
+  return 'url' in own || 'cluster' in own || 'sentinel' in own ? own : { ...host.config.section('redis'), ...own }
 }
 
 type Stop = (why: string) => StartError
@@ -146,7 +146,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   const isOwn = KEYS.some(key => options[key] !== undefined)
   const stop = (why: string) =>
     new StartError('MH2302', `plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
-      isOwn || !host.section('redis') ? host.at : ['redis'],
+      isOwn || !host.config.section('redis') ? host.at : ['redis'],
     )
   const given = merge(host, options)
   const { sentinel, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given

@@ -83,7 +83,7 @@ describe('mcp-host dev with apps', function () {
   it('waits for a fix if the page cannot be bundled at startup', async () => {
     const folder = await makeFolder({ ...FILES, 'page/mark.ts': 'export const mark: string =' })
     const running = startCli(['dev'], folder)
-    await running.logged(/tools\/draw\.ts:3: .*app "chart": its module cannot be bundled:\n.*page\/mark\.ts:1:28: /)
+    await running.logged(/tools\/draw\.ts:4: .*app "chart": its module cannot be bundled:\n.*page\/mark\.ts:1:28: /)
     await writeFile(join(folder, 'page/mark.ts'), FILES['page/mark.ts'])
     const url = `${await running.listening()}/mcp`
     expect((await modern(url, 'resources/read', { uri: URI })).message.result.contents[0].text).to.contain('"one"')

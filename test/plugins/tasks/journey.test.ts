@@ -131,7 +131,8 @@ describe('Tasks: tools/call', () => {
     const ann = taskClient(url, 'ann')
     const task = await ann.until(await ann.begin('who'))
     const [user, headers, meta] = JSON.parse(text(task) ?? '')
-    expect(user).to.deep.equal({ subject: 'ann', scopes: [], roles: [], claims: {} })
+    const issuer = 'urn:mcp-host:plugin:identify'
+    expect(user).to.deep.equal({ issuer, subject: 'ann', scopes: [], roles: [], claims: {} })
     expect(headers).to.deep.equal({})
     expect(meta[META.clientInfo]).to.deep.equal({ name: 'test-client', version: '0.0.1' })
   })

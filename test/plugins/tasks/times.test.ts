@@ -155,7 +155,8 @@ describe('Tasks: expiry', () => {
     const over = async () =>
       (await client.send('tasks/get', { taskId }, { ...secret, 'Mcp-Name': taskId })).message.result
     await eventually('it ends', over, task => task?.status === 'completed')
-    expect(bench.seen[0]?.user).to.deep.equal({ subject: 'ann', scopes: ['a'], roles: [], claims: {} })
+    const issuer = 'urn:mcp-host:plugin:identify'
+    expect(bench.seen[0]?.user).to.deep.equal({ issuer, subject: 'ann', scopes: ['a'], roles: [], claims: {} })
     expect(bodies).to.have.lengthOf(1)
     for (const word of ['a-secret', 'Bearer', 'expiresAt', 'authorization', 'cookie']) {
       expect(bodies[0]?.toLowerCase()).not.to.include(word.toLowerCase())

@@ -46,7 +46,7 @@ export const events = definePlugin<Record<never, never>, Record<never, never>, R
   options: NO_OPTIONS,
   sections: REDIS_SECTIONS,
   setup(host) {
-    if (host.section('redis')?.url === undefined) host.provide('eventStore', createEvents())
+    if (host.config.section('redis')?.url === undefined) host.provide('eventStore', createEvents())
   },
 })
 
