@@ -114,6 +114,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Architecture', '/docs/architecture'),
       page('Performance', '/docs/performance'),
       page('Performance: internals', '/docs/internals/performance'),
+      page('Config: internals', '/docs/internals/config'),
       page('Security tests', '/docs/security-tests'),
       page('Dependencies', '/docs/dependencies'),
       page('Known limitations', '/docs/limitations'),
