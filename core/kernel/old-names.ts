@@ -9,7 +9,6 @@ export const OLD_NAMES = {
   checking: 'onReady',
   closing: 'onClose',
   contribute: 'tools',
-  crossOrigin: 'cors',
   directory: 'config.directory',
   draining: 'preClose',
   edge: 'onRequest',
@@ -31,10 +30,11 @@ export const OLD_NAMES = {
 } as const
 
 /** Members that are no longer part of the plugin API. */
-export const RETIRED = [
+const RETIRED = [
   'checkReadiness',
   'cors',
   'countTogether',
+  'crossOrigin',
   'explain',
   'inEveryProcess',
   'method',
@@ -42,7 +42,6 @@ export const RETIRED = [
   'reads',
   'redirect',
   'revisions',
-  'serving',
   'share',
   'unlist',
   'url',
@@ -59,7 +58,7 @@ type Member<Host, Path> = Path extends `config.${infer Key}`
 /** `Published` with the old names, and the retired members of `All`. */
 export type WithOldNames<Published, All> = Published & {
   readonly [Old in OldName]: Member<All, (typeof OLD_NAMES)[Old]>
-} & Pick<All, (typeof RETIRED)[number] & keyof All>
+} & Pick<All, (typeof RETIRED)[number] & keyof All> & { readonly crossOrigin: Member<All, 'cors'> }
 
 const read = (host: object, path: string): unknown =>
   path.split('.').reduce<unknown>((from, key) => Reflect.get(Object(from), key), host)
@@ -85,8 +84,9 @@ export function addOldNames(host: { readonly name: string; readonly log: Logger 
   for (const [old, path] of Object.entries(OLD_NAMES)) {
     deprecate(old, () => read(host, path), `. Use host.${path}; ${SEE}.`)
   }
-  for (const name of RETIRED) {
-    const value: unknown = Reflect.get(host, name)
+  // All values are read before the first member is replaced.
+  const retired = RETIRED.map(name => [name, read(host, name === 'crossOrigin' ? 'cors' : name)] as const)
+  for (const [name, value] of retired) {
     deprecate(name, () => value, `, and not part of the plugin API; ${SEE}.`)
   }
 }
