@@ -15,8 +15,6 @@ export const OLD_NAMES = {
   closing: 'onClose',
   /** @deprecated Use host.tools. */
   contribute: 'tools',
-  /** @deprecated Not part of the plugin API. */
-  crossOrigin: 'cors',
   /** @deprecated Use host.config.directory. */
   directory: 'config.directory',
   /** @deprecated Use host.preClose. */
@@ -56,10 +54,11 @@ export const OLD_NAMES = {
 } as const
 
 /** Members that are no longer part of the plugin API. */
-export const RETIRED = [
+const RETIRED = [
   'checkReadiness',
   'cors',
   'countTogether',
+  'crossOrigin',
   'explain',
   'inEveryProcess',
   'method',
@@ -67,7 +66,6 @@ export const RETIRED = [
   'reads',
   'redirect',
   'revisions',
-  'serving',
   'share',
   'unlist',
   'url',
@@ -83,7 +81,7 @@ type Member<Host, Path> = Path extends `config.${infer Key}`
 /** `Published` with the old names, and the retired members of `All`. */
 export type WithOldNames<Published, All> = Published & {
   readonly [Old in keyof typeof OLD_NAMES]: Member<All, (typeof OLD_NAMES)[Old]>
-} & Pick<All, (typeof RETIRED)[number] & keyof All>
+} & Pick<All, (typeof RETIRED)[number] & keyof All> & { readonly crossOrigin: Member<All, 'cors'> }
 
 const read = (host: object, path: string): unknown =>
   path.split('.').reduce<unknown>((from, key) => Reflect.get(Object(from), key), host)
@@ -106,14 +104,12 @@ export function addOldNames(host: { readonly name: string; readonly log: Logger 
     }
     Object.defineProperty(host, old, { get, enumerable: false })
   }
-  const retired = `, and not part of the plugin API; ${SEE}.`
   for (const [old, path] of Object.entries(OLD_NAMES)) {
-    // The new name of `crossOrigin` is retired too.
-    const isRetired = RETIRED.some(name => name === path)
-    deprecate(old, () => read(host, path), isRetired ? retired : `. Use host.${path}; ${SEE}.`)
+    deprecate(old, () => read(host, path), `. Use host.${path}; ${SEE}.`)
   }
-  for (const name of RETIRED) {
-    const value: unknown = Reflect.get(host, name)
-    deprecate(name, () => value, retired)
+  // All values are read before the first member is replaced.
+  const retired = RETIRED.map(name => [name, read(host, name === 'crossOrigin' ? 'cors' : name)] as const)
+  for (const [name, value] of retired) {
+    deprecate(name, () => value, `, and not part of the plugin API; ${SEE}.`)
   }
 }
