@@ -22,7 +22,7 @@ import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
 import { defineVerb, readSeconds, type VerbValues } from './verb.ts'
 
-export const PROXY_OPTIONS = {
+const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
   header: {
     type: 'string',
@@ -105,10 +105,7 @@ function readHeaderFile(file: string, { say, cwd }: CommandContext): string[] {
   }
 }
 
-export function readHeaders(
-  context: CommandContext,
-  { header = [], 'header-file': files = [] }: ProxyValues,
-): string[] {
+function readHeaders(context: CommandContext, { header = [], 'header-file': files = [] }: ProxyValues): string[] {
   for (const one of header) if (!one.startsWith('@')) warnOfArgv(one, context)
   return [...files.flatMap(file => readHeaderFile(file, context)), ...header].map(text =>
     text.startsWith('@') ? text : substitute(text, context),

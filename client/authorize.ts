@@ -11,7 +11,7 @@ import type { ServerInfo } from './parties.ts'
 import { showText } from './text.ts'
 import { OTHER_RESOURCE } from './token-endpoint.ts'
 
-export type GivenResponse = string | URL | URLSearchParams | AuthorizationResponse
+type GivenResponse = string | URL | URLSearchParams | AuthorizationResponse
 
 export interface AuthorizationCode {
   readonly code: string
@@ -119,7 +119,7 @@ export function readAuthorizationResponse(
   return { code, checked: true }
 }
 
-export type AuthorizationAbout = Pick<
+type AuthorizationAbout = Pick<
   FlowRecord,
   'server' | 'client' | 'resource' | 'scope' | 'requestedScope' | 'resourceMetadataUrl' | 'key'
 >

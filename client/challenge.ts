@@ -2,7 +2,7 @@
 import { AuthError } from './errors.ts'
 import { isScope, printable } from './text.ts'
 
-export interface Challenge {
+interface Challenge {
   readonly scheme: string
   readonly token68?: string
   readonly params: ReadonlyMap<string, readonly string[]>

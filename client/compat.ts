@@ -47,7 +47,7 @@ export function google(about: {
 }
 
 /** The methods that transports of the official client call. */
-export interface McpAuthProvider {
+interface McpAuthProvider {
   token(): Promise<string | undefined>
   onUnauthorized(context: { readonly response: Response }): Promise<void>
 }

@@ -5,7 +5,7 @@ import type { AuthorizationRedirectDelegate } from './options.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import type { Secrets } from './secrets.ts'
 
-export interface OpenedRedirect {
+interface OpenedRedirect {
   readonly redirectUri: string
   readonly delegate: AuthorizationRedirectDelegate
   close(): Promise<void>

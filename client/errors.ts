@@ -4,7 +4,7 @@ import { redactCredentials } from './secrets.ts'
 import { printable } from './text.ts'
 
 /** Client error codes. Server error codes (RFC 6749 §5.2 and extensions) pass through unchanged. */
-export type AuthErrorCode =
+type AuthErrorCode =
   | 'invalid_options'
   | 'interaction_required'
   | 'interaction_in_progress'
@@ -49,7 +49,7 @@ export type Fix = string | (Setting & { readonly text: string })
 export const settingText = (setting: Setting): string =>
   'option' in setting ? `set ${setting.option}: ${JSON.stringify(setting.value)}` : `session.${setting.method}()`
 
-export interface AuthErrorOptions {
+interface AuthErrorOptions {
   readonly code: AuthErrorCode
   /** Suggested fix, appended to the message. */
   readonly fix?: Fix | undefined

@@ -27,7 +27,7 @@ interface EventTable {
   'user-code': { userCode: string; verificationUri: string; expiresIn: number }
 }
 
-export type AuthEventType = keyof EventTable
+type AuthEventType = keyof EventTable
 
 /** An event of a login or request, for logs. It contains no secrets. */
 export type AuthEvent = {

@@ -11,7 +11,7 @@ import { tokenEndpointAlone } from './server-metadata.ts'
 import { readSeconds, readText } from './text.ts'
 import { mayHaveGranted, readSuccess, requestGrant, requestToken, type TokenAnswer } from './token-endpoint.ts'
 
-export interface GrantAbout {
+interface GrantAbout {
   readonly server: ServerInfo
   readonly client: ClientIdentity
   readonly resource: string | undefined

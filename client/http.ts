@@ -76,7 +76,7 @@ export function tellUnreached(thrown: unknown, code?: string): { readonly what: 
   }
 }
 
-export interface BoundedBody {
+interface BoundedBody {
   readonly bytes: Uint8Array
   readonly cut: boolean
 }
@@ -110,7 +110,7 @@ function describeType(headers: Headers): string {
   return KNOWN_TYPE.test(name) ? name : 'an unusual content type'
 }
 
-export const describeBody = ({ headers, length }: Pick<HttpAnswer, 'headers' | 'length'>): string =>
+const describeBody = ({ headers, length }: Pick<HttpAnswer, 'headers' | 'length'>): string =>
   length === 0 ? 'an empty body' : `${describeType(headers)}, ${length} byte${length === 1 ? '' : 's'}`
 
 export const describeAnswer = (answer: Pick<HttpAnswer, 'status' | 'headers' | 'length'>): string =>

@@ -84,7 +84,7 @@ function rejection(
   })
 }
 
-export const issuerChanged = (issuer: string, what: string, names: string): AuthError =>
+const issuerChanged = (issuer: string, what: string, names: string): AuthError =>
   new AuthError(`the server's authorization server is ${issuer}, but ${what}`, {
     code: 'issuer_changed',
     fix: `if that is right, register a client there and set ${names}`,

@@ -3,7 +3,7 @@ import { AuthError } from './errors.ts'
 import { printableUrl } from './text.ts'
 
 /** `unroutable`: link-local (including cloud metadata services), unspecified, multicast and reserved addresses. */
-export type AddressKind = 'public' | 'private' | 'loopback' | 'unroutable'
+type AddressKind = 'public' | 'private' | 'loopback' | 'unroutable'
 
 /** Ranges that are not the public internet (IANA special-purpose address registries), IPv4 in IPv6 form. */
 export const SPECIAL_RANGES: readonly (readonly [network: string, prefix: number, kind: AddressKind])[] = [

@@ -26,7 +26,7 @@ export type AuthorizationRedirectDelegate = (
   context: { readonly signal: AbortSignal },
 ) => Promise<string | URL | URLSearchParams | AuthorizationResponse | null | undefined>
 
-export type AuthorizationCallbackHandler = (context: {
+type AuthorizationCallbackHandler = (context: {
   readonly authorizationUri: URL
   readonly redirectUri: string
   readonly signal: AbortSignal
@@ -66,7 +66,7 @@ export interface DynamicClientRegistration {
 }
 
 /** A request to which the client adds credentials in `body` or `headers`. */
-export interface ClientAuthRequest {
+interface ClientAuthRequest {
   readonly server: ServerInfo
   readonly client: ClientIdentity
   readonly body: URLSearchParams

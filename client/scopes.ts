@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 
-export const OFFLINE_ACCESS = 'offline_access'
+const OFFLINE_ACCESS = 'offline_access'
 
 export const splitScope = (scope: string | null | undefined): string[] => [
   ...new Set((scope ?? '').split(' ').filter(Boolean)),
@@ -16,7 +16,7 @@ export const unite = (...lists: ReadonlyArray<readonly string[] | undefined>): s
 export const covers = (granted: readonly string[], wanted: readonly string[]): boolean =>
   wanted.every(scope => granted.includes(scope))
 
-export interface ScopeFacts {
+interface ScopeFacts {
   readonly challenged: readonly string[] | undefined
   readonly supported: readonly string[] | undefined
   readonly earlier: readonly string[]

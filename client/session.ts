@@ -58,7 +58,7 @@ export interface AuthSession {
   onUnauthorized(response: Response, options?: Abortable): Promise<boolean>
 }
 
-export interface SessionParts {
+interface SessionParts {
   readonly session: AuthSession
   engine(): Promise<Engine>
   guarded<T>(work: () => Promise<T>): Promise<T>

@@ -29,7 +29,7 @@ function countOf(key: string): Count {
   return count
 }
 
-export interface StormContext {
+interface StormContext {
   readonly serverUrl: string
   readonly now: () => number
   readonly opened: (until: number) => void

@@ -19,7 +19,7 @@ export interface TokenAnswer {
   readonly scope: string | undefined
 }
 
-export interface TokenAbout {
+interface TokenAbout {
   readonly server: ServerInfo
   readonly client: Pick<ClientIdentity, 'source' | 'clientId'>
   readonly grantType: string
@@ -48,7 +48,7 @@ const TRANSIENT_CODES = new Set(['server_error', 'temporarily_unavailable'])
 
 const isTransientStatus = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
-export function errorCodeOf({ status, json }: HttpAnswer): string | undefined {
+function errorCodeOf({ status, json }: HttpAnswer): string | undefined {
   const error = isObject(json) ? readText(json['error']) : undefined
   if (error === undefined || TRANSIENT_CODES.has(error)) return undefined
   if (KNOWN_CODES.has(error)) return error
@@ -158,7 +158,7 @@ export function readTokens(about: TokenAbout, json: Record<string, unknown>): To
   }
 }
 
-export type GrantParameters = Readonly<Record<string, string | undefined>>
+type GrantParameters = Readonly<Record<string, string | undefined>>
 
 export interface TokenRequest {
   readonly server: ServerInfo

@@ -66,7 +66,7 @@ export async function createCacheKey({
   return digest(JSON.stringify(identity))
 }
 
-export interface AnswerFacts {
+interface AnswerFacts {
   readonly authority: Pick<Authority, 'server' | 'resource'> & { readonly info: Pick<ResourceInfo, 'metadataUrl'> }
   readonly client: ClientIdentity
   readonly choice: ScopeChoice

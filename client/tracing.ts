@@ -29,7 +29,7 @@ export interface OpenTelemetryApi {
   readonly SpanStatusCode: { readonly ERROR: number }
 }
 
-export interface Tracing {
+interface Tracing {
   request(request: ReplayableRequest, send: (carrying: ReplayableRequest) => Promise<Response>): Promise<Response>
   http(plain: OAuthHttp): OAuthHttp
 }

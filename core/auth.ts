@@ -1,7 +1,7 @@
 // For built-in authentication and authorization plugins: what package.json does not export.
 export { createAdmission } from './access/authorize.ts'
-export { claimAt, STREAMS_OUTLIVE_TOKEN_SCHEMA, type StreamOptions, stringsAt, writeClaim } from './access/claims.ts'
-export { fetchJson, type JsonReply } from './access/fetch-json.ts'
+export { claimAt, STREAMS_OUTLIVE_TOKEN_SCHEMA, stringsAt, writeClaim } from './access/claims.ts'
+export { fetchJson } from './access/fetch-json.ts'
 export {
   type AuthorizationServer,
   checkGrantTtl,
@@ -16,7 +16,6 @@ export {
   needResource,
   type Possession,
   type ProofFlaw,
-  type ShownToken,
   sameResources,
 } from './access/identify-bearer.ts'
 export {
@@ -32,10 +31,10 @@ export {
 export { blame } from './http/describe-thrown.ts'
 export { addressKey, isLoopback } from './http/guard.ts'
 export { parseJson } from './http/json-body.ts'
-export { assertInstalled, type NeededBy } from './http/optional-packages.ts'
+export { assertInstalled } from './http/optional-packages.ts'
 export { canonicalPath, parseHost, shownUrl } from './http/request-target.ts'
 export { publicKeyIn } from './kernel/secrets.ts'
-export type { AccessServices, DeniedCall, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
-export type { ItemKind, PromptItem, ResourceItem, ToolItem } from './mcp/catalog.ts'
+export type { ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
+export type { ItemKind, ResourceItem, ToolItem } from './mcp/catalog.ts'
 export { globsOverlap, matchesGlob } from './mcp/glob.ts'
 export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'

@@ -294,13 +294,13 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
   }
 }
 
-export async function examinePlugins(parts: Parts): Promise<PluginFinding[]> {
+async function examinePlugins(parts: Parts): Promise<PluginFinding[]> {
   const found = await Promise.all(parts.instances.map(instance => examineOne(instance, parts)))
   return found.flat()
 }
 
 /** Builds a host from the valid part of an invalid config, to report further problems. Throws a ConfigError with all of them. */
-export async function findOtherProblems({ toolsets, problems, ...input }: HostInput): Promise<never> {
+async function findOtherProblems({ toolsets, problems, ...input }: HostInput): Promise<never> {
   const sound = [...toolsets].map(
     ([name, list]) => [name, list.filter(one => input.faultsOf(one).length === 0)] as const,
   )

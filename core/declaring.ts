@@ -60,7 +60,7 @@ const anything: Check = given => given
 
 const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   ...Object.fromEntries(
-    ['use', 'onRequest', 'authenticate', 'authorize', 'cors', 'serving', 'onReady', 'onStart', 'onReload', 'onCall']
+    ['use', 'onRequest', 'authenticate', 'authorize', 'cors', 'onReady', 'onStart', 'onReload', 'onCall']
       .concat(['onFinish', 'revisions', 'redirect', 'unlist', 'explain'])
       .map(name => [name, functionAt(name)]),
   ),

@@ -150,7 +150,7 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly tls: HostTls | undefined
 }
 
-export interface ServedParts {
+interface ServedParts {
   readonly routes: readonly CompiledRoute[]
   readonly services: Pick<BuiltServices, 'slot' | 'offered' | 'viewOf' | 'unrouted'>
   readonly provides: Pick<Provides, 'by'>
@@ -216,7 +216,7 @@ export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf
 
 /** Builds a host that does not listen yet. Throws a ConfigError with all problems, after the plugins have closed. */
 export async function buildHost(input: HostInput): Promise<BuiltHost> {
-  const notes = createNotes<Services>()
+  const notes = createNotes()
   try {
     return await assemble(input, notes)
   } catch (error) {
@@ -225,7 +225,7 @@ export async function buildHost(input: HostInput): Promise<BuiltHost> {
   }
 }
 
-async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise<BuiltHost> {
+async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost> {
   const { config, log, directory, plugins, toolsets, suggest, isBuiltIn, isWhole, isUnsound, problems } = input
   const { purpose = 'serve', processes = 1, inEveryProcess = here, neighbours, clock = systemClock } = input
   const { report } = problems
@@ -265,10 +265,10 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const tlsParts = { directory, log, figures, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
   const among = { purpose, processes, inEveryProcess, figures, clock }
-  const keys = { keys: secrets.keys, ownKeys: secrets.generated }
   const server = { name: config.server.name, version: config.server.version }
   const facts = {
-    config: { directory, http, processes, purpose, server },
+    config: { directory, http, keys: secrets.keys, processes, purpose, server },
+    ownKeys: secrets.generated,
     clock,
     countTogether: neighbours?.count,
     inEveryProcess,
@@ -284,11 +284,11 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     if (builtServices) return builtServices
     throw new StartError(
       'MH1521',
-      'services are there once all plugins are set up: use them in onReady, in onStart or while serving',
+      'services are there once all plugins are set up: use them in onReady, in onStart or later',
     )
   }
   const hostFor = (instance: PluginInstance) => {
-    const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
+    const kernelHost = createKernelHost<Slots>(instance, notes, facts)
     const whole = { ...kernelHost, ...createAuthorHost(instance, author) }
     const isOurs = isBuiltIn(instance.plugin)
     const host = addServices(
@@ -320,8 +320,6 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   builtServices = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
   if (!builtServices) return problems.assertNone() as never
   const declared = problems.count()
-  await runTasks(notes.serving, builtServices, report)
-  if (problems.count() > declared) stopHere()
   await builtServices.complete(toolsets.values())
   const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = builtServices
   const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(builtServices), report)
@@ -329,7 +327,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
-  if (problems.count() === declared) await runTasks(notes.checking, undefined, report)
+  if (problems.count() === declared) await runTasks(notes.checking, report)
   const begun = author.observers.length > 0 ? builtServices.watchRequest : undefined
   const app = await problems.attempt(() =>
     createPipeline(served, nowhere, { http, log, encode: encodeError, report, begun }),

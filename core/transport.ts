@@ -1,13 +1,13 @@
 // For built-in transports and stores: what package.json does not export.
 export { importModule } from './config/import-module.ts'
 export { withTimeout } from './http/clock.ts'
-export { createHttpServer, type ServerNews, type TimeLimits, type WatchedServer } from './http/create-server.ts'
+export { createHttpServer, type ServerNews } from './http/create-server.ts'
 export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/json-body.ts'
 export { EqualWait, type Waiting } from './http/linked-list.ts'
 export { pageHeaders } from './http/page.ts'
 export { requestIdIn } from './http/request-target.ts'
-export { type EventStream, type EventStreamOptions, openEventStream, RETRY, whenClosed } from './http/sse.ts'
+export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { type Transport, transportOf } from './internal-host.ts'
 export { isAnswer, type Question } from './mcp/asks.ts'
 export type {
@@ -43,16 +43,13 @@ export {
   type EncodedAnswer,
   encodeError,
   type Message,
-  nodeLost,
   readMessages,
-  type SerializedAnswer,
-  type SerializedResult,
   type ValidMessage,
   validBatch,
 } from './mcp/message.ts'
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { plainText } from './mcp/plain-text.ts'
-export { LIST_FILTERS, LOG_LEVELS, META, type ProgressToken, type RequestId } from './mcp/protocol.ts'
+export { LIST_FILTERS, LOG_LEVELS, META, type RequestId } from './mcp/protocol.ts'
 export {
   ASSUMED_REVISION,
   HANDSHAKE_REVISIONS,
@@ -63,10 +60,9 @@ export {
   REVISIONS,
   rulesOf,
 } from './mcp/revisions.ts'
-export { checkHeaderParams, decodeHeaderValue, type HeaderParam } from './mcp/schema/header-params.ts'
+export { checkHeaderParams, decodeHeaderValue } from './mcp/schema/header-params.ts'
 export type { View } from './mcp/view.ts'
 export {
-  type Announcement,
   type ChangeFeed,
   createWatchCharges,
   heardBy,
@@ -74,35 +70,27 @@ export {
   watchCost,
   watchedCost,
 } from './sessions/change-feed.ts'
-export { type Connection, connectClient } from './sessions/connect-client.ts'
+export { connectClient } from './sessions/connect-client.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
 export {
-  type EventId,
   parseEventId,
   StreamFenced,
   type StreamState,
 } from './sessions/event-store.ts'
 export type { PeerMessage, Peers } from './sessions/peers.ts'
-export type { Caller, SessionRegistry } from './sessions/registry.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
-  type Answering,
   createLineReply,
-  type PerRequest,
   type ReplyLine,
   receiveMessage,
-  type Sender,
   serveRequests,
 } from './sessions/serve.ts'
-export type { Session, SessionChannel } from './sessions/session.ts'
+export type { Session } from './sessions/session.ts'
 export type {
-  Changed,
   Entered,
   HeldHere,
   SessionBounds,
-  SessionOpening,
   SessionRecord,
-  SessionState,
   SessionStore,
   SessionUse,
   StateChange,
@@ -110,7 +98,7 @@ export type {
   Victim,
   Visit,
 } from './sessions/session-store.ts'
-export type { ForwardedMessage, Resumption, SessionStreams } from './sessions/session-streams.ts'
+export type { ForwardedMessage } from './sessions/session-streams.ts'
 export {
   type AnswerRoom,
   hasEnded,

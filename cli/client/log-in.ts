@@ -26,7 +26,7 @@ interface ReceiverOptions {
   readonly browser: boolean
 }
 
-export interface Receiver {
+interface Receiver {
   readonly redirectUri: string
   readonly delegate: AuthorizationRedirectDelegate
   close(): Promise<void>

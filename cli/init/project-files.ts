@@ -47,7 +47,7 @@ export function toPackageName(text: string, otherwise: string): string {
   return made === '' ? otherwise : `${made}-server`
 }
 
-export const withoutScope = (name: string): string => name.replace(/^@[^/]*\//, '')
+const withoutScope = (name: string): string => name.replace(/^@[^/]*\//, '')
 
 const RESERVED: ReadonlySet<string> = new Set(
   (
@@ -81,9 +81,9 @@ export function noteOnNode(store: Store, isChosen: boolean): string | undefined 
   return `Sessions are kept in a file, which takes Node 22.13 or later, and ${here}.\n`
 }
 
-export const nodeFor = (store: Store): string => (store === 'file' ? '>=22.13' : '>=20.19')
+const nodeFor = (store: Store): string => (store === 'file' ? '>=22.13' : '>=20.19')
 
-export const packagesFor = (store: Store): string[] => (store === 'redis' ? ['@redis/client'] : [])
+const packagesFor = (store: Store): string[] => (store === 'redis' ? ['@redis/client'] : [])
 
 interface Lines {
   readonly setting: string
@@ -173,7 +173,7 @@ const OTHERS: Readonly<Record<Exclude<Store, 'file'>, Replacements>> = {
 
 const REDIS_URL = '\n# Where sessions are kept. Default: redis://127.0.0.1:6379\n# REDIS_URL=\n'
 
-export function replacementsFor(store: Store, format: ConfigFormat): Replacements {
+function replacementsFor(store: Store, format: ConfigFormat): Replacements {
   if (store === 'file') return []
   const url = store === 'redis' && format === 'ts' ? REDIS_URL : ''
   return [...configFor(store, format), ...OTHERS[store], ['# MCP_HOST_SECRETS=\n', `# MCP_HOST_SECRETS=\n${url}`]]
@@ -203,7 +203,7 @@ export function packageCommandsOf(agent: string | undefined): PackageCommands {
   return found
 }
 
-export type Replacements = ReadonlyArray<readonly [written: string, by: string]>
+type Replacements = ReadonlyArray<readonly [written: string, by: string]>
 
 export function readTemplate(file: string, replacements: Replacements): string {
   const text = readFileSync(join(ownPackage.folder, 'templates', file), 'utf8')

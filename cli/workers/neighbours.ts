@@ -17,7 +17,7 @@ const ANSWER_TIME = 5_000
 /** Seconds. */
 const RETRY_AFTER = '2'
 
-export interface HubChannel {
+interface HubChannel {
   send(message: ToHub): boolean
   receive(listener: (message: FromHub) => void): void
 }

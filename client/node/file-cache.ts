@@ -17,7 +17,7 @@ import { createTokenKey, LOG_IN_AGAIN } from './token-key.ts'
 
 const EXTENSION = '.tokens'
 
-export interface FileTokenCacheOptions {
+interface FileTokenCacheOptions {
   /** 32 bytes, or base64 or hex. Default: `MCP_HOST_TOKEN_KEY`, otherwise the file `token.key` in the directory. */
   readonly key?: Uint8Array | string | undefined
 }

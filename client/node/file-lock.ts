@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AuthError } from '../errors.ts'
 
 /** `unknown`: on another machine, or the process id cannot be verified. */
-export type OwnerState = 'alive' | 'dead' | 'unknown'
+type OwnerState = 'alive' | 'dead' | 'unknown'
 
 const OWNER = /^([\w-]{16})\.(\d+)\.(\d+)\.[\w-]{12}$/
 const TEMPORARY = /\.tmp\.([\w-]+\.\d+\.\d+\.[\w-]+)$/
@@ -19,7 +19,7 @@ export function nameOwner(): string {
   return `${machineId()}.${process.pid}.${start}.${randomBytes(9).toString('base64url')}`
 }
 
-export function ownerProcess(name: string): string {
+function ownerProcess(name: string): string {
   return OWNER.exec(name)?.[2] ?? 'unknown'
 }
 
@@ -74,7 +74,7 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-export interface LockTiming {
+interface LockTiming {
   readonly wait: number
   readonly poll: number
   readonly heartbeat: number
@@ -85,7 +85,7 @@ export interface LockTiming {
 
 const TIMING: LockTiming = { wait: 30_000, poll: 100, heartbeat: 2_000, stale: 10_000, abandoned: 300_000 }
 
-export interface LockOptions {
+interface LockOptions {
   readonly signal?: AbortSignal | undefined
   readonly timing?: Partial<LockTiming>
 }

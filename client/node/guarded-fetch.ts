@@ -5,7 +5,7 @@ import { AuthError } from '../errors.ts'
 import { allowedHosts, kindOfAddress } from '../net-policy.ts'
 import { fetchThrough } from './fetch-through.ts'
 
-export interface GuardedFetchOptions {
+interface GuardedFetchOptions {
   /** Hosts with no address restrictions, as in `networkPolicy.allowHosts`. */
   readonly allowHosts?: readonly string[]
   /** Resolves names. Default: `dns.lookup`. The checked result is used to connect. */

@@ -59,16 +59,12 @@ function sendPage(response: ServerResponse, [status, title, text]: Page): void {
 
 export type LoopbackHost = 'localhost' | '127.0.0.1' | '::1'
 
-export type LoopbackListener = ReturnType<typeof listenerOf>
+type LoopbackListener = ReturnType<typeof listenerOf>
 
 const PORT_ATTEMPTS = 10
 
 /** `port` 0: any free port. Rejects with an AuthError if the port is unavailable. */
-export async function listenOnLoopback(
-  host: LoopbackHost,
-  port: number,
-  handler: RequestListener,
-): Promise<LoopbackListener> {
+async function listenOnLoopback(host: LoopbackHost, port: number, handler: RequestListener): Promise<LoopbackListener> {
   for (let attempt = 1; ; attempt++) {
     const servers: Server[] = []
     try {

@@ -42,7 +42,7 @@ export function createProxyDispatcher(undici: Undici, proxy: string, options: Ag
   )
 }
 
-export interface ProxyFetchOptions {
+interface ProxyFetchOptions {
   /**
    * Proxy URL, such as `http://proxy.acme.example:3128`, optionally with user and password. `env`: from HTTPS_PROXY,
    * HTTP_PROXY and NO_PROXY (either case); loopback addresses bypass the proxy.

@@ -10,7 +10,7 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-export type CryptoBox = ReturnType<typeof createCryptoBox>
+type CryptoBox = ReturnType<typeof createCryptoBox>
 
 export function createCryptoBox(key: Uint8Array) {
   const keyId = createHmac('sha256', key).update('mcp-host token key id').digest().subarray(0, 8).toString('base64url')

@@ -120,7 +120,7 @@ function plainView(value: unknown, path: Path, held: Held, parents: readonly unk
 const isPluginPath = (path: Path): boolean =>
   (path.length === 1 && path[0] === 'plugins') || (path.length === 3 && path[0] === 'routes' && path[2] === 'plugins')
 
-export interface SoundPart {
+interface SoundPart {
   readonly config: Readonly<Record<string, unknown>>
   /** Whether keys that the plugin can read are invalid. Such a plugin is planned but not set up. */
   readonly isUnsound: (plugin: string) => boolean

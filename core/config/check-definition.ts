@@ -89,7 +89,7 @@ const MEANT: Readonly<Record<Kind, ReadonlyMap<string, string>>> = {
 }
 
 /** Adds the right names of foreign keys, and omits problems about the missing right names. */
-export function withForeignNames(findings: readonly Finding[], kind: Kind): Finding[] {
+function withForeignNames(findings: readonly Finding[], kind: Kind): Finding[] {
   const meant = new Map<Finding, string>()
   for (const finding of findings) {
     const name = MEANT[kind].get(String(finding.path[0]))

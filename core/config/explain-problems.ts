@@ -22,7 +22,7 @@ export interface Finding extends Pick<Problem, 'kind' | 'found' | 'expected' | '
   readonly path: Path
 }
 
-export interface Validated {
+interface Validated {
   readonly value: unknown
   readonly schema: object
   readonly at: Path
@@ -247,10 +247,10 @@ const isObject = (value: unknown): value is JsonSchema => typeof value === 'obje
 
 const quote = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value))
 
-export const orList = (words: readonly string[]): string =>
+const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
-export function describeSchema(schema: JsonSchema): string {
+function describeSchema(schema: JsonSchema): string {
   if (schema['callable'] === true) return 'a function, which only a .ts or .js config can hold'
   if ('const' in schema) return quote(schema['const'])
   if (Array.isArray(schema['enum'])) return orList(schema['enum'].map(quote))
@@ -296,7 +296,7 @@ function describeExample(schema: JsonSchema): string {
   return example === undefined ? '' : ` such as ${quote(example)}`
 }
 
-export function describeKind(value: unknown): string {
+function describeKind(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
@@ -307,9 +307,9 @@ export function describeKind(value: unknown): string {
 }
 
 /** Whether a key name on the path sounds like a secret, for keys without a schema. */
-export const soundsSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
+const soundsSecret = (path: Path): boolean => path.some(key => SECRET_KEY.test(String(key)))
 
-export function describeValue(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(shorten(shownUrl(value)))
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeKind(value)
 }

@@ -66,7 +66,7 @@ async function importPlugin(name: string, at: Path, lookup: Lookup): Promise<Plu
   return plugin
 }
 
-export interface PluginValue {
+interface PluginValue {
   readonly at: Path
   readonly name: string
   readonly value: unknown

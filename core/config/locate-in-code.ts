@@ -10,7 +10,7 @@ export const lineAt = (source: string, offset: number): number => source.slice(0
 
 const require = createRequire(import.meta.url)
 
-export interface ParsedCode {
+interface ParsedCode {
   readonly file?: File
   readonly fault?: { readonly line: number | undefined }
 }

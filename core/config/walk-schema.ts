@@ -23,7 +23,7 @@ export const branchesOf = (schema: JsonSchema, root: object): JsonSchema[] =>
     Array.isArray(list) ? list.filter(isSchema).map(branch => followRef(branch, root)) : [],
   )
 
-export function schemasBelow(schema: JsonSchema, key: string | number, root: object): JsonSchema[] {
+function schemasBelow(schema: JsonSchema, key: string | number, root: object): JsonSchema[] {
   const { properties, additionalProperties, items } = schema
   const named = isSchema(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties
   return [typeof key === 'number' ? items : named].filter(isSchema).map(below => followRef(below, root))

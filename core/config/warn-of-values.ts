@@ -5,7 +5,7 @@ import type { PluginInstance } from '../kernel/plugin-plan.ts'
 import { nearest } from '../mcp/nearest.ts'
 import { type FilledConfig, isPlain } from './define-config.ts'
 
-export interface ValueFacts {
+interface ValueFacts {
   readonly config: FilledConfig
   readonly instances: readonly Pick<PluginInstance, 'plugin'>[]
   readonly plugins: ReadonlyMap<string, Pick<Plugin<object>, 'sections'>>

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 const MAX_MESSAGE = 2_000
 const MAX_STACK = 8_000
 
-export interface ThrownText {
+interface ThrownText {
   readonly type?: string
   readonly message: string
   readonly cause?: string
@@ -116,7 +116,7 @@ export function describeFailure(
   }
 }
 
-export interface ShownStack {
+interface ShownStack {
   readonly at?: string
   readonly frames: readonly string[]
   readonly left: number

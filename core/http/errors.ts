@@ -50,7 +50,7 @@ export const ERROR_KINDS = { ...HTTP_KINDS } as ErrorKinds
 export const addErrorKinds = (kinds: Partial<ErrorKinds>): void => void Object.assign(ERROR_KINDS, kinds)
 
 /** Options of a `HostError`. */
-export interface HostErrorOptions {
+interface HostErrorOptions {
   /** One sentence for the client, at most 4,096 characters. Must not contain secrets or data of other users. */
   detail?: string
   data?: unknown
@@ -159,7 +159,7 @@ export function formatPath(path: Path): string {
     .replace(/^\./, '')
 }
 
-export interface StartErrorOptions extends Written {
+interface StartErrorOptions extends Written {
   cause?: unknown
   /** Default: 2 with a location, else 1. 3: `audit verify` has no key. */
   exitCode?: 1 | 2 | 3

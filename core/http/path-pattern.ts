@@ -5,7 +5,7 @@ import { canonicalPath, encodeSegment } from './request-target.ts'
 
 export const PARAMETER = /^:([A-Za-z_]\w*)(\?)?$/
 
-export interface PathPart {
+interface PathPart {
   readonly text: string
   readonly parameter?: string
   readonly optional?: boolean

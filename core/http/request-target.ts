@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
 /** The parts of a request target (RFC 9112 section 3.2). */
-export interface RequestTarget {
+interface RequestTarget {
   readonly path: string
   readonly search: string
   readonly authority: string | undefined

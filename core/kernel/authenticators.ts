@@ -15,7 +15,7 @@ export interface Authenticator {
   readonly challenge?: string | undefined
 }
 
-export interface RouteAuthenticator extends Authenticator {
+interface RouteAuthenticator extends Authenticator {
   readonly plugin: string
 }
 

@@ -20,7 +20,7 @@ type OptionSchema<T> = (
 /**
  * The JSON Schema of a plugin's options. `writeOnly: true` marks a secret, which is never shown and loses its final line break.
  */
-export interface OptionsSchema<Options, Filled extends Options = Options> {
+interface OptionsSchema<Options, Filled extends Options = Options> {
   type: 'object'
   title?: string
   description?: string

@@ -1,7 +1,7 @@
 // Metrics of the host's components and their readers. Nothing is counted without a reader.
 
 /** From config or code, never from clients: each combination is kept forever. */
-export type FigureLabels = Readonly<Record<string, string>>
+type FigureLabels = Readonly<Record<string, string>>
 
 export interface Figure {
   /** A Prometheus name with its unit, such as `mcp_host_queue_wait_seconds`. */

@@ -71,7 +71,6 @@ export interface KernelHost<Slots extends object = object, Served extends Route 
   use(middleware: HostMiddleware): void
   /** Runs before authentication, for limits per IP address. */
   onRequest(middleware: HostMiddleware): void
-  /** Sets `ctx.state.user` from the request, or leaves it undefined. */
   /**
    * Sets `ctx.state.user` for credentials that it recognises, throws `unauthorized` if they are wrong, and otherwise only calls
    * `next()`. Authenticators run in the order of the config's `plugins`, until one sets a user. `challenge`: for credentials other
@@ -114,10 +113,6 @@ export interface KernelHost<Slots extends object = object, Served extends Route 
 /** Members for built-in plugins. */
 export interface InternalKernelHost<Slots extends object = object, Services = unknown, Served extends Route = Route>
   extends KernelHost<Slots, Served> {
-  /** Like `config.at`. */
-  readonly at: Path
-  /** Like `config.keys`. */
-  keys(use: string): readonly Buffer[]
   /** The services of the host. Throws before all plugins are set up. */
   readonly services: Services
   /** Calls `answer` (JSON result) in every process, and omits late results. Once per name, in `setup`. */
@@ -134,6 +129,4 @@ export interface InternalKernelHost<Slots extends object = object, Services = un
    */
   share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
   checkReadiness(): Promise<Readiness>
-  /** Deprecated: the second phase of set-up, with the services. */
-  serving(task: (services: Services) => void | Promise<void>): void
 }

@@ -3,38 +3,62 @@ import type { Logger } from './log.ts'
 
 /** Each old name with its new one; `config.` names are members of `host.config`. */
 export const OLD_NAMES = {
+  /** @deprecated Use host.authorize. */
   admit: 'authorize',
+  /** @deprecated Use host.onCall. */
   around: 'onCall',
+  /** @deprecated Use host.config.at. */
   at: 'config.at',
+  /** @deprecated Use host.onReady. */
   checking: 'onReady',
+  /** @deprecated Use host.onClose. */
   closing: 'onClose',
+  /** @deprecated Use host.tools. */
   contribute: 'tools',
-  crossOrigin: 'cors',
+  /** @deprecated Use host.config.directory. */
   directory: 'config.directory',
+  /** @deprecated Use host.preClose. */
   draining: 'preClose',
+  /** @deprecated Use host.onRequest. */
   edge: 'onRequest',
+  /** @deprecated Use host.metrics. */
   figures: 'metrics',
+  /** @deprecated Use host.provide. */
   fill: 'provide',
+  /** @deprecated Use host.config.http. */
   http: 'config.http',
+  /** @deprecated Use host.authenticate. */
   identify: 'authenticate',
+  /** @deprecated Use host.config.keys. */
   keys: 'config.keys',
+  /** @deprecated Use host.config.node. */
   node: 'config.node',
+  /** @deprecated Use host.onFinish. */
   observe: 'onFinish',
+  /** @deprecated Use host.config.processes. */
   processes: 'config.processes',
+  /** @deprecated Use host.config.purpose. */
   purpose: 'config.purpose',
+  /** @deprecated Use host.readiness. */
   ready: 'readiness',
+  /** @deprecated Use host.onReload. */
   reconfigure: 'onReload',
+  /** @deprecated Use host.endpoint. */
   routeEndpoint: 'endpoint',
+  /** @deprecated Use host.config.section. */
   section: 'config.section',
+  /** @deprecated Use host.config.server. */
   server: 'config.server',
+  /** @deprecated Use host.onStart. */
   starting: 'onStart',
 } as const
 
 /** Members that are no longer part of the plugin API. */
-export const RETIRED = [
+const RETIRED = [
   'checkReadiness',
   'cors',
   'countTogether',
+  'crossOrigin',
   'explain',
   'inEveryProcess',
   'method',
@@ -42,14 +66,12 @@ export const RETIRED = [
   'reads',
   'redirect',
   'revisions',
-  'serving',
   'share',
   'unlist',
   'url',
   'variesByCaller',
 ] as const
 
-type OldName = keyof typeof OLD_NAMES
 type Member<Host, Path> = Path extends `config.${infer Key}`
   ? Host extends { config: infer Config }
     ? Config[Key & keyof Config]
@@ -58,8 +80,8 @@ type Member<Host, Path> = Path extends `config.${infer Key}`
 
 /** `Published` with the old names, and the retired members of `All`. */
 export type WithOldNames<Published, All> = Published & {
-  readonly [Old in OldName]: Member<All, (typeof OLD_NAMES)[Old]>
-} & Pick<All, (typeof RETIRED)[number] & keyof All>
+  readonly [Old in keyof typeof OLD_NAMES]: Member<All, (typeof OLD_NAMES)[Old]>
+} & Pick<All, (typeof RETIRED)[number] & keyof All> & { readonly crossOrigin: Member<All, 'cors'> }
 
 const read = (host: object, path: string): unknown =>
   path.split('.').reduce<unknown>((from, key) => Reflect.get(Object(from), key), host)
@@ -85,8 +107,9 @@ export function addOldNames(host: { readonly name: string; readonly log: Logger 
   for (const [old, path] of Object.entries(OLD_NAMES)) {
     deprecate(old, () => read(host, path), `. Use host.${path}; ${SEE}.`)
   }
-  for (const name of RETIRED) {
-    const value: unknown = Reflect.get(host, name)
+  // All values are read before the first member is replaced.
+  const retired = RETIRED.map(name => [name, read(host, name === 'crossOrigin' ? 'cors' : name)] as const)
+  for (const [name, value] of retired) {
     deprecate(name, () => value, `, and not part of the plugin API; ${SEE}.`)
   }
 }

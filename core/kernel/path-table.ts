@@ -9,7 +9,7 @@ export interface Matched<Target> {
   readonly params: Readonly<Record<string, string>>
 }
 
-export interface PathTable<Target> {
+interface PathTable<Target> {
   /** Throws a StartError if the path is taken or invalid. `by`: the plugin that serves it. */
   add(path: string, target: Target, by?: string): void
   /** Serves a fixed path and all free paths below it. Throws like `add`. */

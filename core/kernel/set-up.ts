@@ -18,14 +18,13 @@ export interface Note<Value> {
   readonly value: Value
 }
 
-export interface KernelNotes<Services = never> {
+export interface KernelNotes {
   readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
   readonly authenticators: Note<Authenticator>[]
   readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
   readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
   readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
-  readonly serving: Note<(services: Services) => void | Promise<void>>[]
   readonly reconfigure: Note<(options: never) => (() => unknown) | undefined>[]
   readonly checking: Note<() => void | Promise<void>>[]
   readonly starting: Array<() => void | Promise<void>>
@@ -35,14 +34,13 @@ export interface KernelNotes<Services = never> {
   readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
 
-export const createNotes = <Services>(): KernelNotes<Services> => ({
+export const createNotes = (): KernelNotes => ({
   middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as KernelNotes['middleware'],
   authenticators: [],
   crossOrigin: [],
   endpoints: [],
   routeEndpoints: [],
   mounts: [],
-  serving: [],
   reconfigure: [],
   checking: [],
   starting: [],
@@ -55,19 +53,19 @@ export const createNotes = <Services>(): KernelNotes<Services> => ({
 export const notesFor = <Value>(notes: readonly Note<Value>[], route: Route): Value[] =>
   notes.filter(({ instance }) => instance.routes.includes(route)).map(({ value }) => value)
 
-export interface HostFacts<Slots extends object>
+interface HostFacts<Slots extends object>
   extends Pick<
     InternalKernelHost,
-    'checkReadiness' | 'clock' | 'countTogether' | 'inEveryProcess' | 'keys' | 'log' | 'metrics' | 'ownKeys' | 'report'
+    'checkReadiness' | 'clock' | 'countTogether' | 'inEveryProcess' | 'log' | 'metrics' | 'ownKeys' | 'report'
   > {
-  readonly config: Omit<PluginConfig, 'at' | 'keys' | 'node'>
+  readonly config: Omit<PluginConfig, 'at' | 'node'>
   readonly slots: SlotTable<Slots>
   address(): string
   nodeOf(instance: PluginInstance): string
   section(name: string): unknown
 }
 
-/** Time limit of each `setup`, `serving` and `onStart` task, milliseconds. */
+/** Time limit of each `setup`, `onReady` and `onStart` task, milliseconds. */
 const START_PATIENCE = 60_000
 /** Time limit of each `onClose` task, milliseconds. */
 export const CLOSE_PATIENCE = 5_000
@@ -114,22 +112,20 @@ async function closePlugin(
   }
 }
 
-export function createKernelHost<Slots extends object, Services>(
+export function createKernelHost<Slots extends object>(
   instance: PluginInstance,
-  notes: KernelNotes<Services>,
+  notes: KernelNotes,
   { log, slots, address, nodeOf, section, inEveryProcess, config, ...facts }: HostFacts<Slots>,
-): Omit<InternalKernelHost<Slots, Services>, 'services'> & SectionReader<object> {
+): Omit<InternalKernelHost<Slots>, 'services'> & SectionReader<object> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   const hook = (point: HookPoint) => (middleware: HostMiddleware) => note(notes.middleware[point], middleware)
   const own = log.child({ plugin: instance.name })
   return {
     ...facts,
     name: instance.name,
-    at: instance.at,
     config: {
       ...config,
       at: instance.at,
-      keys: facts.keys,
       node: nodeOf(instance),
       section(name: string) {
         if (Object.hasOwn(instance.plugin.sections ?? {}, name)) return section(name) as undefined
@@ -159,7 +155,6 @@ export function createKernelHost<Slots extends object, Services>(
       if (close) notes.closing.push(() => closePlugin(own, facts.clock, () => close(value)))
       return value
     },
-    serving: task => note(notes.serving, task),
     onReady: task => note(notes.checking, task),
     onReload: prepare => note(notes.reconfigure, prepare),
     onStart: task => void notes.starting.push(() => startPlugin(instance, task)),
@@ -181,10 +176,6 @@ export async function setUpPlugins<Host>(
   }
 }
 
-export async function runTasks<Given>(
-  tasks: readonly Note<(given: Given) => void | Promise<void>>[],
-  given: Given,
-  report: Report,
-): Promise<void> {
-  for (const { instance, value: task } of tasks) await startPlugin(instance, () => task(given), report)
+export async function runTasks(tasks: readonly Note<() => void | Promise<void>>[], report: Report): Promise<void> {
+  for (const { instance, value: task } of tasks) await startPlugin(instance, task, report)
 }

@@ -26,7 +26,7 @@ export class AwaitingInput extends Error {
   }
 }
 
-export function createKeys(isTaken: (key: string) => boolean) {
+function createKeys(isTaken: (key: string) => boolean) {
   const ordinals: Record<string, number> = {}
   return (method: Question['method'], given: string | undefined): string => {
     const name = NAMES[method]
@@ -43,7 +43,7 @@ export interface Asks {
 }
 
 /** Handlers can ignore the promise. Its rejection then must not end the process. */
-export const withHandledRejections = (ask: Asks['ask']): Asks => ({
+const withHandledRejections = (ask: Asks['ask']): Asks => ({
   ask(question, key) {
     const answer = ask(question, key)
     answer.catch(() => undefined)
@@ -143,18 +143,18 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
   return withHandledRejections(ask)
 }
 
-export const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
+const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRules): object =>
   elicitationIds && method === 'elicitation/create' && params.mode === 'url'
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-export function demandCapability(call: Call, question: Question) {
+function demandCapability(call: Call, question: Question) {
   noteQuestion(call, question)
   const missing = missingCapability(question, call.client.capabilities)
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
 }
 
-export async function askLive(askClient: AskClient, call: Call, question: Question, signal: AbortSignal, key?: string) {
+async function askLive(askClient: AskClient, call: Call, question: Question, signal: AbortSignal, key?: string) {
   const params = liveParams(question, call.rules)
   const send = (message: string) => call.send(message)
   const answer = readAnswer(question, await askClient.ask({ method: question.method, params, signal, key, send }))

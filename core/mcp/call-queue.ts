@@ -66,7 +66,7 @@ export class Turn implements Queued {
   }
 }
 
-export interface CallQueueFacts {
+interface CallQueueFacts {
   readonly tool: string
   readonly most: number
   /** Milliseconds for a whole call, including queue time; undefined: no limit. */

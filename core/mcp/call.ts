@@ -74,7 +74,7 @@ export interface CallSession {
 }
 
 /** Connects one call to its client; provided by the transport. */
-export interface CallChannel {
+interface CallChannel {
   send(message: string): void
   signal(): AbortSignal
   cancelled?(): boolean
@@ -156,7 +156,7 @@ export type Next = () => Promise<object>
 const NO_META: Meta = Object.freeze({})
 
 /** What observers learn from the run of a call. */
-export interface CallNotes {
+interface CallNotes {
   /** The encoded response. */
   answer: EncodedAnswer | undefined
   /** Methods of the client requests. */

@@ -47,7 +47,7 @@ export interface CallRuntime extends RuntimeHost {
   pending(): Promise<void> | undefined
 }
 
-export interface CatalogSettings {
+interface CatalogSettings {
   readonly buses: readonly ChangeBus[]
   readonly log: Logger
   readonly faultsOf: FaultsOf

@@ -71,7 +71,7 @@ function unrouted(routes: readonly CompiledRoute[], settings: CombinationSetting
   }))
 }
 
-export interface UnroutedToolset {
+interface UnroutedToolset {
   readonly name: string
   readonly route: CompiledRoute
 }

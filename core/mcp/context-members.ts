@@ -7,7 +7,7 @@ import type { CallContext } from './define.ts'
 import { didYouMean } from './nearest.ts'
 
 /** Creates the value of a member for one call, at its first use. */
-export type CreateMember<Value = unknown> = (call: Call, ctx: CallContext) => Value
+type CreateMember<Value = unknown> = (call: Call, ctx: CallContext) => Value
 
 interface Registration {
   readonly name: string

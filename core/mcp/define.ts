@@ -160,7 +160,7 @@ export interface ResourceDefinition extends Common {
 }
 
 /** The URI must match the template. Default `mimeType`: that of the template. */
-export type ListedResource = Omit<ResourceLink, 'type'>
+type ListedResource = Omit<ResourceLink, 'type'>
 
 /** A resource's return value: text, bytes, contents, or a whole result. */
 export type ResourceReturn =
@@ -179,7 +179,7 @@ export type Completer = (
 ) => MaybePromise<string[] | Completion>
 
 /** A prompt argument, always a string. */
-export interface PromptArgument {
+interface PromptArgument {
   title?: string
   description?: string
   required?: boolean

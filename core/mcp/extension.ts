@@ -14,7 +14,7 @@ export interface Honoured {
 }
 
 /** Reads a `subscriptions/listen` filter. Undefined: not accepted. Throws `invalidParams` if malformed. */
-export type ListenFilter = (wanted: unknown, call: Call) => Honoured | undefined | Promise<Honoured | undefined>
+type ListenFilter = (wanted: unknown, call: Call) => Honoured | undefined | Promise<Honoured | undefined>
 
 type Answer = (call: Call) => object | Promise<object>
 

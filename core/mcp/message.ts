@@ -195,7 +195,7 @@ const END = Buffer.from('}')
 export type EncodedAnswer = string | SerializedAnswer
 
 /** The request that an error responds to. */
-export interface ErrorTarget {
+interface ErrorTarget {
   readonly id?: RequestId | undefined
   readonly revision?: string | undefined
 }

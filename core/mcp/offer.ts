@@ -18,7 +18,7 @@ import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import type { View, ViewRequest, Views } from './view.ts'
 
-export interface OfferSettings extends CombinationSettings {
+interface OfferSettings extends CombinationSettings {
   readonly log: Logger
   readonly views: Views
   readonly accessOn: (route: CompiledRoute) => AccessDecider

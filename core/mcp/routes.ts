@@ -31,7 +31,7 @@ function parsePath(path: string): Pattern {
   return parts
 }
 
-export interface RoutesConfig {
+interface RoutesConfig {
   readonly stateless?: boolean
   readonly toolsets: Readonly<Record<string, unknown>>
   readonly routes: Readonly<
@@ -50,7 +50,7 @@ export interface RoutesConfig {
   >
 }
 
-export interface ParameterChoice {
+interface ParameterChoice {
   readonly param: string
   readonly of: readonly string[]
 }
@@ -151,7 +151,7 @@ function knownAmong(
   return names.every(isKnown) ? names : names.filter(isKnown)
 }
 
-export interface LateFacts {
+interface LateFacts {
   readonly address: () => string
   readonly revisions: (route: CompiledRoute) => readonly Revision[]
 }

@@ -9,7 +9,7 @@ import { matchesGlob } from './glob.ts'
 import { boundsInWords, type IsolateBounds, isolateFault, isPluginOwn, narrowerBounds } from './isolate.ts'
 import { nearest } from './nearest.ts'
 
-export interface LimitRule {
+interface LimitRule {
   readonly glob: string
   /** Milliseconds. */
   readonly timeout: number | undefined
@@ -33,7 +33,7 @@ export interface ToolLimits {
   check(names: readonly string[], isWhole: boolean, report: Report): void
 }
 
-export interface ToolLimitsSettings {
+interface ToolLimitsSettings {
   readonly rules: readonly LimitRule[]
   /** Default time limit, milliseconds. */
   readonly callTimeout: number | undefined

@@ -19,7 +19,7 @@ import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, type ListedKeys, resourcesOfKeys, wireWithKeys } from './tool-keys.ts'
 
 /** A paginated list. */
-export type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
+type ListName = 'tools' | 'resources' | 'resourceTemplates' | 'prompts'
 
 /** The items that a route serves to a class of callers. */
 export interface View {
@@ -78,7 +78,7 @@ function decodeCursor(list: ListName, cursor: unknown): readonly [part: Part, ke
   throw new HostError('invalidParams', { detail: 'the cursor is invalid' })
 }
 
-export function objectWire(wire: CatalogItem['wire']) {
+function objectWire(wire: CatalogItem['wire']) {
   const output = wire['outputSchema'] as { type?: unknown } | undefined
   if (output === undefined || output.type === 'object') return wire
   const { outputSchema: _, ...rest } = wire

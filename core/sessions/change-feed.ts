@@ -55,7 +55,7 @@ const RESOURCE_UPDATED = 'notifications/resources/updated'
 const headOf = (method: string) => `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":{`
 const UPDATED_HEAD = headOf(RESOURCE_UPDATED)
 
-export function updatedUri(message: string): string | undefined {
+function updatedUri(message: string): string | undefined {
   if (!message.startsWith(UPDATED_HEAD)) return undefined
   return (JSON.parse(message) as { params: { uri: string } }).params.uri
 }
@@ -202,7 +202,7 @@ export const watchCost = (uri: string): number => Buffer.byteLength(uri) + WATCH
 export const watchedCost = (uris: readonly string[]): number => uris.reduce((bytes, uri) => bytes + watchCost(uri), 0)
 
 /** Counts bytes, or releases negative ones. Returns false, without a change, above the limit unless `letIn`. */
-export type Charge = (bytes: number, letIn: boolean) => boolean
+type Charge = (bytes: number, letIn: boolean) => boolean
 
 /** Counts watched bytes per owner on this node. */
 export function createWatchCharges(): (holder: string, bytes: number, letIn: boolean) => boolean {

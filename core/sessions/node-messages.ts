@@ -7,7 +7,7 @@ import { type Changed, FIRST_STATE, type SessionRecord, type StateChange } from 
 
 export type StreamMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
 
-export interface NodeMessages extends Pick<SessionKeeper, 'keep' | 'passAnswer' | 'passCancel' | 'nameQuestions'> {
+interface NodeMessages extends Pick<SessionKeeper, 'keep' | 'passAnswer' | 'passCancel' | 'nameQuestions'> {
   /** A node that misses the message detects the change with its next request. Undefined: no nodes. */
   tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined
   runsAt(node: string, digest: string, request: RequestId): Promise<boolean | undefined>

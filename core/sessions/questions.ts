@@ -10,7 +10,7 @@ import type { RequestId } from '../mcp/protocol.ts'
 import { ToolError } from '../mcp/tool-error.ts'
 
 /** Request timeout and `requestState` lifetime, milliseconds. */
-export const ANSWER_TIMEOUT = 600_000
+const ANSWER_TIMEOUT = 600_000
 
 interface Question {
   readonly resolve: (result: unknown) => void

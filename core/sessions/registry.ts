@@ -39,7 +39,7 @@ interface Entering {
 
 const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
 
-export interface RegistrySettings {
+interface RegistrySettings {
   readonly node: ThisNode
   readonly ids: SessionIds
   readonly paths: readonly string[]

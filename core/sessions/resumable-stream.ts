@@ -12,7 +12,7 @@ const END_PATIENCE = 300_000
 const FIRST_PAUSE = 50
 const LONGEST_PAUSE = 1_000
 
-export interface StreamFacts {
+interface StreamFacts {
   readonly node: string
   readonly requests: readonly RequestId[]
 }

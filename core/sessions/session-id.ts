@@ -14,7 +14,7 @@ export interface Owner {
   readonly user: UserName | undefined
 }
 
-export interface SessionIdFacts {
+interface SessionIdFacts {
   /** Milliseconds since the epoch. */
   readonly createdAt: number
   readonly node: number

@@ -60,7 +60,7 @@ export interface SessionStreams {
 
 const MAX_STANDALONE = 3
 
-export interface StreamsSettings {
+interface StreamsSettings {
   readonly node: ThisNode
   readonly registry: SessionRegistry
 }

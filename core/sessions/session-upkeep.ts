@@ -14,7 +14,7 @@ const SWEEP_INTERVAL = 30_000
 const RENEW_INTERVAL = 300_000
 const RESTORE_BATCH = 100
 
-export interface SessionUpkeep {
+interface SessionUpkeep {
   /** Reports the use of a session to a shared store. */
   mark(session: Session, inUse: boolean): void
   evict(victims: readonly Victim[] | Promise<readonly Victim[]>): void

@@ -23,7 +23,7 @@ export interface RouteStores {
   readonly changeBus: ChangeBus
 }
 
-export interface SessionsSettings {
+interface SessionsSettings {
   readonly routes: readonly McpRoute[]
   readonly storesOn: (route: McpRoute) => RouteStores
   readonly nobody: Peers
@@ -38,7 +38,7 @@ export interface SessionsSettings {
   readonly figures: Figures
 }
 
-export interface SessionsByRoute {
+interface SessionsByRoute {
   readonly sessions: SessionRegistry
   readonly streams: SessionStreams
   changesOn(route: McpRoute): ChangeFeed

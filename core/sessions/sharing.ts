@@ -9,7 +9,7 @@ import type { SessionStore } from './session-store.ts'
 
 type SharedSlot = (typeof SESSION_SLOTS)[number]
 
-export interface SharedParts {
+interface SharedParts {
   readonly processes: number
   readonly routes: readonly CompiledRoute[]
   readonly isFilled: (slot: SharedSlot, route: Route) => boolean

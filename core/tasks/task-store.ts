@@ -72,7 +72,7 @@ export interface TaskBounds extends TaskRoom {
 export type TaskRefusal = 'holder' | 'full'
 
 /** The result of `create`. */
-export type TaskCreation = 'created' | TaskRefusal
+type TaskCreation = 'created' | TaskRefusal
 
 /** Size of a result that is always stored, so that every task can end. Bytes. */
 export const SMALL_OUTCOME = 2_048

@@ -9,7 +9,7 @@ export type Ask =
   | { readonly kind: 'roots'; readonly key: string; readonly params: object }
 
 /** A client's result. */
-export type AskResult = ElicitResult | SampleResult | RootsResult
+type AskResult = ElicitResult | SampleResult | RootsResult
 
 /** A response, or a function that creates it. */
 export type Answer = AskResult | ((ask: Ask) => AskResult | Promise<AskResult>)

@@ -33,7 +33,7 @@ export interface ClientSettings {
 export type Listed = { readonly name: string; readonly description?: string } & JsonObject
 
 /** A received notification. */
-export interface Notified {
+interface Notified {
   readonly method: string
   readonly params: JsonObject
 }

@@ -49,7 +49,7 @@ export async function testTool<Args, Return, Given>(
 }
 
 /** The result of a resource, and effects of the call. */
-export interface ResourceOutcome extends Happened {
+interface ResourceOutcome extends Happened {
   readonly result: ReadResourceResult
   readonly text: string
 }
@@ -65,7 +65,7 @@ export async function testResource(
 }
 
 /** The result of a prompt, and effects of the call. */
-export interface PromptOutcome extends Happened {
+interface PromptOutcome extends Happened {
   readonly result: GetPromptResult
   readonly text: string
 }

@@ -30,7 +30,7 @@ export interface TestHostSettings {
 }
 
 /** Settings of a test token. */
-export interface TokenSettings {
+interface TokenSettings {
   /** Default: the path of the first route. */
   route?: string
   /** Seconds; negative: expired. Default 3,600. */
@@ -243,7 +243,7 @@ function openTestHost({ host, prepared, log, services, routes }: Started): TestH
 }
 
 /** Settings of `testPlugin`. */
-export interface TestPluginSettings extends TestHostSettings {
+interface TestPluginSettings extends TestHostSettings {
   /** The plugin's name in config and messages. Default `plugin`. */
   name?: string
   /** Merged over a config with the toolset `echo` at `/`. */

@@ -24,7 +24,7 @@ function timeText(at: number): string {
 
 const wordFor = ({ outcome, error }: CallRecord): string => error?.kind ?? outcome
 
-export interface LineFacts {
+interface LineFacts {
   readonly slow: boolean
   /** The sampling rate, if not every request is logged. */
   readonly sample: number | undefined

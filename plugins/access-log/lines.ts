@@ -15,7 +15,7 @@ const PATIENCE = 5_000
 /** Timeout of `close`, milliseconds. */
 const CLOSE_TIME = 3_000
 
-export interface LinesSettings {
+interface LinesSettings {
   readonly destination: Destination
   readonly file: string | undefined
   readonly log: Logger

@@ -67,12 +67,12 @@ function partsOf({ outputs }: Metafile): Array<readonly [file: string, bytes: nu
 const escapeText = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
 
 /** `</script` would end the element. In a bundle it occurs only where the escape has the same meaning. */
-export function inScript(script: string): string {
+function inScript(script: string): string {
   const closed = script.replace(/<\/(?=script)/gi, '<\\/')
   return closed.includes('<!--') ? `${closed}\n//-->\n` : closed
 }
 
-export const inStyle = (style: string): string => style.replace(/<\/(?=style)/gi, '<\\/')
+const inStyle = (style: string): string => style.replace(/<\/(?=style)/gi, '<\\/')
 
 export function htmlPage(
   title: string,

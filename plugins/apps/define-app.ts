@@ -2,7 +2,7 @@
 import type { ResourceDefinition } from '../../core/index.ts'
 
 /** Additional origins for an app's page, such as `https://api.acme.example`. Default: none. */
-export interface AppCsp {
+interface AppCsp {
   /** `connect-src`: `fetch`, `WebSocket`. */
   connectDomains?: string[]
   /** Images, scripts, styles, fonts and media. `https://*.acme.example`: all subdomains. */
@@ -14,7 +14,7 @@ export interface AppCsp {
 }
 
 /** Browser features that the page requests, each with `{}`. Clients can reject them. */
-export interface AppPermissions {
+interface AppPermissions {
   camera?: Readonly<Record<never, never>>
   microphone?: Readonly<Record<never, never>>
   geolocation?: Readonly<Record<never, never>>

@@ -27,14 +27,14 @@ function argumentsOf({ wire }: Tool): readonly string[] | undefined {
 
 function lintArguments(
   listed: ReadonlyMap<string, readonly string[]>,
-  host: Pick<InternalHost, 'at' | 'routes' | 'report'>,
+  host: Pick<InternalHost, 'config' | 'routes' | 'report'>,
   services: Services,
 ): void {
   const tools = host.routes
     .flatMap(route => services.reachableItemsOf(route))
     .flatMap(item => (item.kind === 'tools' ? item : []))
   const warn = (what: string, at: readonly string[]) =>
-    host.report(new StartError('MH2204', what, { at: [...host.at, 'arguments', ...at] }), 'warning')
+    host.report(new StartError('MH2204', what, { at: [...host.config.at, 'arguments', ...at] }), 'warning')
   for (const [tool, names] of listed) {
     const found = tools.filter(({ key }) => key === tool)
     if (found.length === 0) {
@@ -76,8 +76,8 @@ function refuseUnwritten(host: InternalHost, trail: () => Trail | undefined, isL
     blame(error, host.name)
     throw error
   })
-  const [, at = ''] = host.at
-  const name = host.at[0] === 'plugins' ? host.name : `${host.name} ${at}`
+  const [, at = ''] = host.config.at
+  const name = host.config.at[0] === 'plugins' ? host.name : `${host.name} ${at}`
   host.readiness(name, () => {
     const failure = trail()?.failure
     return failure === undefined || `the audit cannot be written: ${failure}`
@@ -96,7 +96,7 @@ function setup(host: InternalHost, options: FilledAuditOptions) {
   const { onFailure, leaveOut, subjects } = options
   const leftOut: ReadonlySet<string> = new Set(leaveOut)
   const { current, refusals } = trailOf(host, options)
-  if (host.ownKeys) host.report(new StartError('MH2205', NO_KEY, { at: host.at }), 'warning')
+  if (host.ownKeys) host.report(new StartError('MH2205', NO_KEY, { at: host.config.at }), 'warning')
   if (onFailure === 'refuse') refuseUnwritten(host, current, method => leftOut.has(method))
   const listed = new Map(Object.entries(options.arguments))
   host.onReady(() => lintArguments(listed, host, host.services))

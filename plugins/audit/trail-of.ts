@@ -33,7 +33,7 @@ function settingsOf(host: InternalHost, path: string, { sync, headEvery, rotate 
   const tell = { written: host.metrics.counter(LINES), lost: host.metrics.counter(LOST) }
   return {
     path,
-    signers: host.ownKeys ? [plainSigner] : host.keys('audit').map(keySigner),
+    signers: host.ownKeys ? [plainSigner] : host.config.keys('audit').map(keySigner),
     node: host.config.node,
     log: host.log,
     sync,
@@ -95,7 +95,7 @@ export function trailOf(host: InternalHost, options: FilledAuditOptions): Opened
       'MH1041',
       `${file} is written by several routes, of which each says otherwise how: give them the same ` +
         '`sync`, `rotate` and `headEvery`, or each a `file` of its own',
-      { at: host.at },
+      { at: host.config.at },
     )
   }
   if (known) return known.opened

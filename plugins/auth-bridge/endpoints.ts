@@ -10,7 +10,7 @@ import type { Bridge } from './make.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { discoveryPaths, handOver, openToPages, RETRY_AFTER, ROUTES } from './server/oidc-provider.ts'
 
-export type GetBridge = () => Promise<{ readonly bridge: Bridge; readonly handlers: Handlers }>
+type GetBridge = () => Promise<{ readonly bridge: Bridge; readonly handlers: Handlers }>
 type Handler = (ctx: HostContext) => Promise<void>
 
 const MOST_SIGN_INS = 300

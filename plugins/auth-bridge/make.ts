@@ -22,11 +22,11 @@ import type { Upstream, UpstreamFault } from './upstream/upstream.ts'
 const MOST_DOCUMENTS = 30
 const STORE_AWAY = 'what this server keeps cannot be reached now'
 
-export interface BridgeParts {
+interface BridgeParts {
   readonly host: InternalHost
   readonly services: Services
   readonly options: FilledAuthBridge
-  readonly keys: InternalHost['keys']
+  readonly keys: InternalHost['config']['keys']
   readonly store: GrantStore
   readonly upstream: Upstream
   readonly trusted: TrustedIssuers
@@ -96,7 +96,7 @@ export function makeBridge(parts: BridgeParts) {
     ...{ issuer, options, lifetimes, records, accounts, resources, decide, trusted, signing, log },
     now: clock.now,
     replayed: model => replays(1, { model }),
-    upstream: settle(options.provider, [...host.at, 'provider']),
+    upstream: settle(options.provider, [...host.config.at, 'provider']),
     clients: createRegisteredClients(keys('auth-bridge clients')),
     cookieKeys: keys('auth-bridge cookies'),
     clientFetch: createClientFetch({

@@ -16,7 +16,7 @@ export type Place = string & { readonly __place: true }
 export const pendingAt = (what: string, id: string) => `${GRANT_KINDS.pending}${what}:${digest(id)}` as Place
 export const grantedAt = (what: string, id: string) => `${GRANT_KINDS.granted}${what}:${digest(id)}` as Place
 
-export type Sealer = ReturnType<typeof createSealer>
+type Sealer = ReturnType<typeof createSealer>
 
 /** Encrypts JSON, bound to `place`. The first key encrypts, all decrypt. */
 export function createSealer(keys: readonly Buffer[]) {

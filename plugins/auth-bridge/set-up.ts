@@ -18,7 +18,7 @@ import { createUpstream } from './upstream/index.ts'
 import { upstreamTokenOf } from './upstream-member.ts'
 import type { createBridgeTokens } from './upstream-tokens.ts'
 
-function checkAddress({ at, config: { http } }: InternalHost): void {
+function checkAddress({ config: { at, http } }: InternalHost): void {
   const { publicUrl } = http
   if (publicUrl === undefined) {
     if (isLoopback(http.host)) return
@@ -37,7 +37,7 @@ function checkAddress({ at, config: { http } }: InternalHost): void {
 }
 
 function checkKeys(
-  { at, ownKeys, config: { processes, purpose }, log, report }: InternalHost,
+  { ownKeys, config: { at, processes, purpose }, log, report }: InternalHost,
   { isShared, isKept }: { isShared: boolean; isKept: boolean },
 ): void {
   const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
@@ -64,9 +64,9 @@ function checkKeys(
 }
 
 function readKeys(
-  { at, config: { directory } }: InternalHost,
+  { config: { at, directory } }: InternalHost,
   { signingKeys }: FilledAuthBridge,
-  keys: InternalHost['keys'],
+  keys: InternalHost['config']['keys'],
 ): SigningKey[] {
   if (signingKeys === undefined) return deriveSigningKeys(keys('auth-bridge signing'))
   try {
@@ -76,7 +76,7 @@ function readKeys(
   }
 }
 
-function logoOf({ at, config: { directory } }: InternalHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
+function logoOf({ config: { at, directory } }: InternalHost, { page: { logo } }: FilledAuthBridge): Logo | undefined {
   try {
     return logo === undefined ? undefined : readLogo(logo, directory)
   } catch (error) {
@@ -84,7 +84,7 @@ function logoOf({ at, config: { directory } }: InternalHost, { page: { logo } }:
   }
 }
 
-function checkClients({ at, report }: InternalHost, { clients }: FilledAuthBridge): void {
+function checkClients({ config: { at }, report }: InternalHost, { clients }: FilledAuthBridge): void {
   const check = (text: string, place: readonly (string | number)[]) => {
     try {
       parseRedirectPattern(text)
@@ -100,7 +100,7 @@ function checkClients({ at, report }: InternalHost, { clients }: FilledAuthBridg
   }
 }
 
-function storeOf({ at, routes, services }: InternalHost) {
+function storeOf({ config: { at }, routes, services }: InternalHost) {
   const stores = new Set(routes.map(route => services.slot('grantStore', route)))
   const [store] = stores
   if (!store || stores.size > 1)
@@ -135,17 +135,17 @@ async function openKept(
 export async function setUpBridge(host: InternalHost, options: FilledAuthBridge): Promise<void> {
   const inDevelopment = isDevelopment(options)
   if (host.routes.length === 0) return
-  assertInstalled(['oidc-provider'], host)
+  assertInstalled(['oidc-provider'], host.config)
   checkAddress(host)
   checkClients(host, options)
   if (parseDuration(options.refreshToken) < parseDuration(options.accessToken)) {
     const why = `is shorter than accessToken (${options.accessToken}), so no client can use a refresh token`
-    host.report(new StartError('MH2112', why, { at: [...host.at, 'refreshToken'] }), 'warning')
+    host.report(new StartError('MH2112', why, { at: [...host.config.at, 'refreshToken'] }), 'warning')
   }
   const kept = inDevelopment ? await openKept(host, options) : undefined
-  const keys = kept?.keys ?? host.keys
+  const keys = kept?.keys ?? host.config.keys
   const signing = readKeys(host, options, keys)
-  const place = [...host.at, 'provider']
+  const place = [...host.config.at, 'provider']
   const upstream = inDevelopment
     ? createDevelopmentUpstream(options.provider, () => `${issuer()}/sign-in`)
     : createUpstream(options.provider, { at: place, log: host.log, timeout: PROVIDER_TIMEOUT })

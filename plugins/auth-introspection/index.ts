@@ -55,7 +55,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
   provides: ['user', 'authorize'],
   setup(host, options) {
     const { endpoint, clientId, clientSecret, clientAuth, issuer, audience, validate, claims } = options
-    const stop = (why: string, ...key: string[]) => new StartError('MH2020', why, { at: [...host.at, ...key] })
+    const stop = (why: string, ...key: string[]) => new StartError('MH2020', why, { at: [...host.config.at, ...key] })
     if (!endpoint || !clientId || !clientSecret) throw stop('endpoint, clientId and clientSecret must not be empty')
     if (endpoint.startsWith('http:') && !isLoopback(new URL(endpoint).hostname)) {
       const what = 'tokens and the client secret are sent over plain http: whoever is on the way reads them; use https'

@@ -22,7 +22,10 @@ function warnOfOtherServers(host: InternalHost, { issuers }: Profile): void {
   const others = [...new Set(named)].filter(server => !issuers.has(server))
   if (others.length === 0 || issuers.size === 0) return
   const what = `the metadata sends clients to ${others.join(', ')}, and tokens of ${[...issuers.keys()].join(', ')} are accepted`
-  host.report(new StartError('MH2010', `${what}; write the same issuers in both places`, { at: host.at }), 'warning')
+  host.report(
+    new StartError('MH2010', `${what}; write the same issuers in both places`, { at: host.config.at }),
+    'warning',
+  )
 }
 
 /** The plugin `auth-jwt` as a configured value, for configs that give it another name. */

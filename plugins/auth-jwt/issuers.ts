@@ -47,7 +47,7 @@ const MIN_SECRET_LENGTH = 32
 
 const NO_KEYS = 'no keys: set authority, or issuer with one of jwksUri, keys and secret'
 
-type Path = InternalHost['at']
+type Path = InternalHost['config']['at']
 
 function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string[] | undefined {
   if (given === undefined) return undefined
@@ -117,7 +117,7 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
 
 export function createProfile(host: InternalHost, options: FilledAuthJwt): Profile {
   const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
-  const { at } = host
+  const { at } = host.config
   const listed = listedIn(options, at)
   warnOfChecksOff(validate, host)
   const issuers = new Map<string, Issuer>()
@@ -262,7 +262,7 @@ function ownIssuer(
     },
     keys: createOwnKeys(server, !validate.signingKey, host.log),
     algorithms: new Set([ALGORITHM]),
-    audience: alone ? audienceOf(options.audience, host.at) : undefined,
+    audience: alone ? audienceOf(options.audience, host.config.at) : undefined,
     claims: alone ? options.claims : CLAIMS,
   }
 }
@@ -274,7 +274,8 @@ function checkOwn(
   { issuers }: Profile,
   found: ReadonlyMap<Route, OwnIssuer>,
 ): void {
-  const { at, report, routes } = host
+  const { report, routes } = host
+  const { at } = host.config
   const without = routes.filter(route => !found.has(route)).map(({ path }) => path)
   if (issuers.size > 0) {
     if (found.size > 0 || routes.length === 0) return

@@ -136,4 +136,3 @@ export interface FilledAuthJwt extends OptionsOf<typeof authJwtSchema, true> {}
 export type FilledIssuer = NonNullable<FilledAuthJwt['issuers']>[number]
 /** One issuer: `authority` alone, or `issuer` with one of `jwksUri`, `keys` and `secret`. */
 export type IssuerOptions = NonNullable<AuthJwtOptions['issuers']>[number]
-export type JwtClaims = NonNullable<IssuerOptions['claims']>

@@ -24,7 +24,7 @@ function canonical(origin: string): string {
 
 function compilePolicy(name: string, policy: FilledCorsOptions['policies'][string], host: InternalHost): CrossOrigin {
   const { origins, credentials, maxAge, headers = [] } = policy
-  const at = [...host.at, 'policies', name]
+  const at = [...host.config.at, 'policies', name]
   const any = origins.includes(ANY)
   if (any && origins.length > 1) {
     host.report(
@@ -78,7 +78,7 @@ function warnOfUnused(compiled: ReadonlyMap<string, CrossOrigin>, host: Internal
   for (const name of compiled.keys()) {
     if (used.has(name)) continue
     const why = `no route uses this policy; set \`cors: '${name}'\` on a route`
-    host.report(new StartError('MH2743', why, { at: [...host.at, 'policies', name] }), 'warning')
+    host.report(new StartError('MH2743', why, { at: [...host.config.at, 'policies', name] }), 'warning')
   }
 }
 

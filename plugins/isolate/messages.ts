@@ -6,7 +6,6 @@ import type { PackedError } from './pack-error.ts'
 
 export type Isolation = Slots['isolation']
 export type IsolatedCall = Parameters<Isolation['run']>[0]
-export type Bounds = IsolatedCall['bounds']
 
 /** The part of a call's context that is data. */
 export type CallData = Pick<CallContext, 'user' | 'session' | 'route' | 'headers' | 'client' | 'meta'> & {

@@ -6,7 +6,7 @@ import { type PackedError, packError, unpackError } from './pack-error.ts'
 /** How long the error of a plugin's member can take to the handler and back as its response, milliseconds. */
 const HELD_FOR = 250
 
-export interface ServedCall {
+interface ServedCall {
   tell(what: NotifyMethod, args: readonly unknown[]): void
   ask(asks: readonly Ask[]): void
   errorOf(packed: PackedError): unknown

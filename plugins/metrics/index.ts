@@ -65,11 +65,12 @@ const OWN_PORT = { port: 9464, host: '127.0.0.1' } as const
 
 /** Reports settings that expose metrics to anyone. */
 function checkPlace(host: InternalHost, { path, port, host: address, token }: FilledMetricsOptions) {
-  const wrong = (key: string, text: string) => host.report(new StartError('MH2601', text, { at: [...host.at, key] }))
-  if (host.at[0] === 'routes') {
+  const wrong = (key: string, text: string) =>
+    host.report(new StartError('MH2601', text, { at: [...host.config.at, key] }))
+  if (host.config.at[0] === 'routes') {
     const what =
       'the metrics are those of the whole host: set their options in `plugins`; a route may only say `metrics: false`'
-    return host.report(new StartError('MH2601', what, { at: host.at }))
+    return host.report(new StartError('MH2601', what, { at: host.config.at }))
   }
   if (token !== undefined && token.length < SHORTEST_TOKEN) {
     wrong('token', `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`)
@@ -103,7 +104,7 @@ function formatFor(req: IncomingMessage): Format {
 async function setup(host: InternalHost, options: FilledMetricsOptions) {
   checkPlace(host, options)
   const { path, token } = options
-  assertInstalled(['prom-client'], host)
+  assertInstalled(['prom-client'], host.config)
   const { default: prometheus } = await import('prom-client')
   const counts = createRequestCounts(options.clients)
   host.onFinish(counts.observe)
@@ -138,7 +139,7 @@ async function setup(host: InternalHost, options: FilledMetricsOptions) {
 const ANY_ADDRESS = ['0.0.0.0', '::']
 
 /** The host's own port conflicts once it listens. */
-function checkPort({ config: { http }, at, report }: InternalHost, port: number, address: string) {
+function checkPort({ config: { at, http }, report }: InternalHost, port: number, address: string) {
   const isSame = http.port === port && port !== 0
   const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)
   if (!isSame || !meet) return
@@ -149,7 +150,7 @@ function checkPort({ config: { http }, at, report }: InternalHost, port: number,
 const nameOf = (address: string) => (address === 'localhost' ? '127.0.0.1' : address)
 
 /** `http.tls` protects the port of the host only. */
-function warnOfPlainPort({ config: { http }, at, report }: InternalHost, address: string) {
+function warnOfPlainPort({ config: { at, http }, report }: InternalHost, address: string) {
   if (!http.tls || isLoopback(address)) return
   const what =
     `http.tls does not apply to this port: token and metrics cross the network unencrypted; ` +
@@ -181,7 +182,15 @@ function serveOnOwnPort(
       slowReaders: (readers: object) =>
         host.log.warn({ code: 'MH1309', ...readers }, 'closed connections to the metrics whose readers do not read'),
     }
-    const { server, url } = await openOwnPort({ at: host.at, port, host: address, mayRead, scrape, news, failed })
+    const { server, url } = await openOwnPort({
+      at: host.config.at,
+      port,
+      host: address,
+      mayRead,
+      scrape,
+      news,
+      failed,
+    })
     host.log.info({ code: 'MH2605', url }, 'serving metrics')
     close = () => {
       server.close()

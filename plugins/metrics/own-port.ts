@@ -7,7 +7,7 @@ import { StartError } from '../../core/plugin.ts'
 import { createHttpServer, type ServerNews } from '../../core/transport.ts'
 import type { Exposition } from './exposition.ts'
 
-export const OWN_PATH = '/metrics'
+const OWN_PATH = '/metrics'
 
 /** Maximum connections. */
 export const MOST_CONNECTIONS = 64
@@ -16,8 +16,8 @@ export const MOST_OF_ADDRESS = 8
 /** Milliseconds. */
 const TIME_LIMITS = { requestTimeout: 5_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
 
-export interface OwnPort {
-  readonly at: InternalHost['at']
+interface OwnPort {
+  readonly at: InternalHost['config']['at']
   readonly port: number
   readonly host: string
   /** Undefined: no authentication. */

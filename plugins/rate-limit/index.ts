@@ -21,7 +21,7 @@ const counts = (options: FilledRateLimit) =>
 
 function faultIn(
   options: FilledRateLimit,
-  { config: { processes }, countTogether, at }: RedisHost,
+  { config: { at, processes }, countTogether }: RedisHost,
 ): StartError | undefined {
   if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
     const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
@@ -62,14 +62,14 @@ function countInPrimary(
 }
 
 /** Equal on every node, distinct for routes with their own options. */
-const scopeOf = ({ at }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
+const scopeOf = ({ config: { at } }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
 
 function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount | Promise<CreateCount> {
   const { store, onFailure } = options
   if (store === 'memory') {
     return host.countTogether ? countInPrimary(host, host.countTogether, options) : countInMemory(host)
   }
-  assertInstalled(['@redis/client', 'rate-limiter-flexible'], host)
+  assertInstalled(['@redis/client', 'rate-limiter-flexible'], host.config)
   const redis = redisConnection(host, {}, RATE_LIMIT_COMMANDS, { vital: onFailure === 'closed' })
   return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })
 }
@@ -83,7 +83,7 @@ function lintRules({ rules }: Limits, host: RedisHost) {
     const near = nearest(glob.replaceAll('*', ''), tools)
     const hint = near === undefined ? '' : `; did you mean "${near}"?`
     const what = `the limit fits no tool that is defined at start${hint}`
-    host.report(new StartError('MH1113', what, { at: [...host.at, 'tools', glob] }), 'warning')
+    host.report(new StartError('MH1113', what, { at: [...host.config.at, 'tools', glob] }), 'warning')
   }
 }
 

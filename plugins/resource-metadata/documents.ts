@@ -50,7 +50,11 @@ type Said = Pick<FilledResourceMetadata, 'dpopSigningAlgValuesSupported' | 'dpop
 
 const namesOf = (routes: readonly Route[]) => routes.map(({ path }) => `routes['${path}']`).join(', ')
 
-function checkSaid({ at, log, report, routes }: InternalHost, said: Said, bindingOn: (route: Route) => TokenBinding) {
+function checkSaid(
+  { config: { at }, log, report, routes }: InternalHost,
+  said: Said,
+  bindingOn: (route: Route) => TokenBinding,
+) {
   const tell = (why: string, key: keyof Said) => report(new StartError('MH2040', why, { at: [...at, key] }))
   const { dpopBoundAccessTokensRequired: required, dpopSigningAlgValuesSupported: algorithms = [] } = said
   const otherwise = required === undefined ? [] : routes.filter(route => bindingOn(route).required() !== required)

@@ -30,7 +30,7 @@ function unchecked(options: FilledResourceMetadata): [string, unknown][] {
   ].map(([name, value]) => [name, value])
 }
 
-function checkOptions({ at, config: { http, purpose }, log, report }: InternalHost, options: FilledResourceMetadata) {
+function checkOptions({ config: { at, http, purpose }, log, report }: InternalHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError('MH2040', what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options
   for (const [name, value] of unchecked(options)) {
@@ -75,7 +75,7 @@ function sayServers(host: InternalHost, options: FilledResourceMetadata): Said {
     const where =
       nobody.length === host.routes.length ? '' : ` for ${nobody.map(({ path }) => `routes['${path}']`).join(', ')}`
     const why = `missing${where}; say who gives out tokens, such as ["https://login.acme.example"], or switch on auth-bridge`
-    host.report(new StartError('MH2041', why, { at: [...host.at, 'authorizationServers'] }))
+    host.report(new StartError('MH2041', why, { at: [...host.config.at, 'authorizationServers'] }))
   })
   return routes => {
     const found = new Set(routes.flatMap(route => serverOn(route).issuer() ?? []))

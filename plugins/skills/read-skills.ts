@@ -51,7 +51,7 @@ const BY_EXTENSION: ReadonlyMap<string, string> = new Map([
 const TEXT = /^text\/|[/+](?:json|xml|yaml|jsonl|toml|x-sh)$/
 
 /** The media type of a file, and whether it is sent as text. `isText`: its bytes are UTF-8. */
-export function mediaTypeOf(name: string, isText: boolean): { readonly mimeType: string; readonly asText: boolean } {
+function mediaTypeOf(name: string, isText: boolean): { readonly mimeType: string; readonly asText: boolean } {
   const [, extension = ''] = /\.([^.]+)$/.exec(name) ?? []
   const known = BY_EXTENSION.get(extension.toLowerCase())
   if (known === undefined) return { mimeType: isText ? 'text/plain' : 'application/octet-stream', asText: isText }

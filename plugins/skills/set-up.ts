@@ -15,7 +15,7 @@ const EXTENSION = 'io.modelcontextprotocol/skills'
 const readFor = new WeakMap<object, Snapshot>()
 
 async function readNow(host: InternalHost, options: SkillsOptions): Promise<Snapshot | undefined> {
-  const at = [...host.at, 'folder']
+  const at = [...host.config.at, 'folder']
   const folder = resolve(host.config.directory, options.folder)
   host.reads(folder)
   let faults = 0

@@ -17,13 +17,13 @@ export interface SkillEntry {
   readonly resources: ReadonlyArray<{ readonly uri: string; readonly digest: string; readonly size: number }>
 }
 
-export interface ShownFolder {
+interface ShownFolder {
   readonly entries: Map<string, Wire>
   /** A file in the folder that the callers cannot see. */
   hidden: ResourceItem | undefined
 }
 
-export interface ShownSkills {
+interface ShownSkills {
   readonly skills: readonly SkillEntry[]
   readonly byUri: ReadonlyMap<string, SkillEntry>
   readonly folders: ReadonlyMap<string, ShownFolder>

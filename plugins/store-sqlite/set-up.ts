@@ -89,7 +89,7 @@ export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): vo
   host.provide('taskStore', createSqliteTaskStore(file, host.log))
 }
 
-function demandNode({ at }: InternalHost) {
+function demandNode({ config: { at } }: InternalHost) {
   if (isBuiltin('node:sqlite')) return
   const why = `it needs the database of Node 22.13 or later, and this is Node ${process.versions.node}`
   const fix =
@@ -101,7 +101,7 @@ function boundsOf(host: InternalHost, options: FilledStoreSqliteOptions): StoreB
   const bounds = { ...readStreamBounds(host, options), maxSize: parseSize(options.maxSize) }
   if (bounds.maxSize < MIN_SIZE) {
     throw new StartError('MH2403', 'it is less than 1mb; there is hardly room for one stream', {
-      at: [...host.at, 'maxSize'],
+      at: [...host.config.at, 'maxSize'],
     })
   }
   return { ...bounds, pending: PENDING }
@@ -115,7 +115,9 @@ function writerOf(host: InternalHost, options: FilledStoreSqliteOptions): Writer
   const known = writers.get(path)
   if (known && known.said !== said) {
     const why = `${options.file} is kept by several routes, of which each says otherwise how`
-    throw new StartError('MH1041', `${why}: give them the same options, or each a \`file\` of its own`, { at: host.at })
+    throw new StartError('MH1041', `${why}: give them the same options, or each a \`file\` of its own`, {
+      at: host.config.at,
+    })
   }
   if (known) return known.writer
   const writer = begin(host, path, options, writers.size === 0 ? 'sqlite' : `sqlite ${options.file}`)

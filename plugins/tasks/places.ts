@@ -6,7 +6,7 @@ export interface Placed {
   readonly holder: string
 }
 
-export interface PlaceLimits {
+interface PlaceLimits {
   readonly all: number
   readonly inQueue: (queue: string) => number
   readonly perHolder: number

@@ -50,7 +50,7 @@ interface Service {
   readonly worker: TaskWorker
 }
 
-function checkStore({ at, config: { processes, purpose }, report, log }: InternalHost, store: TaskStore, role: string) {
+function checkStore({ config: { at, processes, purpose }, report, log }: InternalHost, store: TaskStore, role: string) {
   if (role !== 'both' && store.shared !== true) {
     const where = store.shared ? 'in a file of this host' : 'in this process'
     const what = `tasks are kept ${where} alone, so nothing is left for another that a ${role} works with`

@@ -1,7 +1,7 @@
 // The tool key `task`: its type and JSON Schema.
 import type { CallContext, JsonSchema } from '../../core/index.ts'
 
-export type TaskUse = 'optional' | 'required'
+type TaskUse = 'optional' | 'required'
 
 /** Runs calls of a tool as tasks. */
 export type TaskSetting =

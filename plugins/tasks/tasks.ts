@@ -50,7 +50,7 @@ export interface TaskSettings {
   readonly bounds: TaskBounds
 }
 
-export function settingsOf(options: FilledTasksOptions, { at, report }: InternalHost): TaskSettings {
+export function settingsOf(options: FilledTasksOptions, { config: { at }, report }: InternalHost): TaskSettings {
   const lease = parseDuration(options.lease)
   if (lease < SHORTEST_LEASE || lease > LONGEST_LEASE) {
     report(

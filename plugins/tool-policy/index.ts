@@ -70,7 +70,7 @@ const refuse: Tell = (why, at) => {
 }
 
 function compile(options: FilledToolPolicy, host: InternalHost, tell: Tell) {
-  const rules = compileRules(options, host.at, tell)
+  const rules = compileRules(options, host.config.at, tell)
   const authorize = compileAuthorize(host.routes, rules, tell)
   return {
     options,
@@ -79,7 +79,8 @@ function compile(options: FilledToolPolicy, host: InternalHost, tell: Tell) {
     including: includingScopes(options.scopeHierarchy ?? {}),
     hasShadow: rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow'),
     authorize,
-    requirementOf: (rule: AuthorizeRule): Requirement => authorize.get(rule) ?? compileRule(rule, host.at, rules, tell),
+    requirementOf: (rule: AuthorizeRule): Requirement =>
+      authorize.get(rule) ?? compileRule(rule, host.config.at, rules, tell),
     access: new Map<Route, RouteAccess>(),
   }
 }

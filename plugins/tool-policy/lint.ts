@@ -31,7 +31,7 @@ function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) 
     const near = nearest(rule.glob.replaceAll('*', ''), keys)
     const hint = prefixHint(rule) || (near === undefined ? '' : `; did you mean "${near}"?`)
     const what = `the rule matches nothing that is defined at start${hint}`
-    const found = new StartError('MH2721', what, { at: [...host.at, 'rules', rule.key] })
+    const found = new StartError('MH2721', what, { at: [...host.config.at, 'rules', rule.key] })
     if (rule.ofSkills && hasSkills) host.report(found)
     else host.report(found, 'warning')
   }
@@ -68,7 +68,7 @@ function lintHierarchy({ host, services, access, routeScopes, options }: LintSub
       const near = nearest(name, named)
       const hint = near === undefined ? '' : `; did you mean "${near}"?`
       const why = `"${name}" is in no rule, no route and not in scopesSupported, so including it has no effect${hint}`
-      host.report(new StartError('MH2722', why, { at: [...host.at, 'scopeHierarchy', scope, index] }), 'warning')
+      host.report(new StartError('MH2722', why, { at: [...host.config.at, 'scopeHierarchy', scope, index] }), 'warning')
     }
   }
 }
@@ -84,7 +84,7 @@ function lintPolicies({ host, rules, options }: LintSubject, items: readonly Cat
   for (const name of rules.policies.keys()) {
     if (used.has(name)) continue
     const why = 'nothing uses this policy; name it in a rule, in `authorize` of a route or in `access` of a tool'
-    host.report(new StartError('MH2723', why, { at: [...host.at, 'policies', name] }), 'warning')
+    host.report(new StartError('MH2723', why, { at: [...host.config.at, 'policies', name] }), 'warning')
   }
 }
 

@@ -28,7 +28,7 @@ export interface Requirement {
   standingOf(held: Held): Standing
 }
 
-export type Path = InternalHost['at']
+export type Path = InternalHost['config']['at']
 
 const list = <T>(value: T | readonly T[] | undefined): readonly T[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]

@@ -18,7 +18,7 @@ function checkPinned(pinned: readonly string[], host: InternalHost, services: Se
   const items = host.routes.flatMap(route => services.reachableItemsOf(route))
   const names = [...new Set(items.flatMap(({ kind, key }) => (kind === 'tools' ? key : [])))]
   for (const [index, text] of pinned.entries()) {
-    const at = [...host.at, 'pinned', index]
+    const at = [...host.config.at, 'pinned', index]
     if (!isGlob(text) && !names.includes(text)) {
       host.report(new StartError('MH2920', `there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
     } else if (isGlob(text) && !names.some(name => matchesGlob(text, name))) {

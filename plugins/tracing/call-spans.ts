@@ -13,7 +13,7 @@ type CallStart = Omit<
   readonly call: Call
 }
 
-export interface CallSpans {
+interface CallSpans {
   /** Returns the context with the call's span; undefined without an SDK. */
   begin(start: CallStart): Context | undefined
   end(record: CallRecord): void

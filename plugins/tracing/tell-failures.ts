@@ -49,7 +49,7 @@ function createTelling(write: (fields: object) => void, now: () => number) {
   }
 }
 
-export interface FailureLog {
+interface FailureLog {
   readonly logger: DiagLogger
   settle(): void
 }
@@ -84,7 +84,7 @@ const toAll =
     for (const logger of listening) logger[level](said)
   }
 
-export interface FailureTelling {
+interface FailureTelling {
   /** Does nothing if the program or its SDK has set a logger. */
   begin(): void
   end(): void

@@ -46,7 +46,7 @@ async function make(directory: string, more: Partial<Config> = {}, options: Crea
   const seen: { keys: string[]; ownKeys: boolean } = { keys: [], ownKeys: false }
   const watching = definePlugin<Record<never, never>>({
     options: { type: 'object', additionalProperties: false, properties: {} },
-    setup({ keys, ownKeys }) {
+    setup({ config: { keys }, ownKeys }) {
       Object.assign(seen, { keys: keys('test').map(key => key.toString('hex')), ownKeys })
     },
   })

@@ -44,7 +44,7 @@ const expectUnavailable = (error: unknown) => {
 describe('Redis connection settings', () => {
   const resolve = (options: RedisSettings, redis?: RedisSettings): ResolvedRedis =>
     resolveRedis(
-      { at: ['plugins', 'x'], name: 'event-store-redis', config: { directory: '/', section: () => redis as never } },
+      { name: 'event-store-redis', config: { at: ['plugins', 'x'], directory: '/', section: () => redis as never } },
       options,
     )
   const FROM_CONFIG = { url: 'redis://config:6380', keyPrefix: 'ours:' }

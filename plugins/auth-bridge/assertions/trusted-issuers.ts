@@ -24,7 +24,8 @@ function problemOf(url: string): string | undefined {
 }
 
 export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: FilledAuthBridge): TrustedIssuers {
-  const { at, log, report } = host
+  const { log, report } = host
+  const { at } = host.config
   const trusted = new Map<string, TrustedIssuer>()
   for (const [index, { issuer, jwksUri, tenant }] of trustedIssuers.entries()) {
     const refuse = (key: string, why: string) =>

@@ -31,7 +31,7 @@ const formOf = ({ interaction, client }: Asked) =>
 
 const both = (one: readonly string[] = [], other: readonly string[]) => [...new Set([...one, ...other])]
 
-export const documentHostOf = (
+const documentHostOf = (
   client: Pick<Client, 'clientId'> & { readonly clientIdMetadataDocument?: unknown },
 ): string | undefined => (client.clientIdMetadataDocument ? new URL(client.clientId).host : undefined)
 

@@ -57,7 +57,7 @@ export async function showAccount(ctx: HostContext, bridge: Bridge): Promise<voi
   await show(ctx, bridge, current.login, current.session.jti)
 }
 
-export async function revokeConsent({ provider, consents }: Bridge, consent: Consent): Promise<void> {
+async function revokeConsent({ provider, consents }: Bridge, consent: Consent): Promise<void> {
   const grant = await provider.Grant.find(consent.grantId)
   await grant?.destroy()
   await consents.forget(consent)

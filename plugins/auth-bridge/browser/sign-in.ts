@@ -55,9 +55,9 @@ const STATE_BYTES = 32
 
 const attemptAt = (state: string) => pendingAt('attempt', state)
 
-export const newState = (): string => randomBytes(STATE_BYTES).toString('base64url')
+const newState = (): string => randomBytes(STATE_BYTES).toString('base64url')
 
-export async function keepAttempt(
+async function keepAttempt(
   ctx: HostContext,
   { records, issuer }: Bridge,
   { state, ...attempt }: Omit<Attempt, 'browser' | 'used'> & { readonly state: string },
@@ -71,7 +71,7 @@ export type Taken =
   | { readonly kind: 'again'; readonly purpose: Purpose }
   | { readonly kind: 'foreign' }
 
-export async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string): Promise<Taken> {
+async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string): Promise<Taken> {
   const kept = await records.read<Attempt>(attemptAt(state))
   if (!kept || !isBrowser(ctx, issuer, kept.browser)) return { kind: 'foreign' }
   const { purpose, underWay } = kept
@@ -89,13 +89,13 @@ interface Done {
 const doneAt = (uid: string) => pendingAt('signed in for', uid)
 
 /** Binds the login to this browser: an attacker can plant the cookies of an interaction. */
-export async function keepDone(ctx: HostContext, { records, issuer }: Bridge, uid: string, login: string) {
+async function keepDone(ctx: HostContext, { records, issuer }: Bridge, uid: string, login: string) {
   const done: Done = { login, browser: knowBrowser(ctx, issuer) }
   await records.write(doneAt(uid), done, TTL)
 }
 
 /** Undefined in another browser. */
-export async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: string): Promise<Done | undefined> {
+async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: string): Promise<Done | undefined> {
   const done = await records.read<Done>(doneAt(uid))
   return done && isBrowser(ctx, issuer, done.browser) ? done : undefined
 }

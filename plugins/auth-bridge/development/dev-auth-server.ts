@@ -6,7 +6,7 @@ import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts
 import { NO_UPSTREAM } from '../upstream-member.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
-export function refuseExposedHost({ at, config: { http }, log }: InternalHost): void {
+export function refuseExposedHost({ config: { at, http }, log }: InternalHost): void {
   const refuse = (why: string) => new StartError('MH2102', why, { at })
   if (process.env['NODE_ENV'] === 'production')
     throw refuse('it signs in anyone without a password; it does not run in production')
@@ -65,7 +65,9 @@ export const devAuthServer = definePlugin<DevAuthServerOptions, FilledDevAuthSer
     for (const [index, { id }] of (options.users ?? []).entries()) {
       if (options.users?.findIndex(user => user.id === id) === index) continue
       host.report(
-        new StartError('MH2103', `another user has the id "${id}" as well`, { at: [...host.at, 'users', index, 'id'] }),
+        new StartError('MH2103', `another user has the id "${id}" as well`, {
+          at: [...host.config.at, 'users', index, 'id'],
+        }),
       )
     }
     const { setUpBridge } = await import('../set-up.ts')

@@ -20,7 +20,7 @@ const modeWith = (mode: number, bits: number) =>
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /** Undefined if missing. Rejects with a StartError if other users can write the file. */
-export async function readOwnFile(file: string): Promise<string | undefined> {
+async function readOwnFile(file: string): Promise<string | undefined> {
   const folder = dirname(file)
   const mode = (await stat(folder).catch(() => undefined))?.mode ?? 0
   const writableFolder = (mode & 0o1000) === 0 ? modeWith(mode, 0o002) : undefined
@@ -45,7 +45,7 @@ export async function readOwnFile(file: string): Promise<string | undefined> {
   }
 }
 
-export async function writeOwnFile(file: string, text: string): Promise<void> {
+async function writeOwnFile(file: string, text: string): Promise<void> {
   const folder = dirname(file)
   const made = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (made !== undefined) await writeFile(join(folder, '.gitignore'), '*\n')

@@ -31,14 +31,14 @@ export interface Message {
   readonly isError: boolean
 }
 
-export interface SignInView {
+interface SignInView {
   readonly text: string
   readonly label: string
   /** Target of the button (GET): form-action would block redirects to the provider. */
   readonly action: string
 }
 
-export interface ChoiceView {
+interface ChoiceView {
   readonly state: string
   readonly action: string
 }
@@ -60,7 +60,7 @@ function writeOther({ label, href }: NonNullable<Message['other']>): Markup | un
   return safe === undefined ? undefined : html`<p><a href="${safe}">${shown(label)}</a></p>`
 }
 
-export function writeMessage({ title, text, detail, action, other, isError }: Message, layout: Layout): Page {
+function writeMessage({ title, text, detail, action, other, isError }: Message, layout: Layout): Page {
   const said = shown(title, 120)
   return layout({
     title: isError ? `Error: ${said}` : said,
@@ -72,7 +72,7 @@ ${detail === undefined ? undefined : html`<p class="small">${shown(detail, 200)}
   })
 }
 
-export function writeSignIn({ text, label, action }: SignInView, layout: Layout): Page {
+function writeSignIn({ text, label, action }: SignInView, layout: Layout): Page {
   return layout({
     title: 'Sign in',
     content: html`<h1>Sign in</h1>
@@ -81,11 +81,7 @@ ${button(safeHref(action), `Sign in with ${label}`)}`,
   })
 }
 
-export function writeChoice(
-  { state, action }: ChoiceView,
-  { users = [{ id: 'dev' }] }: PageSettings,
-  layout: Layout,
-): Page {
+function writeChoice({ state, action }: ChoiceView, { users = [{ id: 'dev' }] }: PageSettings, layout: Layout): Page {
   const field = html`<input type="hidden" name="state" value="${state}">`
   return layout({
     title: 'Sign in (development)',
@@ -107,7 +103,7 @@ ${field}
 }
 
 /** Redirects without a form, because `form-action` also applies to redirects after a form. */
-export function writeLeave(uri: string, layout: Layout): Page {
+function writeLeave(uri: string, layout: Layout): Page {
   const { kind, place } = readDestination(uri)
   if (kind === 'unknown') throw new TypeError('a page cannot lead to this redirect URI')
   const { href } = new URL(uri)
@@ -209,7 +205,7 @@ ${grants.slice(0, MAX_GRANTS).map(grant => writeGrant(grant, token))}
 ${rest > 0 ? html`<p>And ${String(rest)} more: they are shown once some of these are removed.</p>` : undefined}`
 }
 
-export function writeAccount(view: AccountView, layout: Layout): Page {
+function writeAccount(view: AccountView, layout: Layout): Page {
   const { notice, person, signedInWith, token } = view
   return layout({
     title: 'Your clients',

@@ -94,7 +94,7 @@ export interface Account {
   claims(): { readonly sub: string }
 }
 
-export interface AccountSettings {
+interface AccountSettings {
   readonly records: Records
   readonly logins: Logins
   readonly consents: Consents

@@ -10,7 +10,7 @@ export interface Standing {
   mayHave(scope: string): boolean
 }
 
-export type Decision = { readonly standing: Standing } | { readonly refused: string }
+type Decision = { readonly standing: Standing } | { readonly refused: string }
 
 const list = <Value>(value: Value | readonly Value[] | undefined): readonly Value[] =>
   value === undefined ? [] : ([value].flat() as readonly Value[])

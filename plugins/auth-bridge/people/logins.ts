@@ -20,7 +20,7 @@ export interface Login extends SignedIn {
   readonly renewing?: number
 }
 
-export interface LoginSettings {
+interface LoginSettings {
   readonly records: Records
   readonly upstream: Upstream
   readonly decide: Decide
@@ -39,7 +39,7 @@ export type Renewed =
 /** Concurrent refreshes share one provider request, milliseconds. */
 const JUST_ASKED = 1_000
 /** How long the last result is valid while the provider is unavailable, milliseconds. */
-export const MAX_UNASKED = 3_600_000
+const MAX_UNASKED = 3_600_000
 /** Lock lifetime, milliseconds: three consecutive provider requests fit. */
 const LOCK_TTL = 20_000
 /** Pause after a provider failure, milliseconds. */

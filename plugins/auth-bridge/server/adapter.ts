@@ -23,7 +23,7 @@ interface Payload {
   consumed?: number | true
 }
 
-export interface AdapterSettings {
+interface AdapterSettings {
   readonly records: Records
   readonly clients: RegisteredClients
   readonly now: () => number

@@ -84,7 +84,7 @@ function claimsProblem(claims: Claims, from: TrustedIssuer, { audience, clientId
 
 const inSeconds = (milliseconds: number) => milliseconds / 1_000
 
-export function createAssertionCheck(trusted: TrustedIssuers, audience: string, now: () => number = Date.now) {
+function createAssertionCheck(trusted: TrustedIssuers, audience: string, now: () => number = Date.now) {
   return async (text: string, clientId: string): Promise<Checked> => {
     const read = text.length > MAX_ASSERTION ? undefined : readToken(text)
     if (!read || 'refused' in read) return { refused: 'it is no signed JWT' }
@@ -130,7 +130,7 @@ function assertedPerson({ from, claims, subject }: Assertion, provider: Settings
 const PROFILE = 'urn:ietf:params:oauth:grant-profile:id-jag'
 const ASSERTED = 'Asserted'
 
-export interface IdJagSettings {
+interface IdJagSettings {
   readonly issuer: string
   readonly trusted: TrustedIssuers
   readonly upstream: Settings

@@ -41,7 +41,7 @@ const TIMEOUT = 2_500
 const KEPT_FOR = 10_000
 const MOST_KEPT = 1_000
 
-export interface ClientFetchSettings {
+interface ClientFetchSettings {
   /** Resolves a name once, and connects to that address if it is public. */
   readonly guardedFetch: typeof fetch
   readonly mayFetch: (ip: string) => boolean
@@ -136,7 +136,7 @@ function isMoreThanGranted({ oidc }: ProviderContext): boolean {
   })
 }
 
-export function createPolicy(choosesUser: boolean) {
+function createPolicy(choosesUser: boolean) {
   const policy = interactionPolicy.base()
   const [login, consent] = policy
   if (!login || !consent) throw new Error('oidc-provider has no prompts')
@@ -206,7 +206,7 @@ function logRefusals(provider: Provider, log: Logger): void {
   provider.on('grant.error', tell('token'))
 }
 
-export interface ProviderSettings {
+interface ProviderSettings {
   readonly issuer: string
   readonly options: FilledAuthBridge
   readonly lifetimes: Readonly<Record<'accessToken' | 'refreshToken' | 'login' | 'session' | 'refreshGrace', number>>

@@ -18,7 +18,7 @@ export interface AskInit {
 
 export type Ask = (url: string, init?: AskInit) => Promise<Response>
 
-export interface AskSettings {
+interface AskSettings {
   readonly local: boolean
   readonly timeout?: number | undefined
 }
@@ -81,7 +81,7 @@ export function checkAddress(url: string, local: boolean): void {
 }
 
 /** Returns statuses below 500 except redirects and retry responses. Errors omit the query and sent data. */
-export function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
+function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
   return async (url, init = {}) => {
     checkAddress(url, local)
     const shown = shownUrl(url)

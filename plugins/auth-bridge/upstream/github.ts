@@ -106,7 +106,7 @@ export async function githubClaims(connection: Connection, tokens: ProviderToken
 }
 
 /** Revokes the whole grant; GitHub lacks RFC 7009. */
-export async function deleteGrant(connection: Connection, { accessToken }: ProviderTokens): Promise<void> {
+async function deleteGrant(connection: Connection, { accessToken }: ProviderTokens): Promise<void> {
   const { settings, ask } = connection
   const base = userUrl(connection).replace(/\/user$/, '')
   const response = await ask(`${base}/applications/${encodeURIComponent(settings.clientId)}/grant`, {

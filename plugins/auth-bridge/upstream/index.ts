@@ -152,7 +152,7 @@ async function renew(connection: Connection, last: SignedIn): Promise<SignedIn> 
 
 export { type Explanation, explain, type ProviderRefusal } from './refusal.ts'
 
-export interface UpstreamSettings {
+interface UpstreamSettings {
   readonly at: readonly (string | number)[]
   readonly log: Logger
   readonly timeout?: number

@@ -46,7 +46,7 @@ const GROUPS_FIX =
   'or set Token configuration, groups claim, to "Groups assigned to the application"'
 
 /** Undefined if the token has all groups. Rejects if Graph is unavailable, so that no user is refused for it. */
-export async function readGroupsOverage(connection: Connection, tokens: ProviderTokens, claims: Claims) {
+async function readGroupsOverage(connection: Connection, tokens: ProviderTokens, claims: Claims) {
   if (!isOverage(claims)) return undefined
   const origin = graphOrigin(connection)
   let kept = tokens

@@ -196,7 +196,7 @@ export function refusalWords({ code, description }: Refusal, secrets: readonly (
   return isTwice ? words : [name, words].filter(Boolean).join(': ')
 }
 
-export interface RefusalContext {
+interface RefusalContext {
   readonly type: ProviderType
   readonly what: string
   readonly secrets: readonly (string | undefined)[]

@@ -4,11 +4,11 @@ import { type Claims, StartError } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
 
 export type ProviderType = FilledProvider['type']
-export type ExchangeKind = NonNullable<FilledProvider['exchange']> | 'none'
+type ExchangeKind = NonNullable<FilledProvider['exchange']> | 'none'
 export type AuthMethod = NonNullable<FilledProvider['authMethod']>
-export type PlaceOption = 'tenant' | 'domain' | 'issuer' | 'endpoints'
+type PlaceOption = 'tenant' | 'domain' | 'issuer' | 'endpoints'
 
-export type ClaimPlaces = Readonly<Record<'subject' | 'name' | 'email' | 'groups', readonly string[]>>
+type ClaimPlaces = Readonly<Record<'subject' | 'name' | 'email' | 'groups', readonly string[]>>
 
 export interface Kind {
   readonly label: string

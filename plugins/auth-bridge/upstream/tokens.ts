@@ -26,7 +26,7 @@ function settled(body: Record<string, unknown>): Record<string, unknown> {
   }
 }
 
-export interface AnswerContext {
+interface AnswerContext {
   readonly grant: string
   readonly secrets: readonly (string | undefined)[]
   /** For other scopes, an ID token is ignored. */
@@ -93,7 +93,7 @@ export function tokensOf(
   }
 }
 
-export interface Refreshed {
+interface Refreshed {
   readonly tokens: ProviderTokens
   /** Signature, issuer, audience and time are checked, the subject is not. */
   readonly idToken: Claims | undefined

@@ -50,7 +50,7 @@ export interface LoginRequest {
  */
 export type UpstreamFault = 'refused' | 'misconfigured' | 'unavailable' | 'untrusted'
 
-export interface FaultDetails extends ErrorOptions {
+interface FaultDetails extends ErrorOptions {
   readonly code?: string | undefined
   readonly fix?: string | undefined
 }

@@ -51,7 +51,7 @@ function gapOf({ config: { http, processes }, routes, services }: InternalHost):
 }
 
 function checkOptions(
-  { at, ownKeys, config: { processes }, report }: InternalHost,
+  { ownKeys, config: { at, processes }, report }: InternalHost,
   { maxAge, clockTolerance, nonce }: Settings,
 ) {
   const tell = (why: string, key: string) => report(new StartError('MH2030', why, { at: [...at, 'dpop', key] }))
@@ -85,7 +85,7 @@ export function enforceDPoP(host: InternalHost, options: DPoPSettings): () => Po
   function create(): Possession {
     const gap = gapOf(host)
     if (gap !== undefined && mode !== undefined)
-      host.report(new StartError('MH2031', gap, { at: [...host.at, 'dpop'] }))
+      host.report(new StartError('MH2031', gap, { at: [...host.config.at, 'dpop'] }))
     accepts = gap === undefined
     if (gap === undefined) {
       const check = createCheck(host, settings)
@@ -112,7 +112,7 @@ function createCheck(host: InternalHost, settings: Settings): Possession['check'
   const { now } = host.clock
   const targetsOf = createTargets(host.config.http)
   const count = host.metrics.counter(PROOFS)
-  const nonces = settings.nonce ? createNonces(host.keys('dpop nonces'), now) : undefined
+  const nonces = settings.nonce ? createNonces(host.config.keys('dpop nonces'), now) : undefined
   const own = createUsedProofs(undefined, now)
   const started = now()
   const byStore = new Map<GrantStore, UseOnce>()

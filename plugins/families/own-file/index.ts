@@ -6,14 +6,14 @@ import { errorText, StartError } from '../../../core/plugin.ts'
 
 interface Owner {
   readonly name: string
-  readonly at: InternalHost['at']
+  readonly at: InternalHost['config']['at']
 }
 
 const FILES = Symbol('files that plugins write')
 
 /** `path`: absolute. `appendsOnly`: the folder of an existing file may be read-only. */
 export function claimFile(host: InternalHost, path: string, { appendsOnly = false } = {}): void {
-  const at = [...host.at, 'file']
+  const at = [...host.config.at, 'file']
   const owners = host.share(FILES, () => new Map<string, Owner>())
   const owner = owners.get(path)
   if (owner && owner.name !== host.name) {
@@ -36,7 +36,7 @@ export function makeFolderOf(path: string): void {
   if (made !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
 }
 
-function checkWritable({ report, at }: InternalHost, path: string, appendsOnly: boolean) {
+function checkWritable({ report, config: { at } }: InternalHost, path: string, appendsOnly: boolean) {
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
   try {
@@ -51,7 +51,7 @@ function checkWritable({ report, at }: InternalHost, path: string, appendsOnly: 
 
 function checkPlace(host: InternalHost, path: string, appendsOnly: boolean) {
   const { report } = host
-  const at = [...host.at, 'file']
+  const at = [...host.config.at, 'file']
   if (existsSync(path) && statSync(path).isDirectory())
     report(new StartError('MH1042', `${path} is a folder: name a file, such as one in it`, { at }))
   checkWritable(host, path, appendsOnly)

@@ -71,7 +71,7 @@ export function redisConnection(
   needs: readonly RedisCommandName[] = [],
   { vital = true }: { readonly vital?: boolean } = {},
 ): RedisConnection {
-  assertInstalled(['@redis/client'], host)
+  assertInstalled(['@redis/client'], host.config)
   const redis = resolveRedis(host, options)
   const shared = host.share(CONNECTIONS, () => new Set<SharedConnection>(), closeAll)
   const known = [...shared].find(({ settings }) => isDeepStrictEqual(settings, redis))

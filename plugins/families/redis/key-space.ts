@@ -71,7 +71,7 @@ export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly 
 /** A derived key, which reveals nothing of the secret. */
 const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
 
-export const claimOf = ({ config: { node }, keys }: InternalHost): KeySpaceClaim => ({
+export const claimOf = ({ config: { node, keys } }: InternalHost): KeySpaceClaim => ({
   node,
   fingerprints: keys('key-space').map(fingerprint),
 })

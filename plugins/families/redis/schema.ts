@@ -7,7 +7,7 @@ import { DURATION_PATTERN, type OptionsOf, type SectionReader, type SectionSchem
 type GivenSecret = string | { readonly password: string; readonly expires?: Date | number }
 
 /** A secret, or a function that returns it: called for each connection and before expiry. */
-export type SecretSource = string | (() => GivenSecret | Promise<GivenSecret>)
+type SecretSource = string | (() => GivenSecret | Promise<GivenSecret>)
 
 /** Not in the schema: a plugin's default would hide the section. */
 export const REDIS_DEFAULTS = { keyPrefix: 'mcp-host:', commandTimeout: '5s' } as const

@@ -32,8 +32,8 @@ export interface ResolvedRedis {
   readonly name: string
 }
 
-type Host = Pick<InternalHost, 'at' | 'name'> & {
-  readonly config: Pick<InternalHost['config'], 'directory'>
+type Host = Pick<InternalHost, 'name'> & {
+  readonly config: Pick<InternalHost['config'], 'at' | 'directory'>
 } & SectionReader<RedisSections>
 
 const KEYS = ['url', 'username', 'password', 'tls', 'keyPrefix', 'commandTimeout', 'cluster', 'sentinel'] as const
@@ -146,7 +146,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   const isOwn = KEYS.some(key => options[key] !== undefined)
   const stop = (why: string) =>
     new StartError('MH2302', `plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
-      isOwn || !host.config.section('redis') ? host.at : ['redis'],
+      isOwn || !host.config.section('redis') ? host.config.at : ['redis'],
     )
   const given = merge(host, options)
   const { sentinel, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given

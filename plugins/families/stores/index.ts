@@ -13,7 +13,11 @@ import type { RequestId } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
 
-export function demandSecrets({ at, ownKeys, report }: InternalHost, why: string, where = EVERYWHERE): void {
+export function demandSecrets(
+  { config: { at }, ownKeys, report }: InternalHost,
+  why: string,
+  where = EVERYWHERE,
+): void {
   if (!ownKeys) return
   const how =
     `make a secret with \`openssl rand -base64 32\` and put it into the environment of ${where} as MCP_HOST_SECRETS, or ` +
@@ -108,7 +112,10 @@ interface StreamOptions {
   readonly maxBytes: Size
 }
 
-export function readStreamBounds({ at }: Pick<InternalHost, 'at'>, options: StreamOptions): StreamBounds {
+export function readStreamBounds(
+  { config: { at } }: Pick<InternalHost, 'config'>,
+  options: StreamOptions,
+): StreamBounds {
   const ttl = parseDuration(options.ttl)
   if (ttl < MIN_TTL) {
     throw new StartError('MH1405', 'it is less than 1s; no client comes back so soon', { at: [...at, 'ttl'] })

@@ -6,7 +6,7 @@ import { faultOf, StoreFault } from './messages.ts'
 /** Milliseconds: the first process may check a large file; a crew that ends may take a moment. */
 const PATIENCE = { same: 60_000, other: 2_000 }
 
-export interface Joined<Value> {
+interface Joined<Value> {
   readonly value: Value
   readonly lock: string
   leave(): void

@@ -28,7 +28,7 @@ export interface Batch {
 /** `watch`: report changed tasks from now on. */
 export type Order = 'close' | 'watch'
 
-export type Word =
+type Word =
   | 'locked'
   | 'full'
   | 'readonly'

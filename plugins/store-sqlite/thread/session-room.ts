@@ -19,7 +19,7 @@ export interface Room {
   readonly lack: Lack
 }
 
-export interface SessionRoom {
+interface SessionRoom {
   /** `nodes`: other nodes with copies; undefined: unknown. */
   end(digest: string, nodes: readonly string[] | undefined): void
   isBusy(id: number): boolean

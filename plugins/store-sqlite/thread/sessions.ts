@@ -240,19 +240,19 @@ export type RowChange =
   | { readonly watch: string; readonly cost: number; readonly most: number; readonly mostBytes: number }
   | { readonly unwatch: string; readonly cost: number }
 
-export interface RowUse {
+interface RowUse {
   readonly digest: string
   readonly inUse: boolean
   readonly ago: number
   readonly noted: boolean
 }
 
-export interface RowClaim {
+interface RowClaim {
   readonly stream: string
   readonly epoch: number
 }
 
-export type FoundRow = Omit<SessionRow, 'watched' | 'watchedBytes'> & {
+type FoundRow = Omit<SessionRow, 'watched' | 'watchedBytes'> & {
   readonly id: number
   readonly watching: number
   readonly watched_bytes: number
@@ -270,9 +270,9 @@ const SPILLS = { row: 2_000, entry: 900 }
 
 const paged = (bytes: number, spills: number) => (bytes > spills ? Math.ceil((bytes + 100) / PAGE) * PAGE : bytes)
 
-export const rowSize = ({ opening, client, holder }: Record<'opening' | 'client' | 'holder', string>): number =>
+const rowSize = ({ opening, client, holder }: Record<'opening' | 'client' | 'holder', string>): number =>
   ROW + 4 * Buffer.byteLength(holder) + paged(Buffer.byteLength(opening) + Buffer.byteLength(client), SPILLS.row)
 
-export const watchSize = (uri: string): number => paged(Math.ceil(Buffer.byteLength(uri) * 1.4) + 60, SPILLS.entry)
+const watchSize = (uri: string): number => paged(Math.ceil(Buffer.byteLength(uri) * 1.4) + 60, SPILLS.entry)
 
 export const sizeOf = (row: SessionRow): number => row.watched.reduce((sum, uri) => sum + watchSize(uri), rowSize(row))

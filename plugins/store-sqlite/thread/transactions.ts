@@ -18,7 +18,7 @@ const heaviest = (asks: readonly Ask[]): Weight => {
   return weights.has('durable') ? 'durable' : weights.has('moment') ? 'moment' : 'read'
 }
 
-export interface Transactions {
+interface Transactions {
   run(asks: readonly Ask[]): readonly Answer[]
   write(act: () => void, weight?: 'moment' | 'durable'): void
 }

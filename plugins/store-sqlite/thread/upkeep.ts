@@ -13,7 +13,7 @@ const NEARLY_FULL = 0.8
 const PAGES_BACK = 256
 const FREE_PAGES = 1_024
 
-export interface Upkeep {
+interface Upkeep {
   step(): boolean
   isNearlyFull(): boolean
   readonly evicted: number
