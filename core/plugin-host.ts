@@ -14,9 +14,11 @@ import type { WithOldNames } from './kernel/old-names.ts'
 import type { AuthorHost, InternalAuthorHost } from './mcp/author-host.ts'
 import { type CallContext, type DefineTool, defineTool } from './mcp/define.ts'
 import type { FromJsonSchema } from './mcp/infer.ts'
+import './mcp/error-kinds.ts'
 import type { JsonSchema } from './mcp/protocol.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { Connector } from './sessions/connect-client.ts'
+import './sessions/refusals.ts'
 import type { PublishedSlots, Slots } from './slots.ts'
 
 /** The argument of `setup`. */
