@@ -35,4 +35,4 @@ export type {
   SampleResult,
 } from './mcp/protocol.ts'
 export { ToolError } from './mcp/tool-error.ts'
-export { definePlugin, withPlugins } from './plugin-host.ts'
+export { definePlugin, type PluginFactory, withPlugins } from './plugin-host.ts'

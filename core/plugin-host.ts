@@ -5,9 +5,9 @@ import type { Examination, PluginFinding } from './config/examination.ts'
 import type { Services } from './internal-host.ts'
 import {
   type Plugin as AnyPlugin,
+  type PluginFactory as AnyPluginFactory,
   createPluginFactory,
   type PluginDeclaration,
-  type PluginFactory,
 } from './kernel/define-plugin.ts'
 import type { InternalKernelHost, KernelHost } from './kernel/kernel-host.ts'
 import type { WithOldNames } from './kernel/old-names.ts'
@@ -64,7 +64,22 @@ interface PluginAdditions<ToolKeys, Context, RouteKey> {
   readonly routeKey?: RouteKey
 }
 
-export interface DefinePlugin<Host> {
+/**
+ * A result of `definePlugin`: call it with options to configure the plugin. `plugin` is its declaration. `Added`: the types that
+ * `withPlugins` reads.
+ */
+export interface PluginFactory<
+  Options extends object,
+  Filled extends Options = Options,
+  Added = unknown,
+  Host = never,
+  Sections extends object = object,
+> extends AnyPluginFactory<Options, Host, Filled, Sections> {
+  readonly [ADDED]?: Added
+}
+
+/** `Given`: the host as the factory's type names it; never for third parties, whose declarations cannot name its parts. */
+export interface DefinePlugin<Host, Given = Host> {
   <
     const Schema extends ObjectSchema,
     Sections extends object = object,
@@ -77,22 +92,25 @@ export interface DefinePlugin<Host> {
         Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections, Host>,
         'options' | keyof PluginAdditions<unknown, unknown, unknown>
       >,
-  ): PluginFactory<OptionsOf<Schema>, Host, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections> &
-    AddsTypes<ToolKeys, Context, RouteKey, OptionsOf<Schema>>
+  ): PluginFactory<
+    OptionsOf<Schema>,
+    Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>,
+    AddsTypes<ToolKeys, Context, RouteKey, OptionsOf<Schema>>,
+    Given,
+    Sections
+  >
   <Options extends object, Filled extends Options = Options, Sections extends object = object>(
     plugin: PluginDeclaration<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled>,
-  ): PluginFactory<Options, Host, Filled, Sections>
+  ): PluginFactory<Options, Filled, unknown, Given, Sections>
 }
 
 declare const ADDED: unique symbol
 
-/** Carries the types that a plugin adds. */
-interface AddsTypes<ToolKeys, Context, RouteKey extends PropertyKey, Options> {
-  readonly [ADDED]?: {
-    readonly tool: (of: { [Name in keyof ToolKeys]?: FromJsonSchema<ToolKeys[Name]> }) => void
-    readonly context: (of: Context) => void
-    readonly route: (of: { [Name in RouteKey]?: Options }) => void
-  }
+/** The types that a plugin adds, as parameters, so that those of several plugins can be intersected. */
+type AddsTypes<ToolKeys, Context, RouteKey extends PropertyKey, Options> = {
+  readonly tool: (of: { [Name in keyof ToolKeys]?: FromJsonSchema<ToolKeys[Name]> }) => void
+  readonly context: (of: Context) => void
+  readonly route: (of: { [Name in RouteKey]?: Options }) => void
 }
 
 /** The intersection of what the plugins add to `Part`. */
@@ -106,7 +124,7 @@ type Intersection<Take> = [Take] extends [never] ? unknown : [Take] extends [(of
 type ExtendedConfig<RouteKeys> = Omit<Config, 'routes'> & { routes: Record<string, RouteSettings & RouteKeys> }
 
 /** `defineTool` and `defineConfig` with the types of these plugins: tool keys, members of `ctx`, route keys. */
-export const withPlugins = <Factories extends ReadonlyArray<AddsTypes<never, never, never, never>>>(
+export const withPlugins = <Factories extends ReadonlyArray<{ readonly [ADDED]?: unknown }>>(
   ..._plugins: Factories
 ): {
   defineTool: DefineTool<
@@ -120,4 +138,4 @@ export const withPlugins = <Factories extends ReadonlyArray<AddsTypes<never, nev
  * Creates a plugin from its options schema and `setup`. Option types are inferred; use `definePlugin<Options>` for types that
  * JSON Schema cannot express.
  */
-export const definePlugin = createPluginFactory as DefinePlugin<SetupHost>
+export const definePlugin = createPluginFactory as DefinePlugin<SetupHost, never>

@@ -103,13 +103,16 @@ export interface ConfiguredPlugin {
 export const isConfiguredPlugin = (value: unknown): value is ConfiguredPlugin =>
   typeof value === 'object' && value !== null && CONFIGURED in value
 
-/** Call it to configure the plugin; `plugin` is its declaration. */
-export type PluginFactory<
+/** A result of `definePlugin`: call it with options to configure the plugin. `plugin` is its declaration. */
+export interface PluginFactory<
   Options extends object,
   Host = never,
   Filled extends Options = Options,
   Sections extends object = object,
-> = ((options?: Options) => ConfiguredPlugin) & { readonly plugin: Plugin<Options, Host, Filled, Sections> }
+> {
+  (options?: Options): ConfiguredPlugin
+  readonly plugin: Plugin<Options, Host, Filled, Sections>
+}
 
 /** True for a result of `definePlugin` that was not called. */
 export const isPluginFactory = (value: unknown): value is PluginFactory<object> =>

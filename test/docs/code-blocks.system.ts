@@ -45,6 +45,10 @@ const blocks = PAGES.flatMap(page => blocksOf(page))
 const inLanguage = (...languages: string[]) => blocks.filter(({ language }) => languages.includes(language))
 const files = inLanguage('ts').map(block => writeBlock(block, folder))
 writeMissingConfigs(files, folder)
+// The type of this package, which is not installed here.
+const KOA_HELMET =
+  "declare module 'koa-helmet' { export default function helmet(options?: object): import('koa').Middleware }"
+writeFileSync(join(folder, 'koa-helmet.d.ts'), KOA_HELMET)
 
 /** What the compiler says of these files, by their places in the pages. */
 function compile(): string[] {

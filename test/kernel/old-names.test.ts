@@ -63,7 +63,6 @@ describe('Old names of the plugin host', () => {
 
   it('are listed in docs/plugins.md', () => {
     const page = readFileSync(join(import.meta.dirname, '../../docs/plugins.md'), 'utf8')
-    for (const [name, path] of Object.entries(OLD_NAMES))
-      expect(page).to.include(`| \`host.${name}\` | \`host.${path}\` |`)
+    for (const [name, path] of Object.entries(OLD_NAMES)) expect(page).to.include(`\`${name}\`: \`${path}\``)
   })
 })

@@ -8,6 +8,7 @@ import { hello } from '../fixtures/plugins.ts'
 import { eventually } from '../support/eventually.ts'
 import { importSources } from '../support/import-sources.ts'
 import { modern } from '../support/rpc.ts'
+import { openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
@@ -59,12 +60,6 @@ describe('Examples of docs/plugins.md', () => {
     ])
   })
 
-  it('quota rejects calls over the quota', async () => {
-    const { url } = await start('quota', { perUser: 1 })
-    await call(url)
-    expect((await call(url)).message.error.message).to.contain('at most 1 calls')
-  })
-
   it('ledger writes one line per call', async () => {
     const file = join(folder, 'ledger.log')
     const { url } = await start('ledger', { file })
@@ -94,9 +89,38 @@ describe('Examples of docs/plugins.md', () => {
     expect((await send('text=good')).status).to.equal(415)
   })
 
-  it('hello serves a Koa app', async () => {
-    const { url } = await start('hello')
-    expect(await (await fetch(`${url}/hello`)).text()).to.equal('Hello from test-host')
-    expect((await fetch(`${url}/hello/again`)).status).to.equal(404)
+  it('apiKeys enforces the authorize of a route', async () => {
+    const { url } = await startHost({
+      toolsets: { all: [hello] },
+      routes: { '/': { toolsets: 'all', authorize: true } },
+      plugins: { 'transport-streamable': {}, example: (await example('apiKeys'))({}) },
+    })
+    const refused = await fetch(url, { method: 'POST' })
+    expect([refused.status, refused.headers.get('WWW-Authenticate')]).to.deep.equal([401, 'ApiKey realm="acme"'])
+    const accepted = await modern(
+      url,
+      'tools/call',
+      { name: 'hello' },
+      { headers: { 'X-API-Key': 'a-long-random-key' } },
+    )
+    expect(accepted.status).to.equal(200)
+  })
+
+  it('jobs runs tools normally for clients of older versions', async () => {
+    const { url } = await start('jobs')
+    const capabilities = { extensions: { 'com.example/jobs': {} } }
+    const session = await openSession(url, { capabilities })
+    expect((await session.request('tools/call', { name: 'hello' })).message.result.content).to.be.an('array')
+  })
+
+  it('admin serves a Koa app to callers with the token', async () => {
+    const token = 'a-token-of-32-characters-or-more'
+    const { url } = await start('admin', { token })
+    const get = (path: string, headers = {}) => fetch(`${url}${path}`, { headers })
+    expect((await get('/admin')).status).to.equal(401)
+    expect((await get('/admin', { Authorization: 'Bearer wrong' })).status).to.equal(401)
+    const headers = { Authorization: `Bearer ${token}` }
+    expect(await (await get('/admin', headers)).text()).to.equal('test-host is running')
+    expect((await get('/admin/again', headers)).status).to.equal(404)
   })
 })

@@ -94,7 +94,7 @@ describe('published package', function () {
       'config.schema.json',
       'dist/cli/bin.js',
       'dist/core/index.d.ts',
-      'dist/core/create-host.js',
+      'dist/core/embed.js',
       'docs/dependencies.md',
       'templates/project/gitignore',
       'LICENSE',

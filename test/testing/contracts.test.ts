@@ -1,7 +1,4 @@
 // Tests the store contracts with the built-in stores, and that they detect stores that violate them.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
@@ -12,11 +9,11 @@ import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import type { Check } from '../../core/testing/contract.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
+import { createPlainEvents } from '../../examples/event-store/plain-events.ts'
 import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
-import { importSources } from '../support/import-sources.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
@@ -38,17 +35,8 @@ const contracts = {
 
 describeContracts(contracts, { together: true })
 
-describe('Example store of docs/plugins.md', () => {
-  const page = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8')
-  const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
-
+describe('Event store example', () => {
   it('fulfils its contract', async () => {
-    const blocks = [...page.matchAll(/```ts\n(.*?)```/gs)].map(([, text = '']) => text)
-    const text = blocks.find(block => block.includes('export function createPlainEvents')) ?? ''
-    const file = join(folder, 'plain-events.ts')
-    writeFileSync(file, importSources(text))
-    const { createPlainEvents } = (await import(pathToFileURL(file).href)) as { createPlainEvents: () => EventStore }
     expect(await failing(storeContract('eventStore', inMemory(createPlainEvents)))).to.deep.equal([])
   })
 })
