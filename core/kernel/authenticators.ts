@@ -37,7 +37,7 @@ export const authenticatorsOn = (
 const MEMBERS = ['subject', 'subjectClaim', 'clientId', 'scopes', 'roles', 'claims', 'expiresAt'] as const
 
 /** A copy, because plugins can reuse and change the object. Reads the members by name: they can be getters of a class. */
-const withIssuer = (user: User, issuer: string): User => ({
+const copyWithIssuer = (user: User, issuer: string): User => ({
   ...user,
   ...Object.fromEntries(MEMBERS.filter(name => user[name] !== undefined).map(name => [name, user[name]])),
   issuer,
@@ -47,11 +47,11 @@ const withIssuer = (user: User, issuer: string): User => ({
  * A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin, except that of `given`,
  * the user before the plugin.
  */
-function createOwner(plugin: string): (user: User, given: string | undefined) => User {
+function createIssuerAssigner(plugin: string): (user: User, given: string | undefined) => User {
   const own = `${PLUGIN_ISSUER}${plugin}`
   return (user, given) => {
     const { issuer } = user
-    if (issuer === undefined || issuer === '') return withIssuer(user, own)
+    if (issuer === undefined || issuer === '') return copyWithIssuer(user, own)
     if (!issuer.startsWith(PLUGIN_ISSUER) || issuer === own || issuer === given) return user
     const error = new HostError('unauthorized', { detail: 'the credentials name the issuer of another plugin' })
     blame(error, plugin)
@@ -63,12 +63,12 @@ const hasChallenge = ({ headers = {} }: HostError) =>
   Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
 
 /** Adds challenges to a 401 without one. */
-function completed(error: unknown, ctx: HostContext, complete: CompleteRefusal): unknown {
+function completed(error: unknown, ctx: HostContext, addChallenge: AddChallenge): unknown {
   if (!HostError.is(error) || error.kind !== 'unauthorized' || hasChallenge(error)) return error
-  return complete(error, ctx)
+  return addChallenge(error, ctx)
 }
 
-function completing(middleware: HostMiddleware, complete: CompleteRefusal): HostMiddleware {
+function withChallenge(middleware: HostMiddleware, addChallenge: AddChallenge): HostMiddleware {
   return async (ctx, next) => {
     let hasPassed = false
     try {
@@ -77,14 +77,14 @@ function completing(middleware: HostMiddleware, complete: CompleteRefusal): Host
         return next()
       })
     } catch (error) {
-      throw hasPassed ? error : completed(error, ctx, complete)
+      throw hasPassed ? error : completed(error, ctx, addChallenge)
     }
   }
 }
 
 /** Checks the issuer of the user that the authenticator sets. */
-function owning({ plugin, middleware }: RouteAuthenticator, complete: CompleteRefusal): HostMiddleware {
-  const own = createOwner(plugin)
+function withIssuerCheck({ plugin, middleware }: RouteAuthenticator, addChallenge: AddChallenge): HostMiddleware {
+  const own = createIssuerAssigner(plugin)
   return (ctx, next) => {
     const given = ctx.state.user?.issuer
     return middleware(ctx, () => {
@@ -92,23 +92,23 @@ function owning({ plugin, middleware }: RouteAuthenticator, complete: CompleteRe
         const { user } = ctx.state
         if (user) ctx.state.user = own(user, given)
       } catch (error) {
-        throw completed(error, ctx, complete)
+        return Promise.reject(completed(error, ctx, addChallenge))
       }
       return next()
     })
   }
 }
 
-export type CompleteRefusal = (error: HostError, ctx: HostContext) => HostError
+export type AddChallenge = (error: HostError, ctx: HostContext) => HostError
 
 const joined = (steps: readonly HostMiddleware[]) =>
   compose<HostContext>(steps as compose.Middleware<HostContext>[]) as HostMiddleware
 
 /** The authenticators of one plugin. With a user of another plugin, only those run that always run. */
-function stepsOf(group: readonly RouteAuthenticator[], complete: CompleteRefusal, isFirst: boolean): HostMiddleware[] {
+function stepsOf(group: readonly RouteAuthenticator[], addChallenge: AddChallenge, isFirst: boolean): HostMiddleware[] {
   const stepOf = (one: RouteAuthenticator) => {
-    const step = owning(one, complete)
-    return one.challenge === undefined ? step : completing(step, complete)
+    const step = withIssuerCheck(one, addChallenge)
+    return one.challenge === undefined ? step : withChallenge(step, addChallenge)
   }
   const steps = group.map(stepOf)
   if (isFirst) return steps
@@ -120,7 +120,7 @@ function stepsOf(group: readonly RouteAuthenticator[], complete: CompleteRefusal
 /** The first plugin that sets a user ends the step; without a user, credentials that none recognises are refused. */
 export function authenticationSteps(
   authenticators: readonly RouteAuthenticator[],
-  complete: CompleteRefusal,
+  addChallenge: AddChallenge,
 ): HostMiddleware[] {
   if (authenticators.length === 0) return []
   const plugins = [...new Set(authenticators.map(({ plugin }) => plugin))]
@@ -130,5 +130,5 @@ export function authenticationSteps(
     return next()
   }
   const groups = plugins.map(name => authenticators.filter(({ plugin }) => plugin === name))
-  return [...groups.flatMap((group, index) => stepsOf(group, complete, index === 0)), refuseUnrecognised]
+  return [...groups.flatMap((group, index) => stepsOf(group, addChallenge, index === 0)), refuseUnrecognised]
 }
