@@ -13,10 +13,12 @@ import type { InternalKernelHost, KernelHost } from './kernel/kernel-host.ts'
 import type { WithOldNames } from './kernel/old-names.ts'
 import { type CallContext, type DefineTool, defineTool } from './mcp/define.ts'
 import type { FromJsonSchema } from './mcp/infer.ts'
+import './mcp/error-kinds.ts'
 import type { InternalMcpPluginHost, McpPluginHost } from './mcp/mcp-plugin-host.ts'
 import type { JsonSchema } from './mcp/protocol.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { Connector } from './sessions/connect-client.ts'
+import './sessions/refusals.ts'
 import type { PublishedSlots, Slots } from './slots.ts'
 
 /** The argument of `setup`. */
