@@ -18,7 +18,6 @@ import type { Secrets } from './kernel/secrets.ts'
 import { type KernelNotes, notesFor } from './kernel/set-up.ts'
 import type { SlotTable } from './kernel/slots.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
-import { type AuthorNotes, addContributions, contributedTo, createUnlisting } from './mcp/author-host.ts'
 import { createCall } from './mcp/call.ts'
 import { type Combination, createCatalog, type ToolItem } from './mcp/catalog.ts'
 import type { FaultsOf } from './mcp/catalog-item.ts'
@@ -33,8 +32,9 @@ import type { OfferedConfig } from './mcp/configure-session.ts'
 import type { HandlerSettings } from './mcp/context.ts'
 import type { Definition } from './mcp/define.ts'
 import { createDisguise } from './mcp/disguise.ts'
-import { createDispatch, createFailureLog } from './mcp/dispatch.ts'
+import { createCallFailureLog, createDispatch } from './mcp/dispatch.ts'
 import { watchOverdue } from './mcp/handler-outcome.ts'
+import { addContributions, contributedTo, createUnlisting, type McpRegistrations } from './mcp/mcp-plugin-host.ts'
 import { createMethodTable } from './mcp/methods/index.ts'
 import { createRefusalWatch, createRequestWatch } from './mcp/observe.ts'
 import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
@@ -55,7 +55,7 @@ export interface ServiceParts {
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly slots: SlotTable<Slots>
   readonly secrets: Secrets
-  readonly author: AuthorNotes
+  readonly author: McpRegistrations
   readonly provides: ReturnType<typeof providersAmong>
   readonly inFlight: InFlight
   readonly node: ReturnType<typeof createNode>
@@ -107,7 +107,7 @@ export function buildServices(parts: ServiceParts) {
   const admit = createRouteAdmission(log, access)
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
-  const logFailure = createFailureLog(log, tracerOn)
+  const logFailure = createCallFailureLog(log, tracerOn)
   /** `configureSession` can add an isolated tool to any route. */
   function checkIsolation() {
     for (const route of routes) {
@@ -135,7 +135,7 @@ export function buildServices(parts: ServiceParts) {
   }
   const methods = createMethodTable(settings)
   const ids = createSessionIds(secrets.keys('session-id'), node.number)
-  const isSessionId = (id: string) => ids.read(id) !== undefined
+  const isSessionId = (id: string) => ids.verify(id) !== undefined
   const observing = { log, has: methods.has, isSessionId, disguise: createDisguise(secrets.keys('records')) }
   const offered: OfferedConfig = { now: config, reloads: 0 }
   const offers = {
@@ -152,7 +152,7 @@ export function buildServices(parts: ServiceParts) {
     extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
     keys: author.toolKeys.on,
     keyChecks: { readerOf: parts.readerOf, isIsolated: (tool: ToolItem) => limits.of(tool).isolate !== undefined },
-    unlists: createUnlisting(author),
+    isHidden: createUnlisting(author),
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),
   }
@@ -197,7 +197,7 @@ export function buildServices(parts: ServiceParts) {
     createCall,
     extensionsOn: author.extensions.on,
     answer: createDispatch(author, methods, { ...observing, tracerOn, logFailure }),
-    tellRefused: createRefusalWatch(author.observers, observing),
+    tellRefused: createRefusalWatch(author.onFinish, observing),
     inFlight: inFlight.enter,
   }
   return {
@@ -208,7 +208,7 @@ export function buildServices(parts: ServiceParts) {
     catalog,
     combinations: addresses,
     startSessions: start,
-    watchRequest: createRequestWatch(author.observers, observing),
+    watchRequest: createRequestWatch(author.onFinish, observing),
     viewOf: (route: CompiledRoute, toolsets: readonly string[]) => plainView(offers, route, toolsets),
     unrouted: () => findUnrouted(routes, offers),
     /** `defined`: the toolsets of the config, with definitions that were refused. */

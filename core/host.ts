@@ -1,7 +1,7 @@
 // Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { completeRefusal } from './access/authorize.ts'
+import { addChallenge } from './access/authorize.ts'
 import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
@@ -44,8 +44,8 @@ import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
 import { createKernelHost, createNotes, type KernelNotes, runTasks, setUpPlugins } from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
-import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
+import { createMcpPluginHost, createMcpRegistrations, createRevisions } from './mcp/mcp-plugin-host.ts'
 import { encodeError } from './mcp/message.ts'
 import type { Observer } from './mcp/observe.ts'
 import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
@@ -144,7 +144,7 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly routes: readonly CompiledRoute[]
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
   readonly server: { name: string; version: string }
-  readonly reconfigure: KernelNotes['reconfigure']
+  readonly onReload: KernelNotes['onReload']
   readonly secrets: Secrets & Pick<GivenSecrets, 'isOfFile'>
   readonly log: Logger
   readonly tls: HostTls | undefined
@@ -235,7 +235,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   let listening = ''
   const { tls: secured } = config.http
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
-  const author = createAuthorNotes(reads, input.context)
+  const author = createMcpRegistrations(reads, input.context)
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
   const sound = soundDefinitions(toolsets, input.faultsOf, report)
@@ -289,7 +289,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   }
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots>(instance, notes, facts)
-    const whole = { ...kernelHost, ...createAuthorHost(instance, author) }
+    const whole = { ...kernelHost, ...createMcpPluginHost(instance, author) }
     const isOurs = isBuiltIn(instance.plugin)
     const host = addServices(
       declaring(whole, () => settled, isOurs),
@@ -313,7 +313,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   if (!isSetUp || !isWhole) stopHere()
 
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true, order: -1 }
-  if (input.observe) author.observers.push({ instance: program, value: input.observe })
+  if (input.observe) author.onFinish.push({ instance: program, value: input.observe })
   const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
   const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, readerOf: input.readerOf }
   const parts = { ...among, ...known, notes, author, inFlight, node }
@@ -322,15 +322,15 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const declared = problems.count()
   await builtServices.complete(toolsets.values())
   const { inspected, leastScopes, challengesOn, limits, sessions, runtime } = builtServices
-  const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(builtServices), report)
+  const { served, notFoundPlace } = collectEndpoints(notes, routes, addChallenge(builtServices), report)
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
   const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
-  if (problems.count() === declared) await runTasks(notes.checking, report)
-  const begun = author.observers.length > 0 ? builtServices.watchRequest : undefined
+  if (problems.count() === declared) await runTasks(notes.onReady, report)
+  const onBegin = author.onFinish.length > 0 ? builtServices.watchRequest : undefined
   const app = await problems.attempt(() =>
-    createPipeline(served, nowhere, { http, log, encode: encodeError, report, begun }),
+    createPipeline(served, notFoundPlace, { http, log, encode: encodeError, report, onBegin }),
   )
   problems.assertNone('last')
   if (!app) throw new Error('what stops the pipeline was not told')
@@ -409,9 +409,9 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     }),
   }
   const { catalog, offered, combinations, review } = builtServices
-  const { reconfigure } = notes
+  const { onReload } = notes
   const built = { config, instances, routes, toolsets, server, secrets, log, tls }
-  return { host, parts: { ...built, reconfigure, catalog, offered, combinations, review } }
+  return { host, parts: { ...built, onReload, catalog, offered, combinations, review } }
 }
 
 /** Adds the members that need services. They throw before all plugins are set up. */

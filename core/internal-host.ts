@@ -3,12 +3,12 @@ import type { CallerWatch } from './access/caller-watch.ts'
 import type { InternalKernelHost } from './kernel/kernel-host.ts'
 import type { Route } from './kernel/route.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
-import type { InternalAuthorHost } from './mcp/author-host.ts'
 import type { AdmitCaller, Call, CallRequest, Offer, RequestFacts } from './mcp/call.ts'
 import type { RefusedRequest } from './mcp/call-record.ts'
 import type { CatalogItem } from './mcp/catalog.ts'
 import type { RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
+import type { InternalMcpPluginHost } from './mcp/mcp-plugin-host.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
 import type { Connector } from './sessions/connect-client.ts'
@@ -60,7 +60,7 @@ export interface Services extends AccessServices {
 }
 
 /** The argument of `setup` of a built-in plugin. */
-export interface InternalHost extends InternalKernelHost<Slots, Services, McpRoute>, InternalAuthorHost, Connector {}
+export interface InternalHost extends InternalKernelHost<Slots, Services, McpRoute>, InternalMcpPluginHost, Connector {}
 
 /** The services and plugin members that transport functions use. */
 export interface Transport extends Services, Pick<InternalHost, 'clock' | 'config' | 'log' | 'name'> {}

@@ -6,33 +6,35 @@ import type { Services } from './internal-host.ts'
 import {
   type Plugin as AnyPlugin,
   type PluginFactory as AnyPluginFactory,
-  definePlugin as defineAnyPlugin,
+  createPluginFactory,
   type PluginDeclaration,
 } from './kernel/define-plugin.ts'
 import type { InternalKernelHost, KernelHost } from './kernel/kernel-host.ts'
 import type { WithOldNames } from './kernel/old-names.ts'
-import type { AuthorHost, InternalAuthorHost } from './mcp/author-host.ts'
 import { type CallContext, type DefineTool, defineTool } from './mcp/define.ts'
 import type { FromJsonSchema } from './mcp/infer.ts'
+import './mcp/error-kinds.ts'
+import type { InternalMcpPluginHost, McpPluginHost } from './mcp/mcp-plugin-host.ts'
 import type { JsonSchema } from './mcp/protocol.ts'
 import type { McpRoute } from './mcp/routes.ts'
 import type { Connector } from './sessions/connect-client.ts'
+import './sessions/refusals.ts'
 import type { PublishedSlots, Slots } from './slots.ts'
 
 /** The argument of `setup`. */
-export interface PluginHost extends KernelHost<PublishedSlots, McpRoute>, AuthorHost, Connector {}
+export interface PluginHost extends KernelHost<PublishedSlots, McpRoute>, McpPluginHost, Connector {}
 
 /** The argument of `setup` with deprecated names, for one more version. */
-type SetupHost = WithOldNames<PluginHost, InternalKernelHost<Slots, Services, McpRoute> & InternalAuthorHost>
+type SetupHost = WithOldNames<PluginHost, InternalKernelHost<Slots, Services, McpRoute> & InternalMcpPluginHost>
 
 /** Test support of authentication plugins. */
-interface Testable<Options> {
+interface HasUnderTest<Options> {
   /** For `testHost`, if the plugin provides `user`: the same options with a test issuer. */
   underTest?(options: Options): Promise<UnderTest<Options>>
 }
 
 /** Diagnostics of plugins, without a running host. */
-interface Examinable<Filled> {
+interface HasExamine<Filled> {
   /**
    * For `mcp-host doctor --config`: checks external dependencies, such as an identity provider, and returns findings with fixes.
    * Must be read-only. `options` as passed to `setup`.
@@ -46,7 +48,7 @@ export type Plugin<
   Filled extends Options = Options,
   Sections extends object = object,
   Host = SetupHost,
-> = AnyPlugin<Options, Host, Filled, Sections> & Testable<Options> & Examinable<Filled>
+> = AnyPlugin<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled>
 
 interface ObjectSchema {
   readonly type: 'object'
@@ -58,7 +60,7 @@ interface ObjectSchema {
 export type OptionsOf<Schema, Filled = false> = FromJsonSchema<Schema, Filled> & object
 
 /** What a plugin declares besides its options. */
-interface Declared<ToolKeys, Context, RouteKey> {
+interface PluginAdditions<ToolKeys, Context, RouteKey> {
   readonly toolKeys?: ToolKeys
   readonly context?: Context
   readonly routeKey?: RouteKey
@@ -87,27 +89,27 @@ export interface DefinePlugin<Host, Given = Host> {
     Context extends object = Record<never, never>,
     const RouteKey extends string = never,
   >(
-    plugin: { readonly options: Schema } & Declared<ToolKeys, Context, RouteKey> &
+    plugin: { readonly options: Schema } & PluginAdditions<ToolKeys, Context, RouteKey> &
       Omit<
         Plugin<OptionsOf<Schema>, Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>, Sections, Host>,
-        'options' | keyof Declared<unknown, unknown, unknown>
+        'options' | keyof PluginAdditions<unknown, unknown, unknown>
       >,
   ): PluginFactory<
     OptionsOf<Schema>,
     Extract<OptionsOf<Schema, true>, OptionsOf<Schema>>,
-    Additions<ToolKeys, Context, RouteKey, OptionsOf<Schema>>,
+    AddsTypes<ToolKeys, Context, RouteKey, OptionsOf<Schema>>,
     Given,
     Sections
   >
   <Options extends object, Filled extends Options = Options, Sections extends object = object>(
-    plugin: PluginDeclaration<Options, Host, Filled, Sections> & Testable<Options> & Examinable<Filled>,
+    plugin: PluginDeclaration<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled>,
   ): PluginFactory<Options, Filled, unknown, Given, Sections>
 }
 
 declare const ADDED: unique symbol
 
 /** The types that a plugin adds, as parameters, so that those of several plugins can be intersected. */
-type Additions<ToolKeys, Context, RouteKey extends PropertyKey, Options> = {
+type AddsTypes<ToolKeys, Context, RouteKey extends PropertyKey, Options> = {
   readonly tool: (of: { [Name in keyof ToolKeys]?: FromJsonSchema<ToolKeys[Name]> }) => void
   readonly context: (of: Context) => void
   readonly route: (of: { [Name in RouteKey]?: Options }) => void
@@ -138,4 +140,4 @@ export const withPlugins = <Factories extends ReadonlyArray<{ readonly [ADDED]?:
  * Creates a plugin from its options schema and `setup`. Option types are inferred; use `definePlugin<Options>` for types that
  * JSON Schema cannot express.
  */
-export const definePlugin = defineAnyPlugin as DefinePlugin<SetupHost, never>
+export const definePlugin = createPluginFactory as DefinePlugin<SetupHost, never>

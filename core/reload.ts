@@ -90,7 +90,7 @@ function comparePlugins(own: Reloaded, next: HostParts, { restart, taken }: Comp
       continue
     }
     const paths = differences(own.options.get(key) ?? one.options, other.options, one.at).map(path => formatPath(path))
-    const prepares = own.parts.reconfigure.filter(({ instance }) => instance === one)
+    const prepares = own.parts.onReload.filter(({ instance }) => instance === one)
     const prepared = prepares.map(({ value }) => value(other.options as never))
     const ready = prepared.filter(change => change !== undefined)
     const isTaken = prepares.length > 0 && ready.length === prepares.length
@@ -138,7 +138,7 @@ interface Reloaded {
 }
 
 /** Synchronous, so that each request sees either the old or the new version. */
-function apply(own: Reloaded, next: HostParts): ReloadReport {
+function applyReload(own: Reloaded, next: HostParts): ReloadReport {
   const { parts } = own
   const comparison: Comparison = { restart: [], taken: [] }
   compareValues(own.config, next.config, comparison)
@@ -234,7 +234,7 @@ export function reloadable({ host, parts }: BuiltHost, build: (loaded: LoadedCon
   async function reload(loaded: LoadedConfig): Promise<ReloadReport> {
     const next = await build(loaded)
     try {
-      return apply(own, next.parts)
+      return applyReload(own, next.parts)
     } finally {
       await next.host.close({ grace: 0 })
     }

@@ -168,6 +168,17 @@ describe('Source files', () => {
     expect(findCycle(graph)?.join(' -> ')).to.equal(undefined)
   })
 
+  it('that add error kinds are loaded by each entry that publishes HostError', () => {
+    const graph = graphOf(({ typeOnly }) => !typeOnly)
+    const adding = shipped.filter(file => /^addErrorKinds\(/m.test(read(file)))
+    expect(adding).to.have.length.of.at.least(2)
+    for (const entry of ['core/index.ts', 'core/plugin.ts']) {
+      const loaded = new Set([entry])
+      for (const file of loaded) for (const next of graph.get(file) ?? []) loaded.add(next)
+      expect([...loaded], entry).to.include.members(adding)
+    }
+  })
+
   it('of core import lower layers only, type imports included', () => {
     const upward = [...graphOf(() => true)].flatMap(([file, list]) =>
       list.filter(next => !mayStandOn(file, next)).map(next => `${file} imports ${next}`),

@@ -126,7 +126,7 @@ describe('The published plugin host', () => {
   it(`has at most ${MAX_MEMBERS} members and slots`, () => {
     const members = [
       membersOf('core/kernel/kernel-host.ts', 'KernelHost'),
-      membersOf('core/mcp/author-host.ts', 'AuthorHost'),
+      membersOf('core/mcp/mcp-plugin-host.ts', 'McpPluginHost'),
       membersOf('core/sessions/connect-client.ts', 'Connector'),
       membersOf('core/slots.ts', 'PublishedSlots'),
     ]

@@ -1,7 +1,7 @@
 // Authorizes callers for routes and items, and builds the `WWW-Authenticate` challenge (MCP basic/authorization).
 import { blame } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
-import type { CompleteRefusal } from '../kernel/authenticators.ts'
+import type { AddChallenge } from '../kernel/authenticators.ts'
 import type { HostMiddleware } from '../kernel/endpoint.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
@@ -137,8 +137,8 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
 }
 
 /** Adds the challenges of the route to a 401 without one. */
-export const completeRefusal =
-  (services: AccessServices): CompleteRefusal =>
+export const addChallenge =
+  (services: AccessServices): AddChallenge =>
   ({ detail, reason, cause }, { state: { route, params } }) => {
     const denial = { reason: reason ?? detail ?? 'refused', scopes: [], listed: false }
     const header = route && refuseAccess(denial, { route, params, user: undefined }, services).headers

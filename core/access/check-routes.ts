@@ -35,13 +35,13 @@ export function checkConventions(routes: readonly Route[], provides: Provides, s
 
 interface EndpointPlace {
   readonly path: string
-  readonly by: string
+  readonly plugin: string
 }
 
 /** Reports toolsets, selected by a path parameter, whose path conflicts with another endpoint. */
 function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly EndpointPlace[], report: Report): void {
-  const fixed = endpoints.flatMap(({ path, by }) =>
-    formsOf(parsePattern(path, path)).map(form => ({ ...form, path, by })),
+  const fixed = endpoints.flatMap(({ path, plugin }) =>
+    formsOf(parsePattern(path, path)).map(form => ({ ...form, path, plugin })),
   )
   for (const { path, choice } of routes) {
     const [own] = formsOf(parsePattern(path, path))
@@ -53,7 +53,7 @@ function checkCategories(routes: readonly CompiledRoute[], endpoints: readonly E
       )
       if (!other) continue
       const place = `/${address.map(({ text }) => text).join('/')}`
-      const why = `the toolset "${name}" would be at ${place}, which plugins.${other.by} serves`
+      const why = `the toolset "${name}" would be at ${place}, which plugins.${other.plugin} serves`
       const fix = 'rename the toolset, or change one of the paths'
       report(
         new StartError('MH1205', `${why}; ${fix}`, {

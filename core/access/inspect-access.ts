@@ -12,8 +12,8 @@ import type { Route } from '../kernel/route.ts'
 import { type KernelNotes, notesFor } from '../kernel/set-up.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessServices, Denial } from '../mcp/access-decider.ts'
-import type { AuthorNotes } from '../mcp/author-host.ts'
 import type { CatalogItem } from '../mcp/catalog.ts'
+import type { McpRegistrations } from '../mcp/mcp-plugin-host.ts'
 import type { CompiledRoute } from '../mcp/routes.ts'
 import type { ToolLimits } from '../mcp/tool-limits.ts'
 import { denialOnRoute, refuseAccess } from './authorize.ts'
@@ -40,7 +40,7 @@ export interface InspectedAddress {
 
 interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes' | 'challengesOn'> {
   readonly notes: Pick<KernelNotes, 'authenticators'>
-  readonly author: Pick<AuthorNotes, 'explained' | 'unlisted'>
+  readonly author: Pick<McpRegistrations, 'explained' | 'unlisted'>
   readonly limits: Pick<ToolLimits, 'describe'>
 }
 
@@ -74,8 +74,7 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
     },
     authorize: user => (route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route)),
     denialOf: (item, user) => denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
-    isUnlisted: ({ kind, key }) =>
-      kind === 'tools' && notesFor(author.unlisted, route).some(leavesOut => leavesOut(key)),
+    isUnlisted: ({ kind, key }) => kind === 'tools' && notesFor(author.unlisted, route).some(isHidden => isHidden(key)),
     explain: (item, user) => access.explain?.(item, user, route) ?? [],
     explainPlugins: item => [
       ...(item ? limits.describe(item).map(text => `limits: ${text}`) : []),

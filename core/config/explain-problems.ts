@@ -2,6 +2,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { formatPath, type Path } from '../http/errors.ts'
 import { shownUrl } from '../http/request-target.ts'
+import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/explain-errors.ts'
@@ -242,8 +243,6 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   array: 'a list',
   null: 'null',
 }
-
-const isObject = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
 
 const quote = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value))
 

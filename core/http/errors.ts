@@ -45,9 +45,13 @@ export interface ErrorKinds extends Record<keyof typeof HTTP_KINDS, ErrorKind> {
 export type HostErrorKind = keyof ErrorKinds
 
 /** All kinds with status, JSON-RPC code and text. */
-export const ERROR_KINDS = { ...HTTP_KINDS } as ErrorKinds
+export const ERROR_KINDS: ErrorKinds = Object.assign(Object.create(null), HTTP_KINDS)
 
 export const addErrorKinds = (kinds: Partial<ErrorKinds>): void => void Object.assign(ERROR_KINDS, kinds)
+
+/** Undefined for a kind of another copy of this module. */
+export const knownKind = (kind: string): ErrorKind | undefined =>
+  (ERROR_KINDS as unknown as Readonly<Record<string, ErrorKind | undefined>>)[kind]
 
 /** Options of a `HostError`. */
 interface HostErrorOptions {
@@ -73,9 +77,12 @@ export class HostError extends Error {
 
   constructor(kind: HostErrorKind, { detail, data, headers, reason, cause }: HostErrorOptions = {}) {
     const said = detail === undefined || detail.length <= MAX_DETAIL ? detail : `${detail.slice(0, MAX_DETAIL)}…`
-    super(said === undefined ? ERROR_KINDS[kind].message : `${ERROR_KINDS[kind].message}: ${said}`, { cause })
+    // JavaScript can pass an unknown kind.
+    const known = knownKind(kind) ? kind : 'internal'
+    const { message } = ERROR_KINDS[known]
+    super(said === undefined ? message : `${message}: ${said}`, { cause })
     this.name = 'HostError'
-    this.kind = kind
+    this.kind = known
     this.detail = said
     this.data = data
     this.headers = headers

@@ -1,6 +1,6 @@
 // HTML pages for people who open an endpoint in a browser.
 import type { IncomingMessage } from 'node:http'
-import { ERROR_KINDS, type HostErrorKind } from './errors.ts'
+import { type HostErrorKind, knownKind } from './errors.ts'
 
 const acceptedTypes = (accept: string): string[] =>
   accept.split(',').flatMap(range => {
@@ -24,7 +24,7 @@ interface Answering {
 /** Whether to send the page instead of the error. The status is then 200, except for 401. */
 export function isShownInstead(ctx: Answering, kind: HostErrorKind | undefined): boolean {
   if (ctx.req.method === 'GET' || ctx.req.method === 'HEAD') ctx.vary('Accept')
-  if (!isVisit(ctx.req) || kind === undefined || !ERROR_KINDS[kind].page) return false
+  if (!isVisit(ctx.req) || kind === undefined || !knownKind(kind)?.page) return false
   if (ctx.status !== 401) {
     ctx.status = 200
     ctx.remove('Allow')

@@ -32,7 +32,7 @@ export const authenticatorsOn = (
     .map(({ instance, value }) => ({ ...value, plugin: instance.name }))
 
 /** A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin. */
-function createOwner(plugin: string): (user: User) => User {
+function createIssuerAssigner(plugin: string): (user: User) => User {
   const own = `${PLUGIN_ISSUER}${plugin}`
   // The same object for the same user, which makes comparisons fast.
   const known = new WeakMap<User, User>()
@@ -48,8 +48,8 @@ function createOwner(plugin: string): (user: User) => User {
   }
 }
 
-/** `complete`: adds challenges to a 401 without one. */
-function completing(middleware: HostMiddleware, complete: CompleteRefusal): HostMiddleware {
+/** `addChallenge`: adds challenges to a 401 without one. */
+function withChallenge(middleware: HostMiddleware, addChallenge: AddChallenge): HostMiddleware {
   return async (ctx, next) => {
     let hasPassed = false
     try {
@@ -59,28 +59,28 @@ function completing(middleware: HostMiddleware, complete: CompleteRefusal): Host
       })
     } catch (error) {
       const isOwn = !hasPassed && HostError.is(error) && error.kind === 'unauthorized'
-      throw isOwn && error.headers?.['WWW-Authenticate'] === undefined ? complete(error, ctx) : error
+      throw isOwn && error.headers?.['WWW-Authenticate'] === undefined ? addChallenge(error, ctx) : error
     }
   }
 }
 
-export type CompleteRefusal = (error: HostError, ctx: HostContext) => HostError
+export type AddChallenge = (error: HostError, ctx: HostContext) => HostError
 
 /** The first authenticator that sets a user ends the step; without a user, credentials that none recognises are refused. */
 export function authenticationSteps(
   authenticators: readonly RouteAuthenticator[],
-  complete: CompleteRefusal,
+  addChallenge: AddChallenge,
 ): HostMiddleware[] {
   return authenticators.flatMap(({ plugin, middleware, challenge }, index) => {
-    const own = createOwner(plugin)
+    const own = createIssuerAssigner(plugin)
     const isLast = index === authenticators.length - 1
-    const settle: HostMiddleware = (ctx, next) => {
+    const assignIssuer: HostMiddleware = (ctx, next) => {
       const { user, unrecognised } = ctx.state
       if (user) ctx.state.user = own(user)
       else if (isLast && unrecognised) throw unrecognised()
       return next()
     }
-    const steps = [challenge === undefined ? middleware : completing(middleware, complete), settle]
+    const steps = [challenge === undefined ? middleware : withChallenge(middleware, addChallenge), assignIssuer]
     if (index === 0) return steps
     const run = compose<HostContext>(steps as compose.Middleware<HostContext>[]) as HostMiddleware
     return [(ctx, next) => (ctx.state.user ? next() : run(ctx, next))]

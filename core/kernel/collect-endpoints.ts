@@ -1,7 +1,7 @@
 // Collects the endpoints and apps that plugins registered, each with its middleware.
 import { type Report, reporting, StartError, stopAtFirst } from '../http/errors.ts'
 import { formsOf, normalize, type Pattern, parsePattern, reaches, shapeOf } from '../http/path-pattern.ts'
-import { authenticationSteps, authenticatorsOn, type CompleteRefusal } from './authenticators.ts'
+import { type AddChallenge, authenticationSteps, authenticatorsOn } from './authenticators.ts'
 import type { CrossOrigin, Endpoint } from './endpoint.ts'
 import { HOOK_POINTS } from './order.ts'
 import { shapesOf } from './path-table.ts'
@@ -19,7 +19,7 @@ function hooksAt(notes: KernelNotes, route: Route | undefined): Place['hooks'] {
 }
 
 function policyOf(notes: KernelNotes, route: Route): CrossOrigin | undefined {
-  const policies = notesFor(notes.crossOrigin, route).map(find => find(route))
+  const policies = notesFor(notes.cors, route).map(find => find(route))
   return policies.find((policy): policy is CrossOrigin => policy !== undefined)
 }
 
@@ -30,13 +30,13 @@ function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: 
     .filter(({ value }) => (value.fallback ?? false) === fallback)
     .map(({ instance, value: { path, endpoint, route: place } }) => {
       const route = routes.find(compiled => compiled === place)
-      return { ...endpoint, path, route, by: instance.name, kind: kindOf(endpoint), hooks: hooksAt(notes, route) }
+      return { ...endpoint, path, route, plugin: instance.name, kind: kindOf(endpoint), hooks: hooksAt(notes, route) }
     })
 }
 
-function routeEndpoints(notes: KernelNotes, route: Route, complete: CompleteRefusal): Served[] {
+function routeEndpoints(notes: KernelNotes, route: Route, addChallenge: AddChallenge): Served[] {
   const hooks = hooksAt(notes, route)
-  const authenticate = authenticationSteps(authenticatorsOn(notes, route), complete)
+  const authenticate = authenticationSteps(authenticatorsOn(notes, route), addChallenge)
   const policy = policyOf(notes, route)
   return notes.routeEndpoints
     .filter(({ instance }) => instance.routes.includes(route))
@@ -44,7 +44,7 @@ function routeEndpoints(notes: KernelNotes, route: Route, complete: CompleteRefu
       const endpoint = define(route)
       if (!endpoint) return []
       const path = suffix === '' ? route.path : `${route.path === '/' ? '' : normalize(route.path)}${suffix}`
-      const found = { ...endpoint, path, route, by: instance.name, hooks }
+      const found = { ...endpoint, path, route, plugin: instance.name, hooks }
       if (endpoint.public) return [{ ...found, kind: 'P' }]
       const cors = endpoint.cors ?? policy?.middleware
       return [{ ...found, kind: 'R', authenticate, cors, allowsOrigin: policy?.allows }]
@@ -53,18 +53,19 @@ function routeEndpoints(notes: KernelNotes, route: Route, complete: CompleteRefu
 
 function checkMount(mount: Served, place: Pattern, others: readonly Served[], routes: readonly Route[]) {
   const fail = (what: string) =>
-    new StartError('MH1207', `plugins.${mount.by}: mount('${mount.path}') ${what}`, { exitCode: 2 })
+    new StartError('MH1207', `plugins.${mount.plugin}: mount('${mount.path}') ${what}`, { exitCode: 2 })
   if (place.some(({ parameter }) => parameter !== undefined))
     throw fail('has a parameter; an app is mounted at a fixed path')
   const meets = (path: string) => formsOf(parsePattern(path, path)).some(({ pattern }) => reaches(place, pattern))
   const route = routes.find(({ path }) => meets(path))
   if (route) throw fail(`would take addresses of routes['${route.path}']; mount the app beside it`)
-  const isWithin = ({ path, below }: Served) => (below ?? false) && reaches(parsePattern(path, path), place)
-  const foreign = others.filter(({ by }) => by !== mount.by)
+  const isWithin = ({ path, matchesSubpaths }: Served) =>
+    (matchesSubpaths ?? false) && reaches(parsePattern(path, path), place)
+  const foreign = others.filter(({ plugin }) => plugin !== mount.plugin)
   const taken = foreign.find(({ path }) => meets(path))
-  if (taken) throw fail(`would take ${taken.path}, which plugins.${taken.by} serves; choose another path`)
+  if (taken) throw fail(`would take ${taken.path}, which plugins.${taken.plugin} serves; choose another path`)
   const outer = foreign.find(isWithin)
-  if (outer) throw fail(`is below ${outer.path}, where plugins.${outer.by} has mounted an app; choose another path`)
+  if (outer) throw fail(`is below ${outer.path}, where plugins.${outer.plugin} has mounted an app; choose another path`)
 }
 
 function mountedApps(
@@ -79,8 +80,8 @@ function mountedApps(
     const place = parsePattern(path, `plugins.${instance.name}: mount('${path}')`)
     const mount: Served = {
       path,
-      below: true,
-      by: instance.name,
+      matchesSubpaths: true,
+      plugin: instance.name,
       kind: kindOf(settings),
       cors: settings.cors,
       hooks: hooksAt(notes, undefined),
@@ -95,30 +96,31 @@ function mountedApps(
 
 export interface Places {
   readonly served: readonly Served[]
-  readonly nowhere: Place
+  readonly notFoundPlace: Place
 }
 
-/** Collects all endpoints. A fallback is omitted if its path is taken. `complete`: adds challenges to a 401. */
+/** Collects all endpoints. A fallback is omitted if its path is taken. `addChallenge`: adds challenges to a 401. */
 export function collectEndpoints(
   notes: KernelNotes,
   routes: readonly Route[],
-  complete: CompleteRefusal,
+  addChallenge: AddChallenge,
   report = stopAtFirst,
 ): Places {
   const served = [
     ...fixedEndpoints(notes, routes, false),
-    ...routes.flatMap(route => routeEndpoints(notes, route, complete)),
+    ...routes.flatMap(route => routeEndpoints(notes, route, addChallenge)),
   ]
   served.push(...mountedApps(notes, served, routes, report))
   const taken = new Set(served.flatMap(({ path }) => shapesOf(path)))
   for (const candidate of fixedEndpoints(notes, routes, true)) {
     const [whole = '', ...shortened] = shapesOf(candidate.path)
     const isMounted = served.some(
-      ({ below, path }) => below && reaches(parsePattern(path, path), parsePattern(candidate.path, path)),
+      ({ matchesSubpaths, path }) =>
+        matchesSubpaths && reaches(parsePattern(path, path), parsePattern(candidate.path, path)),
     )
     if (taken.has(whole) || isMounted) continue
     for (const shape of [whole, ...shortened]) taken.add(shape)
     served.push(candidate)
   }
-  return { served, nowhere: { kind: 'N', hooks: hooksAt(notes, undefined) } }
+  return { served, notFoundPlace: { kind: 'N', hooks: hooksAt(notes, undefined) } }
 }

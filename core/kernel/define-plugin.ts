@@ -118,7 +118,7 @@ export interface PluginFactory<
 export const isPluginFactory = (value: unknown): value is PluginFactory<object> =>
   typeof value === 'function' && 'plugin' in value
 
-export function definePlugin<
+export function createPluginFactory<
   Options extends object,
   Host = never,
   Filled extends Options = Options,

@@ -45,7 +45,7 @@ export function createEnding(parts: EndingParts): Ending {
     const inTime = (ended: Promise<void>) => withTimeout(ended, left(), () => undefined)
     const draining = inFlight.drain()
     sessions.release(RETRY)
-    for (const task of notes.draining) task()
+    for (const task of notes.preClose) task()
     // Clients of these sessions send responses on new connections.
     if (isAlone()) await inTime(draining.begun)
     const stopSweeping = handOver ? undefined : port.sweep()

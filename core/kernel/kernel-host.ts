@@ -1,4 +1,4 @@
-// The kernel's part of the plugin API; the MCP part is in author-host.ts.
+// The kernel's part of the plugin API; the MCP part is in mcp-plugin-host.ts.
 import type { Clock } from '../http/clock.ts'
 import type { Path, Report } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
@@ -97,7 +97,7 @@ export interface KernelHost<Slots extends object = object, Served extends Route 
   onStart(task: () => void | Promise<void>): void
   /**
    * Applies new options without a restart, at each reload. `prepare` validates and returns a synchronous function that applies
-   * them. Undefined requires a restart. Can throw a StartError.
+   * them. Return undefined if a restart is required. Can throw a StartError.
    */
   onReload<Options extends object>(prepare: (options: Options) => (() => unknown) | undefined): void
   /** Runs when the host begins to close, to end open streams. */
@@ -105,7 +105,8 @@ export interface KernelHost<Slots extends object = object, Served extends Route 
   /** Runs while the host closes, in reverse order of set-up. */
   onClose(task: () => void | Promise<void>): void
   /**
-   * A readiness condition. The host is not ready on false, an error, a text or a timeout of 2 s. Health details show the text.
+   * A readiness condition. The host is not ready if it returns false or a string, throws, or takes over 2 s. Health details show the
+   * string.
    */
   readiness(name: string, check: () => boolean | string | Promise<boolean | string>): void
 }
@@ -119,6 +120,7 @@ export interface InternalKernelHost<Slots extends object = object, Services = un
   inEveryProcess(name: string, answer: () => unknown): () => Promise<readonly unknown[]>
   /** Undefined without shared counters, or with one process. */
   readonly countTogether?: CountTogether | undefined
+  /** The URL of a path. Without `http.publicUrl` it has no origin until the host listens. */
   url(path: string): string
   /** The keys are temporary and unknown to other nodes. */
   readonly ownKeys: boolean
@@ -128,5 +130,6 @@ export interface InternalKernelHost<Slots extends object = object, Services = un
    * A value shared by plugins, created by the first call. `key` is a symbol or an object. `close` runs after these plugins close.
    */
   share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
+  /** Runs all readiness conditions. */
   checkReadiness(): Promise<Readiness>
 }

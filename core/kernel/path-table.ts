@@ -35,7 +35,7 @@ function clashAt(path: string, one: string | undefined, other: string | undefine
 // Loaded lazily: the router takes a twentieth of the startup time.
 const loadRouter = (): typeof Router => createRequire(import.meta.url)('@koa/router')
 
-const NO_PARAMS = Object.freeze({})
+export const NO_PARAMS = Object.freeze({})
 
 const toRouterPath = (pattern: Pattern) =>
   pattern

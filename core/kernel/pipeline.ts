@@ -9,7 +9,7 @@ import { createBodyReader } from './body.ts'
 import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
 import type { Logger } from './log.ts'
 import { type EndpointKind, type HookPoint, type Step, stepsOf } from './order.ts'
-import { createPathTable } from './path-table.ts'
+import { createPathTable, NO_PARAMS } from './path-table.ts'
 import type { Route } from './route.ts'
 import {
   createErrorWriter,
@@ -35,8 +35,8 @@ export interface Place {
 
 export interface Served extends Place {
   readonly path: string
-  readonly by: string
-  readonly below?: boolean
+  readonly plugin: string
+  readonly matchesSubpaths?: boolean
 }
 
 interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
@@ -44,12 +44,10 @@ interface PipelineSettings extends Pick<ErrorWriterSettings, 'encode'> {
   readonly log: Logger
   readonly report?: Report
   /** Called at the start of a request. The result receives a promise of the request's end. */
-  readonly begun?: ((ctx: HostContext) => (decided: Promise<unknown>) => void) | undefined
+  readonly onBegin?: ((ctx: HostContext) => (decided: Promise<unknown>) => void) | undefined
 }
 
 type Run = (ctx: HostContext) => Promise<unknown>
-
-const NO_PARAMS = Object.freeze({})
 
 function dispatchVerb(methods: Endpoint['methods']): HostMiddleware {
   const table = new Map(Object.entries(methods))
@@ -131,8 +129,8 @@ function createSteps(
 
 export async function createPipeline(
   served: readonly Served[],
-  nowhere: Place,
-  { http, log, encode, report = stopAtFirst, begun }: PipelineSettings,
+  notFoundPlace: Place,
+  { http, log, encode, report = stopAtFirst, onBegin }: PipelineSettings,
 ): Promise<Koa<RequestState>> {
   const tellFailure = createFailureLog(log)
   const steps = createSteps(http, { tellFailure, encode }, served)
@@ -144,10 +142,10 @@ export async function createPipeline(
     )
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {
-    const add = place.below ? table.addBelow : table.add
-    reporting(report, () => add(place.path, { route: place.route, run: compile(place) }, place.by))
+    const add = place.matchesSubpaths ? table.addBelow : table.add
+    reporting(report, () => add(place.path, { route: place.route, run: compile(place) }, place.plugin))
   }
-  const runNowhere = compile(nowhere)
+  const runNotFound = compile(notFoundPlace)
   const forwardedBy = createForwarded(http)
 
   // Koa's own proxy support would use the first address, which the client controls.
@@ -158,7 +156,7 @@ export async function createPipeline(
     const { ip, hosts } = forwardedBy(ctx.req)
     ctx.request.ip = ip
     const { state } = ctx
-    const watch = begun?.(ctx)
+    const watch = onBegin?.(ctx)
     state.path = target?.path
     state.hosts = target?.authority === undefined ? hosts : [...hosts, target.authority]
     state.params = found?.params ?? NO_PARAMS
@@ -168,7 +166,7 @@ export async function createPipeline(
       ctx.request.originalUrl = ctx.req.url
     }
     if (found?.target.route) state.route = found.target.route
-    const decided = found ? found.target.run(ctx) : runNowhere(ctx)
+    const decided = found ? found.target.run(ctx) : runNotFound(ctx)
     watch?.(decided)
     return decided
   })

@@ -21,15 +21,15 @@ export interface Note<Value> {
 export interface KernelNotes {
   readonly middleware: Record<HookPoint, Note<HostMiddleware>[]>
   readonly authenticators: Note<Authenticator>[]
-  readonly crossOrigin: Note<(route: Route) => CrossOrigin | undefined>[]
+  readonly cors: Note<(route: Route) => CrossOrigin | undefined>[]
   readonly endpoints: Note<{ path: string; endpoint: Endpoint } & EndpointPlace>[]
   readonly routeEndpoints: Note<{ suffix: string; define: (route: Route) => Endpoint | undefined }>[]
   readonly mounts: Note<{ path: string; app: MountedApp; settings: MountSettings }>[]
-  readonly reconfigure: Note<(options: never) => (() => unknown) | undefined>[]
-  readonly checking: Note<() => void | Promise<void>>[]
+  readonly onReload: Note<(options: never) => (() => unknown) | undefined>[]
+  readonly onReady: Note<() => void | Promise<void>>[]
   readonly starting: Array<() => void | Promise<void>>
   readonly closing: Array<() => void | Promise<void>>
-  readonly draining: Array<() => void>
+  readonly preClose: Array<() => void>
   readonly shared: Map<symbol | object, unknown>
   readonly ready: Map<string, () => boolean | string | Promise<boolean | string>>
 }
@@ -37,15 +37,15 @@ export interface KernelNotes {
 export const createNotes = (): KernelNotes => ({
   middleware: Object.fromEntries(HOOK_POINTS.map(point => [point, []])) as unknown as KernelNotes['middleware'],
   authenticators: [],
-  crossOrigin: [],
+  cors: [],
   endpoints: [],
   routeEndpoints: [],
   mounts: [],
-  reconfigure: [],
-  checking: [],
+  onReload: [],
+  onReady: [],
   starting: [],
   closing: [],
-  draining: [],
+  preClose: [],
   shared: new Map(),
   ready: new Map(),
 })
@@ -138,7 +138,7 @@ export function createKernelHost<Slots extends object>(
     routes: instance.routes,
     url: path => `${address()}${path}`,
     use: hook('use'),
-    cors: policyOf => note(notes.crossOrigin, policyOf),
+    cors: policyOf => note(notes.cors, policyOf),
     onRequest: hook('onRequest'),
     authenticate: (middleware, { challenge } = {}) => note(notes.authenticators, { middleware, challenge }),
     authorize: hook('authorize'),
@@ -155,11 +155,11 @@ export function createKernelHost<Slots extends object>(
       if (close) notes.closing.push(() => closePlugin(own, facts.clock, () => close(value)))
       return value
     },
-    onReady: task => note(notes.checking, task),
-    onReload: prepare => note(notes.reconfigure, prepare),
+    onReady: task => note(notes.onReady, task),
+    onReload: prepare => note(notes.onReload, prepare),
     onStart: task => void notes.starting.push(() => startPlugin(instance, task)),
     onClose: task => void notes.closing.push(() => closePlugin(own, facts.clock, task)),
-    preClose: task => void notes.draining.push(task),
+    preClose: task => void notes.preClose.push(task),
     readiness: (name, check) => void notes.ready.set(name, check),
   }
 }

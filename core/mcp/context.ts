@@ -19,8 +19,8 @@ import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
-import type { RouteToolKeys } from './run-keys.ts'
 import { ToolError } from './tool-error.ts'
+import type { RouteToolKeys } from './tool-key-handlers.ts'
 import type { ItemLimits, ToolLimits } from './tool-limits.ts'
 
 export interface HandlerSettings {
@@ -89,7 +89,7 @@ export class HandlerContext implements PlainContext {
       this.#asks = this.#createAsks()
     if (timeout === undefined) return
     this.#left = (replay?.timeLeft ?? timeout) - (turn?.waited ?? 0)
-    this.#resume()
+    this.#startTimer()
   }
 
   static callOf(ctx: PlainContext): Call | undefined {
@@ -164,7 +164,7 @@ export class HandlerContext implements PlainContext {
     this.#since = undefined
   }
 
-  #resume() {
+  #startTimer() {
     if (this.#left === undefined || this.#since !== undefined) return
     const { clock } = this.#settings
     this.#since = clock.monotonic()
@@ -204,7 +204,7 @@ export class HandlerContext implements PlainContext {
       return await ask()
     } finally {
       if (--this.#waits === 0) await turn?.retake()
-      if (this.#waits === 0 && !this.#over) this.#resume()
+      if (this.#waits === 0 && !this.#over) this.#startTimer()
     }
   }
 

@@ -6,10 +6,10 @@ import { requestIdIn } from '../http/request-target.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { Route } from '../kernel/route.ts'
 import { notesFor } from '../kernel/set-up.ts'
-import type { AuthorNotes } from './author-host.ts'
 import { type Call, withParams } from './call.ts'
 import { traceIdOf } from './call-record.ts'
 import { noObject } from './check-added.ts'
+import type { McpRegistrations } from './mcp-plugin-host.ts'
 import { type EncodedAnswer, resultTypeOf, SerializedAnswer, SerializedResult } from './message.ts'
 import type { MethodTable } from './methods/index.ts'
 import { type CallTracer, NO_TRACER, type ObserveSettings, observed } from './observe.ts'
@@ -19,7 +19,7 @@ type Answer = (call: Call) => Promise<object>
 
 const FIX = 'clients read only that it failed; what a ToolError says they read, too'
 
-export const createFailureLog =
+export const createCallFailureLog =
   (log: Logger, tracerOn: (route: Route) => CallTracer) =>
   (call: Call, err: unknown): void => {
     const name = call.params['name'] ?? call.params['uri']
@@ -39,7 +39,7 @@ interface DispatchSettings extends ObserveSettings {
 }
 
 export function createDispatch(
-  notes: Pick<AuthorNotes, 'around' | 'observers' | 'redirects'>,
+  notes: Pick<McpRegistrations, 'onCall' | 'onFinish' | 'redirects'>,
   methods: MethodTable,
   settings: DispatchSettings,
 ): Answer {
@@ -49,20 +49,20 @@ export function createDispatch(
       if (typeof result !== 'object' || result === null) throw noObject(call.method, result)
       return result
     } catch (error) {
-      // Do not blame the plugins around it, which only pass the error on.
+      // Do not blame the plugins onCall it, which only pass the error on.
       blame(error, undefined)
       throw error
     }
   }
 
-  function answerThrough(around: AuthorNotes['around'][number]['value'][]): Answer {
+  function answerThrough(onCall: McpRegistrations['onCall'][number]['value'][]): Answer {
     // Koa's composer rejects a second `next()`.
-    const wrapped = compose<Call>(around) as unknown as (call: Call, innermost: Answer) => Promise<object>
+    const wrapped = compose<Call>(onCall) as unknown as (call: Call, innermost: Answer) => Promise<object>
     return async call => {
       try {
         // Plugins rely on the types of params.
         const method = methods.check(call)
-        const result = around.length === 0 ? await methods.answer(call, method) : await wrapped(call, answerWithin)
+        const result = onCall.length === 0 ? await methods.answer(call, method) : await wrapped(call, answerWithin)
         if (typeof result !== 'object' || result === null) throw noObject(call.method, result)
         resultTypeOf(result)?.check?.(call)
         return result
@@ -75,8 +75,8 @@ export function createDispatch(
   }
 
   function answerOn(route: Route): Answer {
-    const through = answerThrough(notesFor(notes.around, route))
-    const observers = notesFor(notes.observers, route)
+    const through = answerThrough(notesFor(notes.onCall, route))
+    const observers = notesFor(notes.onFinish, route)
     const tracer = settings.tracerOn(route)
     const isObserved = observers.length > 0 || tracer !== NO_TRACER
     return redirected(
@@ -97,7 +97,7 @@ export function createDispatch(
   }
 }
 
-function redirected(answer: Answer, redirects: ReadonlyArray<AuthorNotes['redirects'][number]['value']>): Answer {
+function redirected(answer: Answer, redirects: ReadonlyArray<McpRegistrations['redirects'][number]['value']>): Answer {
   if (redirects.length === 0) return answer
   return async call => {
     for (const redirect of redirects) {

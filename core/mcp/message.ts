@@ -1,30 +1,12 @@
 // Parses and encodes JSON-RPC messages for every transport.
 
-import { addErrorKinds, errorKind, HostError } from '../http/errors.ts'
+import './error-kinds.ts'
+import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-body.ts'
 import { fits, MAX_BATCH, MAX_ID } from './client-limits.ts'
 import { isObject } from './is-object.ts'
 import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
-
-// -32020 to -32022 are those of 2026-07-28.
-const MCP_KINDS = {
-  invalidMeta: errorKind(400, -32602, 'Invalid request metadata'),
-  headerMismatch: errorKind(400, -32020, 'Header mismatch'),
-  missingCapability: errorKind(400, -32021, 'Missing required client capability'),
-  unsupportedVersion: errorKind(400, -32022, 'Unsupported protocol version'),
-  methodNotFound: errorKind(404, -32601, 'Method not found'),
-  invalidParams: errorKind(200, -32602, 'Invalid params'),
-  resourceNotFound: errorKind(200, -32602, 'Resource not found'),
-  callTimeout: errorKind(200, -32603, 'The call took too long'),
-  nodeLost: errorKind(200, -32603, 'The server node that ran this was lost; the request may be sent again'),
-}
-
-declare module '../http/errors.ts' {
-  interface ErrorKinds extends Record<keyof typeof MCP_KINDS, ErrorKind> {}
-}
-
-addErrorKinds(MCP_KINDS)
 
 /** The error for requests of a node that stopped before its response. */
 export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })

@@ -25,7 +25,7 @@ interface OfferSettings extends CombinationSettings {
   readonly admit: AdmitCaller
   readonly varies: (route: CompiledRoute) => boolean
   readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
-  readonly unlists: (route: CompiledRoute) => ViewRequest['unlists']
+  readonly isHidden: (route: CompiledRoute) => ViewRequest['isHidden']
 }
 
 interface Chosen extends ToolsetChoice, Pick<ViewRequest, 'extra' | 'server' | 'capabilities'> {}
@@ -49,7 +49,7 @@ function requestView(
     toolsets: [...names, ...settings.contributed(route)],
     cacheScope: settings.varies(route) ? 'private' : 'public',
     keys: settings.keys(route),
-    unlists: settings.unlists(route),
+    isHidden: settings.isHidden(route),
     ...(chosen && { chosen }),
     access: settings.accessOn(route),
   }

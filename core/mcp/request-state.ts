@@ -1,6 +1,7 @@
 // Seals the state of multi round-trip requests, so that any node with the secret can continue (basic/patterns/mrtr).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { addErrorKinds, errorKind, HostError } from '../http/errors.ts'
+import { HostError } from '../http/errors.ts'
+import './error-kinds.ts'
 
 /** Milliseconds. */
 export const STATE_LIFETIME = 600_000
@@ -31,14 +32,6 @@ interface Payload {
   readonly expires: number
   readonly state: RequestState
 }
-
-declare module '../http/errors.ts' {
-  interface ErrorKinds {
-    stateTooLarge: ErrorKind
-  }
-}
-
-addErrorKinds({ stateTooLarge: errorKind(200, -32603, 'The recorded answers do not fit into requestState') })
 
 /** Seals `state` for requests with this `binding`. Throws `stateTooLarge` above 64 KiB. */
 export function sealState(state: RequestState, binding: string, key: Buffer, now = Date.now()): string {

@@ -1,4 +1,4 @@
-// What tool keys, properties of tools that plugins read, add to lists. run-keys.ts has their wrappers of handlers.
+// What tool keys add to lists. Tool keys are tool properties that plugins read.
 import { StartError } from '../http/errors.ts'
 import type { Catalog, CatalogItem, ResourceItem, ToolItem } from './catalog.ts'
 import type { ResourceDefinition, ToolDefinition } from './define.ts'

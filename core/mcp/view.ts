@@ -59,7 +59,7 @@ export interface ViewRequest {
   readonly cacheScope: 'public' | 'private'
   readonly keys: ListedKeys
   /** Whether plugins hide a tool from lists. Must be the same function every time. */
-  readonly unlists: (name: string) => boolean
+  readonly isHidden: (name: string) => boolean
 }
 
 export const PAGE_SIZE = 500
@@ -212,7 +212,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   }
   const wireOf = (item: CatalogItem) => (item.kind === 'tools' ? wireWithKeys(item, request.keys) : item.wire)
   const listed = { cacheScope, meta, wireOf }
-  const unlisted = new Set(tools.filter(({ key }) => request.unlists(key)) as CatalogItem[])
+  const unlisted = new Set(tools.filter(({ key }) => request.isHidden(key)) as CatalogItem[])
   const isListed = (item: CatalogItem) => !unlisted.has(item) && (denials.get(item)?.listed ?? true)
   const shown = (list: readonly CatalogItem[]) => list.filter(isListed)
   const pagers = {
@@ -271,8 +271,8 @@ export function createViews(catalog: Catalog): Views {
 
   function find(request: ViewRequest, audience: Audience, check?: (view: View) => void): View {
     if (generation !== catalog.generation()) forgetOld()
-    const { toolsets, extra, server, capabilities, cacheScope, keys, unlists } = request
-    const ids = [...extra, keys, unlists].map(idOf)
+    const { toolsets, extra, server, capabilities, cacheScope, keys, isHidden } = request
+    const ids = [...extra, keys, isHidden].map(idOf)
     const key = JSON.stringify([toolsets, server, capabilities, cacheScope, ids, audience.key])
     const view = views.get(key) ?? buildView(catalog, request, audience)
     views.set(key, view)

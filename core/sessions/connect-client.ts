@@ -14,7 +14,7 @@ import {
 import type { RequestId } from '../mcp/protocol.ts'
 import type { McpRoute } from '../mcp/routes.ts'
 import type { SessionRegistry } from './registry.ts'
-import { type Answering, createLineReply, type ReplyLine, receiveMessage, serveRequests } from './serve.ts'
+import { createLineReply, type ReplyLine, receiveMessage, type ServeDependencies, serveRequests } from './serve.ts'
 import type { Session } from './session.ts'
 
 /** The caller of `host.connect`. The transport has authenticated it. */
@@ -51,7 +51,7 @@ export interface Connector {
   connect(caller: LineCaller, line: ClientLine): ConnectedClient
 }
 
-interface Connecting extends Answering {
+interface Connecting extends ServeDependencies {
   readonly name: string
   readonly sessions: Pick<SessionRegistry, 'calls' | 'end' | 'open'>
   readonly admit: AdmitCaller

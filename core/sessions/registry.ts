@@ -261,7 +261,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       const session = sessions.get(id)
       if (session && session.offer.route !== caller.route) throw sessionGone()
       // The signature of an id names its owner, so ownership is checked before the store request.
-      const facts = session ? undefined : ids.read(id)
+      const facts = session ? undefined : ids.verify(id)
       const offer = session?.offer
       const owned = offer
         ? offer.user === caller.user || sameUser(offer.user, caller.user)

@@ -29,7 +29,7 @@ export interface Sender {
   readonly user: User | undefined
   readonly state?: { hasRecords?: true }
   /** True for a single request with its own HTTP response, whose refusal is already recorded. */
-  readonly alone?: boolean
+  readonly refusalRecorded?: boolean
 }
 
 /** What a request has instead of a session. */
@@ -43,7 +43,7 @@ export interface PerRequest {
 }
 
 /** Host functions for `serveRequests`. */
-export interface Answering {
+export interface ServeDependencies {
   readonly log: Logger
   readonly sessions: { readonly calls: RunningCalls }
   makeOffer(facts: RequestFacts): Offer | Promise<Offer>
@@ -55,7 +55,7 @@ export interface Answering {
 type Request = Extract<Message, { kind: 'request' }>
 
 async function serveRequest(
-  host: Answering,
+  host: ServeDependencies,
   origin: Session | PerRequest,
   request: Request,
   reply: CallReply,
@@ -115,7 +115,7 @@ async function serveRequest(
     const { route, ip } = origin instanceof Session ? origin.offer : origin.facts
     if (error !== thrown) host.log.error({ code: 'MH1610', err: thrown, method, route: route.path }, 'a call failed')
     if (session && stage !== 'new' && method === 'initialize') session.revision = undefined
-    if (stage !== 'called' && !sender.alone) {
+    if (stage !== 'called' && !sender.refusalRecorded) {
       if (state) state.hasRecords = true
       const { client, revision } = origin
       const from = { transport: session?.transport, sessionId: session?.id }
@@ -144,7 +144,7 @@ function negotiate(session: Session, params: Request['params']): void {
  * `unavailable` synchronously, before any handler starts.
  */
 export function serveRequests(
-  host: Answering,
+  host: ServeDependencies,
   origin: Session | PerRequest,
   requests: readonly Request[],
   sender: Sender,

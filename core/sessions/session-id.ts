@@ -23,7 +23,7 @@ interface SessionIdFacts {
 
 export interface SessionIds {
   create(owner: Owner, now?: number): string
-  read(id: string): SessionIdFacts | undefined
+  verify(id: string): SessionIdFacts | undefined
 }
 
 const hmac = (key: Buffer, data: Buffer | string) => createHmac('sha256', key).update(data).digest()
@@ -51,7 +51,7 @@ export function createSessionIds(keys: readonly Buffer[], node: number): Session
       hmac(signing, id.subarray(0, OFFSETS.mac)).copy(id, OFFSETS.mac, 0, MAC_BYTES)
       return id.toString('base64url')
     },
-    read(text) {
+    verify(text) {
       const id = Buffer.from(text, 'base64url')
       if (id.length !== LENGTH || id[0] !== VERSION || id.toString('base64url') !== text) return undefined
       const key = byKeyId.get(id.subarray(OFFSETS.keyId, OFFSETS.random).toString('hex'))

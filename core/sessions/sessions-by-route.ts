@@ -203,7 +203,7 @@ function createSessionFigures(figures: Figures, ids: SessionIds): SessionFigures
     watch: (node, sessions) => figures.gauge(current, () => countSessions(node, sessions)),
     opened: ({ offer, transport }) => opened(1, { route: offer.route.path, transport }),
     ended(session) {
-      const facts = ids.read(session.id)
+      const facts = ids.verify(session.id)
       const seconds = facts && Math.max(0, Date.now() - facts.createdAt) / 1_000
       if (seconds !== undefined) lived(seconds, { mcp_protocol_version: revisionOf(session) })
     },

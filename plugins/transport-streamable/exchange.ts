@@ -22,7 +22,7 @@ const JSON_WINDOW = 250
 
 export type Request = Extract<Message, { kind: 'request' }>
 
-export function accept(ctx: HostContext): void {
+export function respondAccepted(ctx: HostContext): void {
   ctx.body = null
   ctx.status = 202
 }

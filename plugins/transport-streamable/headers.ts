@@ -37,7 +37,7 @@ function readAccept(accept: string): ReadonlySet<string> {
 }
 
 /** Throws `notAcceptable`. */
-export function demandTypes(accept: string | undefined, needed: readonly string[] = BOTH_TYPES): void {
+export function requireAccept(accept: string | undefined, needed: readonly string[] = BOTH_TYPES): void {
   // Without the header any type is accepted (RFC 9110 section 12.5.1).
   if (accept === undefined) return
   const types = remembered.get(accept) ?? readAccept(accept)
@@ -47,7 +47,7 @@ export function demandTypes(accept: string | undefined, needed: readonly string[
   }
 }
 
-export const demandStream = (accept: string | undefined): void => demandTypes(accept, [SSE_TYPE])
+export const demandStream = (accept: string | undefined): void => requireAccept(accept, [SSE_TYPE])
 
 export const versionOf = (headers: IncomingHttpHeaders): string | undefined => {
   const value = headers['mcp-protocol-version']

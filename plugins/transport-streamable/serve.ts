@@ -17,14 +17,14 @@ import {
   type ValidMessage,
   validBatch,
 } from '../../core/transport.ts'
-import { accept, createExchangeParts, PostExchange, type Request } from './exchange.ts'
+import { createExchangeParts, PostExchange, type Request, respondAccepted } from './exchange.ts'
 import {
   checkStandardHeaders,
   checkToolHeaders,
-  demandTypes,
   isModern,
   readLegacy,
   readModern,
+  requireAccept,
   type Speech,
   versionOf,
 } from './headers.ts'
@@ -53,7 +53,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     let exchange: PostExchange | undefined
     const signal = () => exchange?.signal() ?? AbortSignal.abort()
     const facts = { route, params, toolsets, user, headers, ip: ctx.ip, signal, admitted: true as const }
-    const sender = { headers, user, state, alone: requests.length === 1 }
+    const sender = { headers, user, state, refusalRecorded: requests.length === 1 }
     const checkCall = isModernRevision(revision) ? checkToolHeaders : undefined
     // Listed, because a spread costs more than the rest of this function.
     return serveRequests(host, { facts, revision, client, logLevel, checkCall }, requests, sender, () => {
@@ -71,7 +71,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     if (serveSession) return serveSession(valid, ctx, true)
     const requests = valid.filter(message => message.kind === 'request')
     const [first] = requests
-    return first ? servePerRequest(requests, readLegacy(first, header, revisions), ctx, true) : accept(ctx)
+    return first ? servePerRequest(requests, readLegacy(first, header, revisions), ctx, true) : respondAccepted(ctx)
   }
 
   function serveOne(message: ValidMessage, ctx: HostContext) {
@@ -80,18 +80,18 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     const modern = isModern(message, header)
     if (!modern) {
       if (serveSession) return serveSession([message], ctx, false)
-      if (message.kind === 'response') return accept(ctx)
+      if (message.kind === 'response') return respondAccepted(ctx)
     }
     if (message.kind === 'response') throw new HostError('invalidRequest', { detail: 'clients send no responses' })
     const speech = (modern ? readModern : readLegacy)(message, header, revisions)
     if (modern) checkStandardHeaders(headers, message, nameHeaders)
-    return message.kind === 'request' ? servePerRequest([message], speech, ctx, false) : accept(ctx)
+    return message.kind === 'request' ? servePerRequest([message], speech, ctx, false) : respondAccepted(ctx)
   }
 
   return async (ctx: HostContext) => {
     let id: RequestId | undefined
     try {
-      demandTypes(ctx.req.headers.accept)
+      requireAccept(ctx.req.headers.accept)
       const messages = readMessages(await readBody(ctx.req, host.config.http.maxBodySize))
       if (!('kind' in messages)) return await serveBatch(messages, ctx)
       if (messages.kind === 'invalid') return refuse(ctx, messages.error, messages.id)

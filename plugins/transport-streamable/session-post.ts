@@ -14,7 +14,7 @@ import {
   type ValidMessage,
 } from '../../core/transport.ts'
 import { unsupported } from '../families/per-request/index.ts'
-import { accept, type ExchangeParts, PostExchange, type Request } from './exchange.ts'
+import { type ExchangeParts, PostExchange, type Request, respondAccepted } from './exchange.ts'
 import { versionOf } from './headers.ts'
 
 const sessionHint = ({ method }: HostContext) =>
@@ -46,7 +46,7 @@ export function createSessionPosts(host: Transport, route: McpRoute, parts: Exch
   /** Not async, which would cost a promise per call. */
   function answerAll(session: Session, requests: readonly Request[], ctx: HostContext, batch: boolean) {
     const { req, state } = ctx
-    const sender = { headers: req.headers, user: state.user, state, alone: requests.length === 1 }
+    const sender = { headers: req.headers, user: state.user, state, refusalRecorded: requests.length === 1 }
     let exchange: PostExchange | undefined
     return serveRequests(host, session, requests, sender, () => {
       ctx.respond = false
@@ -99,7 +99,7 @@ export function createSessionPosts(host: Transport, route: McpRoute, parts: Exch
       }
       if (batch) demandBatches(session.revision)
       for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)
-      if (requests.length === 0) return accept(ctx)
+      if (requests.length === 0) return respondAccepted(ctx)
       await answerAll(session, requests, ctx, batch)
     } catch (error) {
       session.abandon(ids)

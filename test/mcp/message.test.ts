@@ -1,7 +1,7 @@
 // Tests parsing of JSON-RPC messages.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { HostError } from '../../core/http/errors.ts'
+import { HostError, type HostErrorKind } from '../../core/http/errors.ts'
 import { MAX_DEPTH } from '../../core/http/json-body.ts'
 import { MAX_BATCH } from '../../core/mcp/client-limits.ts'
 import { type Message, readMessages } from '../../core/mcp/message.ts'
@@ -131,5 +131,14 @@ describe('JSON-RPC message parsing', () => {
       }),
       { numRuns: caseCount(1_000, 200) },
     )
+  })
+})
+
+describe('HostError', () => {
+  it('is an internal error for an unknown kind and for names of Object.prototype', () => {
+    for (const kind of ['teapot', 'toString', '__proto__']) {
+      const error = new HostError(kind as HostErrorKind, { detail: 'no tea' })
+      expect(error).to.include({ kind: 'internal', status: 500, code: -32603, message: 'Internal error: no tea' })
+    }
   })
 })

@@ -192,12 +192,12 @@ describe('View cache', () => {
       { ...base, capabilities: { experimental: { a: {} } } },
       { ...base, cacheScope: 'public' as const },
       { ...base, keys: new Map() },
-      { ...base, unlists: () => true },
+      { ...base, isHidden: () => true },
     ]
     const all = [base, ...others].map(views)
     expect(new Set(all)).to.have.property('size', 8)
-    const { keys, unlists, ...plain } = base
-    const copy = { ...structuredClone(plain), keys, unlists }
+    const { keys, isHidden, ...plain } = base
+    const copy = { ...structuredClone(plain), keys, isHidden }
     expect([copy, { ...base, extra: [...extra] }].map(views)).to.deep.equal([all[0], all[2]])
   })
 })
@@ -218,10 +218,10 @@ function unitViews() {
     check: () => undefined,
   })
   const keys = new Map()
-  const unlists = () => false
+  const isHidden = () => false
   const request = (name: string) => ({
     keys,
-    unlists,
+    isHidden,
     toolsets: ['all'],
     extra: [],
     server: { name, version: '1' },

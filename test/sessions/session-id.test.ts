@@ -21,7 +21,7 @@ describe('Session id', () => {
     expect(one?.subarray(1, 3)).to.deep.equal(two?.subarray(1, 3))
     expect(one?.subarray(3, 19)).not.to.deep.equal(two?.subarray(3, 19))
     expect(one?.subarray(19, 41)).to.deep.equal(two?.subarray(19, 41))
-    const facts = ids.read(ids.create(ada, now))
+    const facts = ids.verify(ids.create(ada, now))
     expect([facts?.createdAt, facts?.node]).to.deep.equal([now, NODE])
   })
 
@@ -42,19 +42,19 @@ describe('Session id', () => {
   })
 
   it('is bound to route, issuer and subject together', () => {
-    const owned = (owner: typeof ada | typeof anonymous) => ids.read(ids.create(ada))?.isOwnedBy(owner)
+    const owned = (owner: typeof ada | typeof anonymous) => ids.verify(ids.create(ada))?.isOwnedBy(owner)
     expect(owned({ route: '/', user: { ...ada.user } })).to.equal(true)
     expect(owned({ route: '/other', user: ada.user })).to.equal(false)
     expect(owned({ route: '/', user: { ...ada.user, issuer: 'https://evil.example' } })).to.equal(false)
     expect(owned({ route: '/', user: { ...ada.user, subject: 'bob' } })).to.equal(false)
     expect(owned(anonymous)).to.equal(false)
-    expect(ids.read(ids.create(anonymous))?.isOwnedBy(ada)).to.equal(false)
-    expect(ids.read(ids.create(anonymous))?.isOwnedBy(anonymous)).to.equal(true)
+    expect(ids.verify(ids.create(anonymous))?.isOwnedBy(ada)).to.equal(false)
+    expect(ids.verify(ids.create(anonymous))?.isOwnedBy(anonymous)).to.equal(true)
   })
 
   it('binds its fields separately, so that shifted boundaries give another owner', () => {
     const joined = { route: '/', user: { issuer: 'a', subject: 'bc' } }
-    const id = ids.read(ids.create(joined))
+    const id = ids.verify(ids.create(joined))
     expect(id?.isOwnedBy(joined)).to.equal(true)
     expect(id?.isOwnedBy({ route: '/', user: { issuer: 'ab', subject: 'c' } })).to.equal(false)
   })
@@ -66,46 +66,46 @@ describe('Invalid session id', () => {
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const altered = Buffer.from(bytes)
       altered[bit >> 3] = (altered[bit >> 3] ?? 0) ^ (1 << (bit & 7))
-      expect(ids.read(altered.toString('base64url')), `bit ${bit}`).to.equal(undefined)
+      expect(ids.verify(altered.toString('base64url')), `bit ${bit}`).to.equal(undefined)
     }
   })
 
   it('is rejected if truncated, padded, re-encoded or empty', () => {
     const id = Array.from({ length: 1_000 }, () => ids.create(ada)).find(one => /[-_]/.test(one)) ?? ''
-    expect(ids.read(id)?.isOwnedBy(ada)).to.equal(true)
+    expect(ids.verify(id)?.isOwnedBy(ada)).to.equal(true)
     const others = [
       ...[id.slice(0, -1), id.slice(1), `${id}A`, `${id}=`, ` ${id}`, `${id}\n`, '', 'x', '.'.repeat(76)],
       ...[Buffer.from(id, 'base64url').toString('base64'), `${id.slice(0, 38)} ${id.slice(38)}`],
     ]
-    for (const other of others) expect(ids.read(other), JSON.stringify(other)).to.equal(undefined)
+    for (const other of others) expect(ids.verify(other), JSON.stringify(other)).to.equal(undefined)
   })
 
   it('is rejected with a foreign signature, with or without our key id', () => {
     const foreign = Buffer.from(createSessionIds([foreignKey], NODE).create(ada), 'base64url')
-    expect(ids.read(foreign.toString('base64url'))).to.equal(undefined)
+    expect(ids.verify(foreign.toString('base64url'))).to.equal(undefined)
     Buffer.from(ids.create(ada), 'base64url').copy(foreign, 1, 1, 3)
-    expect(ids.read(foreign.toString('base64url'))).to.equal(undefined)
+    expect(ids.verify(foreign.toString('base64url'))).to.equal(undefined)
   })
 
   it('is rejected if combined from two ids', () => {
     const mine = Buffer.from(ids.create(ada), 'base64url')
     Buffer.from(ids.create(anonymous), 'base64url').copy(mine, 25, 25, 37)
-    expect(ids.read(mine.toString('base64url'))).to.equal(undefined)
+    expect(ids.verify(mine.toString('base64url'))).to.equal(undefined)
   })
 })
 
 describe('Session id secrets', () => {
   it('can be rotated: ids signed with an older secret stay valid for their owner', () => {
     const before = createSessionIds([olderKey], 7).create(ada, 5)
-    const facts = ids.read(before)
+    const facts = ids.verify(before)
     expect([facts?.createdAt, facts?.node]).to.deep.equal([5, 7])
     expect(facts?.isOwnedBy(ada)).to.equal(true)
     expect(facts?.isOwnedBy(anonymous)).to.equal(false)
   })
 
   it('sign with the first secret only', () => {
-    expect(createSessionIds([olderKey], NODE).read(ids.create(ada))).to.equal(undefined)
-    expect(createSessionIds([key], NODE).read(ids.create(ada))?.isOwnedBy(ada)).to.equal(true)
+    expect(createSessionIds([olderKey], NODE).verify(ids.create(ada))).to.equal(undefined)
+    expect(createSessionIds([key], NODE).verify(ids.create(ada))?.isOwnedBy(ada)).to.equal(true)
   })
 
   it('are required', () => {

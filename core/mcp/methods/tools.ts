@@ -39,7 +39,7 @@ function runTool(call: Call, settings: HandlerSettings, tool: ToolItem, checked:
   const { value } = checked
   const chain = tool.keys.length === 0 ? undefined : settings.toolKeys.chainOf(call.offer.route, tool)
   if (!chain) return runHandlerOf(call, settings, tool, value)
-  return chain(call, instead => runHandlerOf(call, settings, tool, value, instead))
+  return chain(call, replacement => runHandlerOf(call, settings, tool, value, replacement))
 }
 
 type Handler = (args: never, ctx: CallContext) => unknown
@@ -49,14 +49,14 @@ function runHandlerOf(
   settings: HandlerSettings,
   tool: ToolItem,
   args: unknown,
-  instead?: Handler,
+  replacement?: Handler,
 ): object | Promise<object> {
-  const handler = (instead ?? tool.definition.handler) as (args: unknown, ctx: CallContext) => unknown
+  const handler = (replacement ?? tool.definition.handler) as (args: unknown, ctx: CallContext) => unknown
   const limits = settings.limits.of(tool)
   const { queue, isolate } = limits
   const turn = queue?.enter(call)
   const handle =
-    isolate && !instead
+    isolate && !replacement
       ? (ctx: CallContext) => runIsolated(call, settings, tool, isolate, args, ctx)
       : (ctx: CallContext) => handler(args, ctx)
   try {

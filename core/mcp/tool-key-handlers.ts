@@ -9,8 +9,8 @@ import { keyValue, type ListedKey, readKeys } from './tool-keys.ts'
 
 type MaybePromise<T> = T | Promise<T>
 
-/** Runs the handler, or a function in its place. */
-type RunTool = (instead?: (args: never, ctx: CallContext) => MaybePromise<object>) => MaybePromise<object>
+/** Runs the handler, or a replacement. */
+type RunTool = (replacement?: (args: never, ctx: CallContext) => MaybePromise<object>) => MaybePromise<object>
 
 /** What a tool key does. `Value`: the type of its values. */
 export interface ToolKey<Value = never> extends ListedKey<Value> {
@@ -50,8 +50,8 @@ const compileChain = (tool: ToolItem, read: ToolKeys): Chain | undefined =>
         onCall(
           call,
           value,
-          instead => {
-            const own: RunTool = given => run(given ?? instead)
+          replacement => {
+            const own: RunTool = given => run(given ?? replacement)
             return inner ? inner(call, own) : own()
           },
           tool.definition,

@@ -1,4 +1,4 @@
-// MCP part of the plugin host: definitions, methods, and hooks around each call.
+// MCP part of the plugin host: definitions, methods, and hooks onCall each call.
 
 import { type Report, StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
@@ -13,12 +13,12 @@ import type { MethodTable } from './methods/index.ts'
 import type { Observer } from './observe.ts'
 import { HANDSHAKE_REVISIONS, type Revision } from './revisions.ts'
 import type { CompiledRoute, McpRoute } from './routes.ts'
-import { createToolKeys, type RouteToolKeys, type ToolKey } from './run-keys.ts'
+import { createToolKeys, type RouteToolKeys, type ToolKey } from './tool-key-handlers.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
 type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
-type Unlists = (name: string) => boolean
+type IsHidden = (name: string) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
 /** Definitions of a plugin, from `host.tools`. */
@@ -28,8 +28,8 @@ export interface ServedDefinitions {
 }
 
 /** The MCP part of the plugin host. */
-export interface AuthorHost {
-  /** Middleware around every JSON-RPC call. The first plugin to be set up is outermost. */
+export interface McpPluginHost {
+  /** Middleware onCall every JSON-RPC call. The first plugin to be set up is outermost. */
   onCall(wrap: Wrap): void
   /** Receives the record of every request after its end, also of a refused one. Errors are logged. */
   onFinish(observer: Observer): void
@@ -46,19 +46,20 @@ export interface AuthorHost {
 }
 
 /** Members for built-in plugins. */
-export interface InternalAuthorHost extends AuthorHost {
+export interface InternalMcpPluginHost extends McpPluginHost {
   /** Registers a JSON-RPC method. Startup fails for a name that is already registered or belongs to a notification. */
   method(name: string, answer: Answer): void
   /** Replaces params before access checks and limits. Undefined: unchanged. A HostError becomes the response. */
   redirect(paramsFor: Redirect): void
   /** Hides tools from lists, by name. They can still be called: use a policy to protect them. */
-  unlist(leavesOut: Unlists): void
+  unlist(isHidden: IsHidden): void
   /** Registers a file or folder that the plugin reads. `mcp-host dev` reloads after a change. */
   reads(path: string): void
   /** Declares that lists can differ between callers, so no list is `public`. */
   variesByCaller(): void
   /** Lines for `mcp-host explain`: requirements on a route (`item` undefined) or for an item. */
   explain(say: Explain): void
+  /** Adds protocol versions that the plugin serves on a route. */
   revisions(list: (route: McpRoute) => readonly Revision[]): void
 }
 
@@ -68,29 +69,29 @@ interface Contribution {
   exchange?: Catalog['exchange']
 }
 
-export interface AuthorNotes {
-  readonly reads: InternalAuthorHost['reads']
-  readonly around: Note<Wrap>[]
-  readonly observers: Note<Observer>[]
+export interface McpRegistrations {
+  readonly reads: InternalMcpPluginHost['reads']
+  readonly onCall: Note<Wrap>[]
+  readonly onFinish: Note<Observer>[]
   readonly methods: Note<{ readonly name: string; readonly answer: Answer }>[]
   readonly extensions: Extensions
   readonly toolKeys: RouteToolKeys
   readonly context: ContextMembers
   readonly contributed: Note<Contribution>[]
   readonly redirects: Note<Redirect>[]
-  readonly unlisted: Note<Unlists>[]
+  readonly unlisted: Note<IsHidden>[]
   readonly varies: Note<true>[]
   readonly explained: Note<Explain>[]
   readonly revisions: Note<(route: McpRoute) => readonly Revision[]>[]
 }
 
-export const createAuthorNotes = (
-  reads: InternalAuthorHost['reads'],
+export const createMcpRegistrations = (
+  reads: InternalMcpPluginHost['reads'],
   defaults: Parameters<typeof createContextMembers>[0],
-): AuthorNotes => ({
+): McpRegistrations => ({
   reads,
-  around: [],
-  observers: [],
+  onCall: [],
+  onFinish: [],
   methods: [],
   extensions: createExtensions(),
   toolKeys: createToolKeys(),
@@ -103,7 +104,10 @@ export const createAuthorNotes = (
   revisions: [],
 })
 
-export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): Omit<InternalAuthorHost, 'runtime'> {
+export function createMcpPluginHost(
+  instance: PluginInstance,
+  notes: McpRegistrations,
+): Omit<InternalMcpPluginHost, 'runtime'> {
   const note = <Value>(list: Note<Value>[], value: Value) => void list.push({ instance, value })
   if (instance.plugin.provides?.includes('transport')) {
     note(notes.revisions, ({ stateless }) => (stateless ? [] : HANDSHAKE_REVISIONS))
@@ -116,8 +120,8 @@ export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): 
     context: (name, create) =>
       notes.context.add({ name, create, plugin, declared: Object.keys(instance.plugin.context ?? {}), routes }),
     reads: notes.reads,
-    onCall: wrap => note(notes.around, wrap),
-    onFinish: observer => note(notes.observers, observer),
+    onCall: wrap => note(notes.onCall, wrap),
+    onFinish: observer => note(notes.onFinish, observer),
     method(name, answer) {
       const fault = methodNameFault(name)
       if (fault !== undefined) throw new StartError('MH1506', `plugins.${instance.name}: ${fault}`, { exitCode: 2 })
@@ -140,33 +144,33 @@ export function createAuthorHost(instance: PluginInstance, notes: AuthorNotes): 
       }
     },
     redirect: paramsFor => note(notes.redirects, paramsFor),
-    unlist: leavesOut => note(notes.unlisted, leavesOut),
+    unlist: isHidden => note(notes.unlisted, isHidden),
     variesByCaller: () => note(notes.varies, true),
     explain: say => note(notes.explained, say),
     revisions: list => note(notes.revisions, list),
   }
 }
 
-export const contributedTo = (notes: AuthorNotes, route: CompiledRoute): readonly string[] => [
+export const contributedTo = (notes: McpRegistrations, route: CompiledRoute): readonly string[] => [
   ...new Set(notesFor(notes.contributed, route).map(({ toolset }) => toolset)),
 ]
 
-export function createUnlisting(notes: AuthorNotes): (route: CompiledRoute) => Unlists {
-  const found = new Map<CompiledRoute, Unlists>()
+export function createUnlisting(notes: McpRegistrations): (route: CompiledRoute) => IsHidden {
+  const found = new Map<CompiledRoute, IsHidden>()
   return route => {
-    let list: Unlists[] | undefined
-    const unlists: Unlists = name => {
+    let list: IsHidden[] | undefined
+    const isHidden: IsHidden = name => {
       list ??= notesFor(notes.unlisted, route)
-      return list.some(leavesOut => leavesOut(name))
+      return list.some(hides => hides(name))
     }
-    const known = found.get(route) ?? unlists
+    const known = found.get(route) ?? isHidden
     found.set(route, known)
     return known
   }
 }
 
 export function createRevisions(
-  notes: AuthorNotes,
+  notes: McpRegistrations,
   isSettled: () => boolean,
 ): (route: CompiledRoute) => readonly Revision[] {
   const found = new Map<CompiledRoute, readonly Revision[]>()
@@ -181,7 +185,7 @@ export function createRevisions(
 }
 
 export async function addContributions(
-  notes: AuthorNotes,
+  notes: McpRegistrations,
   catalog: Catalog,
   methods: MethodTable,
   report: Report,
