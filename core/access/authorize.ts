@@ -1,5 +1,5 @@
 // Authorizes callers for routes and items, and builds the `WWW-Authenticate` challenge (MCP basic/authorization).
-import { blame } from '../http/describe-thrown.ts'
+import { blame, blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { AddChallenge } from '../kernel/authenticators.ts'
 import type { HostMiddleware } from '../kernel/endpoint.ts'
@@ -139,15 +139,20 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
 /** Adds the challenges of the route to a 401 without one. */
 export const addChallenge =
   (services: AccessServices): AddChallenge =>
-  ({ detail, reason, cause }, { state: { route, params } }) => {
-    const denial = { reason: reason ?? detail ?? 'refused', scopes: [], listed: false }
-    const header = route && refuseAccess(denial, { route, params, user: undefined }, services).headers
-    return new HostError('unauthorized', {
+  (error, { state: { route, params } }) => {
+    const { detail, data, cause, headers, reason = detail ?? 'refused' } = error
+    const denial = { reason, scopes: [], listed: false }
+    const added = route && refuseAccess(denial, { route, params, user: undefined }, services).headers
+    const complete = new HostError('unauthorized', {
       ...(detail !== undefined && { detail }),
-      ...(header && { headers: header }),
-      reason: denial.reason,
+      headers: { ...headers, ...added },
+      reason,
+      data,
       cause,
     })
+    const { plugin } = blamed(error)
+    if (plugin !== undefined) blame(complete, plugin)
+    return complete
   }
 
 /** Throws `unauthorized` or `forbidden` if the caller cannot use an item. Lists and calls share this check. */

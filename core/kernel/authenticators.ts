@@ -1,5 +1,6 @@
 // Runs the authenticators of a route in the order of the config, and keeps the users of different plugins apart.
 import compose from 'koa-compose'
+import { blame } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { HostContext, HostMiddleware } from './endpoint.ts'
 import type { PluginInstance } from './plugin-plan.ts'
@@ -13,6 +14,8 @@ export interface Authenticator {
   readonly middleware: HostMiddleware
   /** The challenge for its credentials, such as `ApiKey realm="acme"`. Undefined: bearer tokens. */
   readonly challenge?: string | undefined
+  /** Runs also after another plugin has set the user, as hooks of the old name `identify` do. */
+  readonly always?: boolean | undefined
 }
 
 interface RouteAuthenticator extends Authenticator {
@@ -31,24 +34,40 @@ export const authenticatorsOn = (
     .sort((one, other) => one.instance.order - other.instance.order)
     .map(({ instance, value }) => ({ ...value, plugin: instance.name }))
 
-/** A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin. */
-function createIssuerAssigner(plugin: string): (user: User) => User {
+const MEMBERS = ['subject', 'subjectClaim', 'clientId', 'scopes', 'roles', 'claims', 'expiresAt'] as const
+
+/** A copy, because plugins can reuse and change the object. Reads the members by name: they can be getters of a class. */
+const copyWithIssuer = (user: User, issuer: string): User => ({
+  ...user,
+  ...Object.fromEntries(MEMBERS.filter(name => user[name] !== undefined).map(name => [name, user[name]])),
+  issuer,
+})
+
+/**
+ * A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin, except that of `given`,
+ * the user before the plugin.
+ */
+function createIssuerAssigner(plugin: string): (user: User, given: string | undefined) => User {
   const own = `${PLUGIN_ISSUER}${plugin}`
-  // The same object for the same user, which makes comparisons fast.
-  const known = new WeakMap<User, User>()
-  return user => {
+  return (user, given) => {
     const { issuer } = user
-    if (issuer === undefined || issuer === '') {
-      const owned = known.get(user) ?? { ...user, issuer: own }
-      known.set(user, owned)
-      return owned
-    }
-    if (!issuer.startsWith(PLUGIN_ISSUER) || issuer === own) return user
-    throw new HostError('unauthorized', { detail: 'the credentials name the issuer of another plugin' })
+    if (issuer === undefined || issuer === '') return copyWithIssuer(user, own)
+    if (!issuer.startsWith(PLUGIN_ISSUER) || issuer === own || issuer === given) return user
+    const error = new HostError('unauthorized', { detail: 'the credentials name the issuer of another plugin' })
+    blame(error, plugin)
+    throw error
   }
 }
 
-/** `addChallenge`: adds challenges to a 401 without one. */
+const hasChallenge = ({ headers = {} }: HostError) =>
+  Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
+
+/** Adds challenges to a 401 without one. */
+function completed(error: unknown, ctx: HostContext, addChallenge: AddChallenge): unknown {
+  if (!HostError.is(error) || error.kind !== 'unauthorized' || hasChallenge(error)) return error
+  return addChallenge(error, ctx)
+}
+
 function withChallenge(middleware: HostMiddleware, addChallenge: AddChallenge): HostMiddleware {
   return async (ctx, next) => {
     let hasPassed = false
@@ -58,31 +77,58 @@ function withChallenge(middleware: HostMiddleware, addChallenge: AddChallenge): 
         return next()
       })
     } catch (error) {
-      const isOwn = !hasPassed && HostError.is(error) && error.kind === 'unauthorized'
-      throw isOwn && error.headers?.['WWW-Authenticate'] === undefined ? addChallenge(error, ctx) : error
+      throw hasPassed ? error : completed(error, ctx, addChallenge)
     }
+  }
+}
+
+/** Checks the issuer of the user that the authenticator sets. */
+function withIssuerCheck({ plugin, middleware }: RouteAuthenticator, addChallenge: AddChallenge): HostMiddleware {
+  const own = createIssuerAssigner(plugin)
+  return (ctx, next) => {
+    const given = ctx.state.user?.issuer
+    return middleware(ctx, () => {
+      try {
+        const { user } = ctx.state
+        if (user) ctx.state.user = own(user, given)
+      } catch (error) {
+        return Promise.reject(completed(error, ctx, addChallenge))
+      }
+      return next()
+    })
   }
 }
 
 export type AddChallenge = (error: HostError, ctx: HostContext) => HostError
 
-/** The first authenticator that sets a user ends the step; without a user, credentials that none recognises are refused. */
+const joined = (steps: readonly HostMiddleware[]) =>
+  compose<HostContext>(steps as compose.Middleware<HostContext>[]) as HostMiddleware
+
+/** The authenticators of one plugin. With a user of another plugin, only those run that always run. */
+function stepsOf(group: readonly RouteAuthenticator[], addChallenge: AddChallenge, isFirst: boolean): HostMiddleware[] {
+  const stepOf = (one: RouteAuthenticator) => {
+    const step = withIssuerCheck(one, addChallenge)
+    return one.challenge === undefined ? step : withChallenge(step, addChallenge)
+  }
+  const steps = group.map(stepOf)
+  if (isFirst) return steps
+  const all = joined(steps)
+  const always = joined(steps.filter((_, index) => group[index]?.always))
+  return [(ctx, next) => (ctx.state.user ? always : all)(ctx, next)]
+}
+
+/** The first plugin that sets a user ends the step; without a user, credentials that none recognises are refused. */
 export function authenticationSteps(
   authenticators: readonly RouteAuthenticator[],
   addChallenge: AddChallenge,
 ): HostMiddleware[] {
-  return authenticators.flatMap(({ plugin, middleware, challenge }, index) => {
-    const own = createIssuerAssigner(plugin)
-    const isLast = index === authenticators.length - 1
-    const assignIssuer: HostMiddleware = (ctx, next) => {
-      const { user, unrecognised } = ctx.state
-      if (user) ctx.state.user = own(user)
-      else if (isLast && unrecognised) throw unrecognised()
-      return next()
-    }
-    const steps = [challenge === undefined ? middleware : withChallenge(middleware, addChallenge), assignIssuer]
-    if (index === 0) return steps
-    const run = compose<HostContext>(steps as compose.Middleware<HostContext>[]) as HostMiddleware
-    return [(ctx, next) => (ctx.state.user ? next() : run(ctx, next))]
-  })
+  if (authenticators.length === 0) return []
+  const plugins = [...new Set(authenticators.map(({ plugin }) => plugin))]
+  const refuseUnrecognised: HostMiddleware = (ctx, next) => {
+    const { user, unrecognised } = ctx.state
+    if (!user && unrecognised) throw unrecognised()
+    return next()
+  }
+  const groups = plugins.map(name => authenticators.filter(({ plugin }) => plugin === name))
+  return [...groups.flatMap((group, index) => stepsOf(group, addChallenge, index === 0)), refuseUnrecognised]
 }

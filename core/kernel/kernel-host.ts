@@ -73,8 +73,8 @@ export interface KernelHost<Slots extends object = object, Served extends Route 
   onRequest(middleware: HostMiddleware): void
   /**
    * Sets `ctx.state.user` for credentials that it recognises, throws `unauthorized` if they are wrong, and otherwise only calls
-   * `next()`. Authenticators run in the order of the config's `plugins`, until one sets a user. `challenge`: for credentials other
-   * than bearer tokens, such as `ApiKey realm="acme"`. A user without `issuer` gets one with the plugin's name.
+   * `next()`. Plugins run in the order of the config's `plugins`, until one sets a user. `challenge`: for credentials other than
+   * bearer tokens, such as `ApiKey realm="acme"`. A user without `issuer` is copied, and gets one with the plugin's name.
    */
   authenticate(middleware: HostMiddleware, options?: { readonly challenge?: string }): void
   /** Decides whether the caller can use the route, and applies limits per user. */

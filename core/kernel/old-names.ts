@@ -89,6 +89,13 @@ const read = (host: object, path: string): unknown =>
 /** The file and line that read an old name: the frame above the getter. */
 const callerOf = ({ stack = '' }: Error): string | undefined => stack.split('\n')[2]?.trim().replace(/^at /, '')
 
+/** Plugins that use `identify` expect to run for each request, also for users of other plugins, which they can refuse. */
+const identifyOf = (host: object) => (middleware: unknown, options: object | undefined) =>
+  (read(host, 'authenticate') as (middleware: unknown, options: object) => void)(middleware, {
+    ...options,
+    always: true,
+  })
+
 const SEE = 'see "Old names" in docs/plugins.md'
 
 /** Adds warnings to deprecated members. `warned` has the names that were logged, for all instances of all plugins. */
@@ -105,7 +112,8 @@ export function addOldNames(host: { readonly name: string; readonly log: Logger 
     Object.defineProperty(host, old, { get, enumerable: false })
   }
   for (const [old, path] of Object.entries(OLD_NAMES)) {
-    deprecate(old, () => read(host, path), `. Use host.${path}; ${SEE}.`)
+    const value = old === 'identify' ? () => identifyOf(host) : () => read(host, path)
+    deprecate(old, value, `. Use host.${path}; ${SEE}.`)
   }
   // All values are read before the first member is replaced.
   const retired = RETIRED.map(name => [name, read(host, name === 'crossOrigin' ? 'cors' : name)] as const)

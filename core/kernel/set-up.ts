@@ -140,7 +140,8 @@ export function createKernelHost<Slots extends object>(
     use: hook('use'),
     cors: policyOf => note(notes.cors, policyOf),
     onRequest: hook('onRequest'),
-    authenticate: (middleware, { challenge } = {}) => note(notes.authenticators, { middleware, challenge }),
+    authenticate: (middleware: HostMiddleware, { challenge, always }: Omit<Authenticator, 'middleware'> = {}) =>
+      note(notes.authenticators, { middleware, challenge, always }),
     authorize: hook('authorize'),
     endpoint(path, endpoint, place) {
       if (typeof endpoint === 'function') note(notes.routeEndpoints, { suffix: path, define: endpoint })

@@ -17,9 +17,16 @@ interface Share<Entry extends Queued> {
 const listOf = <Entry extends Queued>(share: Share<Entry>, { returns }: Entry) =>
   returns ? share.returning : share.waiting
 
-function firstOf<Entry extends Queued>({ returning, waiting }: Share<Entry>, fits: (entry: Entry) => boolean) {
-  for (const entry of returning) if (fits(entry)) return entry
-  for (const entry of waiting) if (fits(entry)) return entry
+function firstOf<Entry extends Queued>(
+  { returning, waiting }: Share<Entry>,
+  fits: (entry: Entry) => boolean,
+  depth: 'first' | 'all',
+) {
+  for (const list of [returning, waiting])
+    for (const entry of list) {
+      if (fits(entry)) return entry
+      if (depth === 'first') break
+    }
   return undefined
 }
 
@@ -96,12 +103,16 @@ export class FairQueue<Entry extends Queued> {
     this.#forgetIdle(owner)
   }
 
-  next(fits: (entry: Entry) => boolean): Entry | undefined {
+  /**
+   * Tests the first returning and the first waiting entry of each owner. `depth`: `all` tests all entries, for a `fits`
+   * that can be false for one entry of a list and true for a later one.
+   */
+  next(fits: (entry: Entry) => boolean, depth: 'first' | 'all' = 'first'): Entry | undefined {
     let next: Entry | undefined
     let least = Number.POSITIVE_INFINITY
     if (this.#size === 0) return undefined
     for (const share of this.#shares.values()) {
-      const first = share.places < least ? firstOf(share, fits) : undefined
+      const first = share.places < least ? firstOf(share, fits, depth) : undefined
       if (!first) continue
       next = first
       least = share.places

@@ -87,7 +87,7 @@ export class Places<Run extends Placed> {
 
   /** Assigns a free slot to the next waiting run of this process, in an open queue. Returns the run. */
   beginNext(isOpen: (queue: string) => boolean): Run | undefined {
-    const next = this.#line.next(place => isOpen(place.run.queue) && this.#fits(place))
+    const next = this.#line.next(place => isOpen(place.run.queue) && this.#fits(place), 'all')
     if (next) this.#begin(next)
     return next?.run
   }

@@ -46,6 +46,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Embedding', '/docs/embedding'),
       page('Proxy', '/docs/proxy'),
       page('Errors', '/docs/errors'),
+      page('Codes', '/docs/codes'),
       page('Troubleshooting', '/docs/troubleshooting'),
     ],
   },
@@ -103,7 +104,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
   {
     text: 'Reference',
     collapsed: true,
-    items: ['', '/host', '/auth', '/transport', '/testing', '/client', '/client/node'].map(entry =>
+    items: ['', '/plugin', '/host', '/testing', '/client', '/client/node'].map(entry =>
       page(`mcp-host${entry}`, `/reference/mcp-host${entry}`),
     ),
   },

@@ -53,7 +53,7 @@ describe('the log of mcp-host start', () => {
     const folder = await makeFolder({ 'mcp.config.mjs': configText({ tool: FAILING }) })
     const running = startInTerminal(['start'], folder, { NO_COLOR: '1' })
     await modern(await running.listening(), 'tools/call', { name: 'fail' })
-    const [text] = await running.printed(/ERROR: a handler failed[\s\S]*fell over[\s\S]*--log-level debug/)
+    const [text] = await running.printed(/ERROR: MH1601 a handler failed[\s\S]*fell over[\s\S]*--log-level debug/)
     expect(text).to.contain('\\u001b[2J fell over').and.not.to.contain('\u001b')
   })
 
@@ -63,7 +63,7 @@ describe('the log of mcp-host start', () => {
     })
     const running = startCli(['start', '--workers', '1', '--log-format', 'pretty', '--log-level', 'error'], folder)
     await modern(await running.listening(), 'tools/call', { name: 'fail' })
-    const [text] = await running.logged(/^\[.*ERROR \(\d+\): a handler failed/m)
+    const [text] = await running.logged(/^\[.*ERROR \(\d+\): MH1601 a handler failed/m)
     expect(text).not.to.contain('{')
     needsTerminals(this)
     const inTerminal = startInTerminal(['start', '--log-format', 'json'], folder)

@@ -8,6 +8,8 @@ import type { AddressInfo, LookupFunction } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createNetPolicy } from '../../client/net-policy.ts'
@@ -238,6 +240,15 @@ describe('Guarded fetch compatibility', () => {
     })
   }
 
+  it('rejects a response with more than one content encoding', async () => {
+    handler = () => ({
+      status: 200,
+      headers: { 'Content-Encoding': 'gzip, gzip' },
+      stream: response => void response.end(gzipSync(gzipSync('small'))),
+    })
+    expect(await openFetch()(at('/')).catch((error: Error) => error)).to.be.instanceOf(TypeError)
+  })
+
   it('fails for corrupt compressed data', async () => {
     handler = () => ({ status: 200, headers: { 'Content-Encoding': 'gzip' }, body: 'no gzip' })
     const failure = await (await openFetch()(at('/'))).text().catch((error: Error) => error)
@@ -274,11 +285,11 @@ describe('Guarded fetch compatibility', () => {
     handler = ({ path }) =>
       path === '/' ? { status: 307, headers: { Location: `http://other.test:${port}/end` } } : { status: 200 }
     const guarded = createGuardedFetch({ allowHosts: ['mcp.test', 'other.test'], lookup: LOCAL })
-    await guarded(at('/'), { headers: { Authorization: 'Bearer x', Cookie: 'z', 'X-A': 'kept' } })
+    await guarded(at('/'), { headers: { Authorization: 'Bearer x', DPoP: 'y', Cookie: 'z', 'X-A': 'kept' } })
     const [first, second] = server.requests.map(({ headers }) => headers)
-    expect(first).to.include({ authorization: 'Bearer x', cookie: 'z', 'x-a': 'kept' })
+    expect(first).to.include({ authorization: 'Bearer x', dpop: 'y', cookie: 'z', 'x-a': 'kept' })
     expect(second).to.include({ 'x-a': 'kept' })
-    expect(second).to.not.have.any.keys('authorization', 'cookie')
+    expect(second).to.not.have.any.keys('authorization', 'dpop', 'cookie')
   })
 
   it('rejects with the abort reason before, during and after the headers', async () => {
@@ -295,6 +306,20 @@ describe('Guarded fetch compatibility', () => {
     const text = response.text().catch((error: Error) => error)
     late.abort(reason)
     expect(await text).to.be.instanceOf(Error)
+  })
+
+  it('ends a body at the time limit, also if the signal has no other reference', async () => {
+    handler = () => ({ status: 200, stream: response => void response.write('x') })
+    setFlagsFromString('--expose_gc')
+    const collect = runInNewContext('gc') as () => void
+    const collecting = setInterval(collect, 10)
+    try {
+      const response = await openFetch()(at('/'), { signal: AbortSignal.timeout(300) })
+      const failure = await response.text().catch((error: Error) => error)
+      expect((failure as Error).name).to.equal('TimeoutError')
+    } finally {
+      clearInterval(collecting)
+    }
   })
 
   it('rejects with a TypeError and its cause if the connection fails', async () => {

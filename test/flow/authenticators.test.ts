@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { checkChallenge, readChallenge } from '../../cli/doctor/challenge.ts'
 import { defineTool } from '../../core/index.ts'
+import { authorizeRoute, definePlugin, HostError } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { apiKeys, CHALLENGE } from '../fixtures/api-keys.ts'
 import { linesIn } from '../plugins/audit/audited-host.ts'
@@ -128,6 +129,66 @@ describe('Several authenticators on a route', () => {
     expect(challengeIn(await callWith(guarded, key('wrong')))).to.equal(CHALLENGE)
   })
 
+  it('keep the other headers of a 401, and any spelling of its challenge', async () => {
+    const refusing = (headers: Record<string, string>) =>
+      definePlugin({
+        provides: ['user', 'authorize'],
+        setup(host) {
+          const refuse = () => {
+            throw new HostError('unauthorized', { detail: 'refused', headers })
+          }
+          host.authenticate(refuse, { challenge: CHALLENGE })
+          host.authorize(authorizeRoute(host))
+        },
+      })()
+    const limited = await startProtected({ keys: refusing({ 'Retry-After': '3' }) })
+    const answer = await callWith(limited.guarded, {})
+    expect([challengeIn(answer), answer.headers.get('retry-after')]).to.deep.equal([CHALLENGE, '3'])
+    const own = await startProtected({ keys: refusing({ 'www-authenticate': 'Custom a="b"' }) })
+    expect(challengeIn(await callWith(own.guarded, {}))).to.equal('Custom a="b"')
+  })
+
+  it('run all hooks of the first plugin that sets a user', async () => {
+    const twice = definePlugin({
+      provides: ['user', 'authorize'],
+      setup(host) {
+        host.authenticate((ctx, next) => {
+          ctx.state.user = { subject: 'ann', scopes: [], roles: [], claims: {} }
+          return next()
+        })
+        host.authenticate((ctx, next) => {
+          if (ctx.req.headers['x-blocked']) throw new HostError('forbidden', { detail: 'blocked' })
+          return next()
+        })
+        host.authorize(authorizeRoute(host))
+      },
+    })()
+    for (const plugins of [{ twice }, { keys: apiKeys(KEYS), twice }]) {
+      const { guarded } = await startProtected(plugins)
+      expect((await callWith(guarded, {})).status).to.equal(200)
+      expect((await callWith(guarded, { 'X-Blocked': '1' })).status).to.equal(403)
+    }
+  })
+
+  it('always run hooks of the old name host.identify, which can change or refuse users of other plugins', async () => {
+    const old = definePlugin({
+      setup(host) {
+        host.identify((ctx, next) => {
+          const { user } = ctx.state
+          if (user?.subject === 'bob') throw new HostError('forbidden', { detail: 'blocked' })
+          if (user) ctx.state.user = { ...user, roles: ['enriched'] }
+          return next()
+        })
+      },
+    })()
+    const { guarded } = await startProtected({ keys: apiKeys(KEYS), old })
+    const ann = await callWith(guarded, key('key-ann'))
+    expect(who(ann)).to.deep.equal([PLUGIN_ISSUER, 'ann'])
+    expect(userIn(ann).roles).to.deep.equal(['enriched'])
+    expect((await callWith(guarded, key('key-bob'))).status).to.equal(403)
+    expect((await callWith(guarded, {})).status).to.equal(401)
+  })
+
   it('apply route rules to the user of each', async () => {
     const { writers } = await start('keys first')
     expect((await callWith(writers, key('key-ann'))).status).to.equal(403)
@@ -178,10 +239,43 @@ describe('Users of several authenticators', () => {
     const claiming = apiKeys({ key: { subject: 'ann', issuer: PLUGIN_ISSUER } }, 'x-other-key')
     const { open: url } = await startProtected({ keys: apiKeys(KEYS), claiming }, open)
     const refused = await callWith(url, { 'X-Other-Key': 'key' })
-    expect([refused.status, refused.message.error.message]).to.deep.equal([
+    expect([refused.status, refused.message.error.message, challengeIn(refused)]).to.deep.equal([
       401,
       'Authentication required: the credentials name the issuer of another plugin',
+      CHALLENGE,
     ])
+  })
+
+  it('are copied for each request, from objects that the plugin changes and from getters of a class', async () => {
+    class Account {
+      subject = ''
+      scopes = ['write']
+      get roles() {
+        return [`role of ${this.subject}`]
+      }
+      get claims() {
+        return {}
+      }
+    }
+    const account = new Account()
+    const reusing = definePlugin({
+      provides: ['user', 'authorize'],
+      setup(host) {
+        host.authenticate((ctx, next) => {
+          account.subject = String(ctx.req.headers['x-api-key'])
+          if (account.subject === 'revoked') account.scopes = []
+          ctx.state.user = account
+          return next()
+        })
+        host.authorize(authorizeRoute(host))
+      },
+    })()
+    const { writers } = await startProtected({ reusing })
+    for (const name of ['ann', 'mallory']) {
+      const { subject, roles } = userIn(await callWith(writers, key(name)))
+      expect([subject, roles]).to.deep.equal([name, [`role of ${name}`]])
+    }
+    expect((await callWith(writers, key('revoked'))).status).to.equal(403)
   })
 
   it('can be the same user if both plugins name one issuer', async () => {

@@ -129,7 +129,7 @@ describe('Log backpressure', () => {
     const config = configText({
       tool: `defineTool({ name: 'fail', handler() { throw new Error('x'.repeat(1_900)) } })`,
       before: `
-        const { createLogger } = await import('${compiledUrl('core/create-host.ts')}')
+        const { createLogger } = await import('${compiledUrl('core/kernel/log.ts')}')
         const log = createLogger()
         globalThis.flood = () => { for (let kind = 0; kind < 3_000; kind++) log.error({ x: 'x'.repeat(900) }, 'kind ' + kind % 400) }`,
       plugins: `flood: definePlugin({ options: { type: 'object', additionalProperties: false, properties: {} }, setup(host) {

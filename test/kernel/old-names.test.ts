@@ -20,6 +20,8 @@ describe('Old names of the plugin host', () => {
       setup(host) {
         for (const [name, path] of Object.entries(OLD_NAMES)) {
           const member = Reflect.get(host, name)
+          // `identify` also runs for users of other plugins; see test/flow/authenticators.test.ts.
+          if (name === 'identify') continue
           if (member === undefined || member !== memberOf(host, path)) differing.push(name)
         }
       },

@@ -37,7 +37,8 @@ const crashing: ConfiguredPlugin = definePlugin({
   sections: REDIS_SECTIONS,
   options: EVENT_STORE_OPTIONS,
   setup(host, options) {
-    const filling = { ...host, fill: (slot: 'eventStore', store: EventStore) => host.provide(slot, dying(store)) }
+    const provide = (slot: 'eventStore', store: EventStore) => host.provide(slot, dying(store))
+    const filling = Object.create(host, { provide: { value: provide } })
     return eventStoreRedis.plugin.setup(filling as typeof host, options)
   },
 })()

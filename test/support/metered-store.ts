@@ -61,7 +61,8 @@ export function meteredStore(configured: ConfiguredPlugin): Metered {
     )
   const plugin = {
     ...configured.plugin,
-    setup: (host: InternalHost, options: object) => setup({ ...host, provide: provide(host) } as InternalHost, options),
+    setup: (host: InternalHost, options: object) =>
+      setup(Object.create(host, { provide: { value: provide(host) } }), options),
   }
   return { meter, plugin: { ...configured, plugin: plugin as ConfiguredPlugin['plugin'] } }
 }

@@ -121,14 +121,6 @@ export const ROUTE_ROWS: readonly Row[] = [
     names: ['"broswer"', '"browser"'],
   },
   {
-    mistake: 'two authenticators on a route',
-    files: withPlugin(
-      '  auth-jwt: { authority: "http://127.0.0.1:9" }\n  auth-introspection: { endpoint: "http://127.0.0.1:9/i", clientId: c, clientSecret: s }',
-      { routes: 'routes:\n  /: { toolsets: a } # HERE' },
-    ),
-    names: ['auth-jwt', 'auth-introspection'],
-  },
-  {
     mistake: 'HTTP with SSE on a stateless route',
     files: withPlugin('  transport-sse: {}', { routes: 'routes:\n  /: { toolsets: a, stateless: true } # HERE' }),
     names: ['transport-sse', 'transport-sse'],

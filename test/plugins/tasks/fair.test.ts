@@ -1,7 +1,7 @@
 // Task limits per caller across URLs, IPv6 networks and cancellations.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
-import { META } from '../../../core/transport.ts'
+import { FairQueue, META, type Queued } from '../../../core/transport.ts'
 import { createMemoryTaskStore } from '../../../plugins/tasks/memory-store.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
@@ -225,5 +225,23 @@ describe('Tasks: fairness between callers', () => {
     expect(heard.params.taskId).to.equal(sound)
     expect((await taskClient(url, 'bob').call('plain', { key: 'b' })).status).to.equal(200)
     listening.drop()
+  })
+
+  it('finds the next task without a test of each queued task of a caller at its limit', () => {
+    interface Entry extends Queued {
+      readonly owner: string
+    }
+    const tasks = new FairQueue<Entry>()
+    for (let at = 0; at < 500; at++) {
+      for (const returns of [true, false]) tasks.add('eve', { owner: 'eve', returns })
+    }
+    const ofBob = { owner: 'bob', returns: false }
+    tasks.add('bob', ofBob)
+    let tests = 0
+    const fits = ({ owner }: Entry) => {
+      tests++
+      return owner === 'bob'
+    }
+    expect([tasks.next(fits), tests]).to.deep.equal([ofBob, 3])
   })
 })
