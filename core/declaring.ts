@@ -1,4 +1,5 @@
 // Checks plugin registrations, so that errors name the plugin. Refuses registrations after startup, which would be ignored.
+import { describeKind } from './config/explain-problems.ts'
 import { blame } from './http/describe-thrown.ts'
 import { StartError } from './http/errors.ts'
 import { parsePattern } from './http/path-pattern.ts'
@@ -12,7 +13,7 @@ type Fail = (why: string) => StartError
 type Check = (given: readonly unknown[], fail: Fail) => readonly unknown[]
 type Run = (...given: unknown[]) => unknown
 
-const kindOf = (value: unknown) => (isKoaApp(value) ? 'a Koa app' : value == null ? 'nothing' : `a ${typeof value}`)
+const kindOf = (value: unknown) => (isKoaApp(value) ? 'a Koa app' : value == null ? 'nothing' : describeKind(value))
 
 const functionAt =
   (name: string, index = 0): Check =>
@@ -56,14 +57,26 @@ const mount: Check = (given, fail) => {
   throw fail(`mount('${path}') takes a Koa app or middleware, not ${kindOf(app)}`)
 }
 
+/** A challenge of RFC 9110: a scheme, and parameters in visible ASCII. */
+const CHALLENGE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+( [\x20-\x7e]+)?$/
+
+const authenticate: Check = (given, fail) => {
+  const [, settings] = functionAt('authenticate')(given, fail) as Parameters<InternalHost['authenticate']>
+  const challenge = settings?.challenge
+  if (challenge === undefined || (typeof challenge === 'string' && CHALLENGE.test(challenge))) return given
+  const form = 'a scheme and its parameters, such as ApiKey realm="acme"'
+  throw fail(`host.authenticate(): \`challenge\` is ${JSON.stringify(challenge)}; expected ${form}`)
+}
+
 const anything: Check = given => given
 
 const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   ...Object.fromEntries(
-    ['use', 'onRequest', 'authenticate', 'authorize', 'cors', 'serving', 'onReady', 'onStart', 'onReload', 'onCall']
+    ['use', 'onRequest', 'authorize', 'cors', 'serving', 'onReady', 'onStart', 'onReload', 'onCall']
       .concat(['onFinish', 'revisions', 'redirect', 'unlist', 'explain'])
       .map(name => [name, functionAt(name)]),
   ),
+  authenticate,
   endpoint,
   mount,
   method: functionAt('method', 1),

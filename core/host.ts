@@ -189,7 +189,9 @@ export interface Host extends Ending {
 /** See `InternalKernelHost.inEveryProcess`. Names are unique per plugin. */
 export type InEveryProcess = InternalKernelHost['inEveryProcess']
 
-export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf' | 'readerOf'> {
+export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf'> {
+  /** The plugin that declares a tool key. */
+  readonly readerOf: (toolKey: string) => string
   /** Members of `ctx` that plugins declare. */
   readonly context: DeclaredKeys['context']
   readonly config: FilledConfig
@@ -280,12 +282,12 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const planned = problems.count()
   const oldNamesUsed = new Set<string>()
   let builtServices: BuiltServices | undefined
-  const services = () => {
+  const servicesFor = (plugin: string, member: string) => {
     if (builtServices) return builtServices
-    throw new StartError(
-      'MH1521',
-      'services are there once all plugins are set up: use them in onReady, in onStart or while serving',
-    )
+    const fix = 'use it in onReady, in onStart or while serving'
+    throw new StartError('MH1521', `plugins.${plugin}: host.${member} is not available in setup; ${fix}`, {
+      exitCode: 2,
+    })
   }
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots, Services>(instance, notes, { ...facts, ...keys })
@@ -293,7 +295,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     const isOurs = isBuiltIn(instance.plugin)
     const host = addServices(
       declaring(whole, () => settled, isOurs),
-      services,
+      member => servicesFor(instance.name, member),
     )
     if (!isOurs) addOldNames(host, oldNamesUsed)
     return host
@@ -315,7 +317,15 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true, order: -1 }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
   const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
-  const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, readerOf: input.readerOf }
+  const fixForKey: ServiceParts['fixForKey'] = (key, path) => {
+    const plugin = input.readerOf(key)
+    const isOn = instances.some(
+      ({ name, routes: own }) => name === plugin && (path === undefined || own.some(route => route.path === path)),
+    )
+    if (isOn) return `plugins.${plugin} declares it and must call host.toolKey('${key}', ...) in setup`
+    return `switch on ${plugin}${path === undefined ? '' : ' there'}`
+  }
+  const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, fixForKey }
   const parts = { ...among, ...known, notes, author, inFlight, node }
   builtServices = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
   if (!builtServices) return problems.assertNone() as never
@@ -417,13 +427,16 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
 }
 
 /** Adds the members that need services. They throw before all plugins are set up. */
-function addServices<Own extends Pick<InternalHost, 'name' | 'log'>>(host: Own, services: () => Services) {
+function addServices<Own extends Pick<InternalHost, 'name' | 'log'>>(
+  host: Own,
+  services: (member: string) => Services,
+) {
   return Object.defineProperties(host, {
-    services: { get: services },
-    runtime: { get: () => services().runtime },
+    services: { get: () => services('services') },
+    runtime: { get: () => services('runtime').runtime },
     connect: {
       value: (...[caller, line]: Parameters<PluginHost['connect']>): ConnectedClient =>
-        connectClient({ ...services(), name: host.name, log: host.log }, caller, line),
+        connectClient({ ...services('connect()'), name: host.name, log: host.log }, caller, line),
     },
   }) as Own & Pick<InternalHost, 'services' | 'runtime' | 'connect'>
 }

@@ -71,7 +71,6 @@ export interface KernelHost<Slots extends object = object, Served extends Route 
   use(middleware: HostMiddleware): void
   /** Runs before authentication, for limits per IP address. */
   onRequest(middleware: HostMiddleware): void
-  /** Sets `ctx.state.user` from the request, or leaves it undefined. */
   /**
    * Sets `ctx.state.user` for credentials that it recognises, throws `unauthorized` if they are wrong, and otherwise only calls
    * `next()`. Authenticators run in the order of the config's `plugins`, until one sets a user. `challenge`: for credentials other

@@ -135,7 +135,7 @@ export function connectClient(
   async function read(text: string): Promise<void> {
     let request: Extract<Message, { kind: 'request' }> | undefined
     try {
-      const found = readMessages(text)
+      const found = readMessages(text, 'message')
       if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
       if (!('kind' in found)) demandBatches(session?.revision)
       for (const message of 'kind' in found ? [found] : validBatch(found)) {
