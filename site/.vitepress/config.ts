@@ -88,7 +88,18 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('From FastMCP', '/docs/migrate-from-fastmcp'),
     ],
   },
-  { text: 'Plugins', collapsed: true, items: [page('All of them', '/docs/plugins/README'), ...plugins] },
+  {
+    text: 'Plugins',
+    collapsed: true,
+    items: [
+      page('All of them', '/docs/plugins/README'),
+      ...plugins,
+      page('auth-bridge: internals', '/docs/internals/auth-bridge'),
+      page('audit: internals', '/docs/internals/audit'),
+      page('DPoP: internals', '/docs/internals/dpop'),
+      page('Redis keys', '/docs/internals/redis-keys'),
+    ],
+  },
   {
     text: 'Reference',
     collapsed: true,
@@ -103,6 +114,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Architecture', '/docs/architecture'),
       page('Performance', '/docs/performance'),
       page('Performance: internals', '/docs/internals/performance'),
+      page('Config: internals', '/docs/internals/config'),
       page('Security tests', '/docs/security-tests'),
       page('Dependencies', '/docs/dependencies'),
       page('Known limitations', '/docs/limitations'),
