@@ -7,6 +7,9 @@ import type { InternalHost } from './internal-host.ts'
 import { BODY_TYPES } from './kernel/body.ts'
 import type { Endpoint } from './kernel/endpoint.ts'
 import { isKoaApp } from './kernel/write-errors.ts'
+import type { Call } from './mcp/call.ts'
+import { noObject } from './mcp/check-added.ts'
+import type { ToolKey } from './mcp/run-keys.ts'
 
 type Fail = (why: string) => StartError
 /** Throws for invalid arguments; returns the arguments to register. */
@@ -87,12 +90,14 @@ const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   variesByCaller: anything,
 }
 
+const isAnswer = (result: unknown) => typeof result === 'object' && result !== null
+
 /** Hooks whose errors are logged with the plugin's name. */
 const NAMED = ['use', 'onRequest', 'authenticate', 'authorize', 'onCall', 'onFinish']
 
 /** Wraps a hook to name its plugin in the log, except for errors passed on from `next()`. */
 const withName =
-  (name: string, hook: Run): Run =>
+  (name: string, hook: Run, isCall: boolean): Run =>
   async (request, next) => {
     const inner = () =>
       (next as () => Promise<unknown>)().catch((error: unknown) => {
@@ -100,12 +105,41 @@ const withName =
         throw error
       })
     try {
-      return await hook(request, inner)
+      const result = await hook(request, inner)
+      if (isCall && !isAnswer(result)) throw noObject((request as Call).method, result)
+      return result
     } catch (error) {
       blame(error, name)
       throw error
     }
   }
+
+/** Names the plugin of a tool key in the log, except for errors of the handler. */
+function namedKey(name: string, key: ToolKey): ToolKey {
+  const { onCall } = key ?? {}
+  if (typeof onCall !== 'function') return key
+  return {
+    ...key,
+    async onCall(call, value, run, tool) {
+      const inner: typeof run = async instead => {
+        try {
+          return await run(instead)
+        } catch (error) {
+          blame(error, undefined)
+          throw error
+        }
+      }
+      try {
+        const result = await onCall.call(key, call, value, inner, tool)
+        if (!isAnswer(result)) throw noObject(`onCall of a tool key`, result)
+        return result
+      } catch (error) {
+        blame(error, name)
+        throw error
+      }
+    },
+  }
+}
 
 export function declaring<Host extends Pick<InternalHost, 'name'>>(
   host: Host,
@@ -119,7 +153,10 @@ export function declaring<Host extends Pick<InternalHost, 'name'>>(
     const declare: Run = (...given) => {
       if (isSettled()) throw fail(`host.${name}() is for setup; later registrations are ignored`)
       const [first, ...rest] = check(given, fail)
-      return isNamed ? register(withName(host.name, first as Run), ...rest) : register(first, ...rest)
+      if (!isBuiltIn && name === 'toolKey') return register(first, namedKey(host.name, rest[0] as ToolKey))
+      return isNamed
+        ? register(withName(host.name, first as Run, name === 'onCall'), ...rest)
+        : register(first, ...rest)
     }
     return [name, declare]
   })

@@ -1,7 +1,7 @@
 // Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { completeRefusal } from './access/authorize.ts'
+import { completeRefusal, takesBearer } from './access/authorize.ts'
 import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
@@ -29,7 +29,7 @@ import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
 import type { HostTls, prepareTls } from './http-tls.ts'
 import type { InternalHost, Services } from './internal-host.ts'
-import { authenticatorsOn } from './kernel/authenticators.ts'
+import { authenticatorsOn, createOwner } from './kernel/authenticators.ts'
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
@@ -42,8 +42,16 @@ import { createPipeline } from './kernel/pipeline.ts'
 import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
-import { createKernelHost, createNotes, type KernelNotes, runTasks, setUpPlugins } from './kernel/set-up.ts'
+import {
+  createKernelHost,
+  createNotes,
+  type KernelNotes,
+  lacksCapability,
+  runTasks,
+  setUpPlugins,
+} from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
+import type { User } from './kernel/user.ts'
 import { createAuthorHost, createAuthorNotes, createRevisions } from './mcp/author-host.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
 import { encodeError } from './mcp/message.ts'
@@ -282,10 +290,12 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const planned = problems.count()
   const oldNamesUsed = new Set<string>()
   let builtServices: BuiltServices | undefined
-  const servicesFor = (plugin: string, member: string) => {
+  const servicesFor = (instance: PluginInstance, member: string) => {
+    const isTransport = instance.plugin.provides?.includes('transport')
+    if (member === 'connect' && !isTransport) throw lacksCapability(instance, member, 'transport')
     if (builtServices) return builtServices
     const fix = 'use it in onReady, in onStart or while serving'
-    throw new StartError('MH1521', `plugins.${plugin}: host.${member} is not available in setup; ${fix}`, {
+    throw new StartError('MH1521', `plugins.${instance.name}: host.${member} is not available in setup; ${fix}`, {
       exitCode: 2,
     })
   }
@@ -295,7 +305,8 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
     const isOurs = isBuiltIn(instance.plugin)
     const host = addServices(
       declaring(whole, () => settled, isOurs),
-      member => servicesFor(instance.name, member),
+      member => servicesFor(instance, member),
+      createOwner(instance.issuer),
     )
     if (!isOurs) addOldNames(host, oldNamesUsed)
     return host
@@ -314,7 +325,16 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   if (!isSetUp || !isWhole) stopHere()
 
-  const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true, order: -1 }
+  const program = {
+    name: 'mcp-host',
+    at: ['plugins'],
+    plugin: PROGRAM,
+    options: {},
+    routes,
+    general: true,
+    issuer: '',
+    order: -1,
+  }
   if (input.observe) author.observers.push({ instance: program, value: input.observe })
   const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
   const fixForKey: ServiceParts['fixForKey'] = (key, path) => {
@@ -337,7 +357,7 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
   const { served, nowhere } = collectEndpoints(notes, routes, completeRefusal(builtServices), report)
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
-  const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
+  const isDescribed = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
   if (problems.count() === declared) await runTasks(notes.checking, undefined, report)
   const begun = author.observers.length > 0 ? builtServices.watchRequest : undefined
@@ -430,13 +450,16 @@ async function assemble(input: HostInput, notes: KernelNotes<Services>): Promise
 function addServices<Own extends Pick<InternalHost, 'name' | 'log'>>(
   host: Own,
   services: (member: string) => Services,
+  own: (user: User) => User,
 ) {
   return Object.defineProperties(host, {
     services: { get: () => services('services') },
     runtime: { get: () => services('runtime').runtime },
     connect: {
-      value: (...[caller, line]: Parameters<PluginHost['connect']>): ConnectedClient =>
-        connectClient({ ...services('connect()'), name: host.name, log: host.log }, caller, line),
+      value(...[caller, line]: Parameters<PluginHost['connect']>): ConnectedClient {
+        const user = caller.user && own(caller.user)
+        return connectClient({ ...services('connect'), name: host.name, log: host.log }, { ...caller, user }, line)
+      },
     },
   }) as Own & Pick<InternalHost, 'services' | 'runtime' | 'connect'>
 }

@@ -30,12 +30,4 @@ export type { ToolKey } from './mcp/run-keys.ts'
 export { DURATION_PATTERN, type Duration, parseDuration, parseSize, SIZE_PATTERN, type Size } from './mcp/units.ts'
 export { definePlugin, type OptionsOf, type Plugin, type PluginHost } from './plugin-host.ts'
 export type { ClientLine, ConnectedClient, LineCaller } from './sessions/connect-client.ts'
-export {
-  type EventStore,
-  type SharedStreams,
-  type StoredEvent,
-  type StoredEvents,
-  StreamFenced,
-  type StreamState,
-  type StreamWriter,
-} from './sessions/event-store.ts'
+export type { EventStore, StoredEvent, StoredEvents, StreamWriter } from './sessions/event-store.ts'

@@ -67,9 +67,9 @@ export interface Slots {
 }
 
 /** The services that third-party plugins provide. */
-export type PublishedSlots = Pick<Slots, (typeof PUBLISHED)[number]>
+export type PublishedSlots = Pick<Slots, 'access' | 'eventStore'>
 
-const PUBLISHED = ['access', 'eventStore'] as const
+const PUBLISHED: ReadonlyArray<keyof PublishedSlots> = ['access', 'eventStore']
 
 const OPTIONAL = new Set(['scopesToEnter'])
 

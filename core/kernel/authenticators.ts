@@ -1,4 +1,5 @@
 // Runs the authenticators of a route in the order of the config, and keeps the users of different plugins apart.
+import { isAbsolute, parse } from 'node:path'
 import compose from 'koa-compose'
 import { HostError } from '../http/errors.ts'
 import type { HostContext, HostMiddleware } from './endpoint.ts'
@@ -6,7 +7,7 @@ import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { User } from './user.ts'
 
-/** Issuer of users without an issuer of their own, followed by the name of their plugin. */
+/** Issuer of users without an issuer of their own, followed by a name of their plugin. */
 const PLUGIN_ISSUER = 'urn:mcp-host:plugin:'
 
 export interface Authenticator {
@@ -17,6 +18,8 @@ export interface Authenticator {
 
 export interface RouteAuthenticator extends Authenticator {
   readonly plugin: string
+  /** The issuer of its users without one. */
+  readonly issuer: string
 }
 
 /** The authenticators of a route, in the order of the config's `plugins`. */
@@ -29,11 +32,19 @@ export const authenticatorsOn = (
   authenticators
     .filter(({ instance }) => instance.routes.includes(route))
     .sort((one, other) => one.instance.order - other.instance.order)
-    .map(({ instance, value }) => ({ ...value, plugin: instance.name }))
+    .map(({ instance, value }) => ({ ...value, plugin: instance.name, issuer: instance.issuer }))
 
-/** A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin. */
-function createOwner(plugin: string): (user: User) => User {
-  const own = `${PLUGIN_ISSUER}${plugin}`
+/** A file without folder and extension, else the key itself. */
+const nameOf = (key: string) => (key.startsWith('.') || isAbsolute(key) ? parse(key).name : key)
+
+/** The issuer of a plugin's users. `keys`: the config keys of all plugins. File names that are not unique keep their folder. */
+export function pluginIssuer(key: string, keys: Iterable<string>): string {
+  const isUnique = [...new Set(keys)].every(other => other === key || nameOf(other) !== nameOf(key))
+  return `${PLUGIN_ISSUER}${encodeURIComponent(isUnique ? nameOf(key) : key)}`
+}
+
+/** A user without an issuer gets `own`, that of the plugin. Throws `unauthorized` for an issuer of another plugin. */
+export function createOwner(own: string): (user: User) => User {
   // The same object for the same user, which makes comparisons fast.
   const known = new WeakMap<User, User>()
   return user => {
@@ -71,8 +82,8 @@ export function authenticationSteps(
   authenticators: readonly RouteAuthenticator[],
   complete: CompleteRefusal,
 ): HostMiddleware[] {
-  return authenticators.flatMap(({ plugin, middleware, challenge }, index) => {
-    const own = createOwner(plugin)
+  return authenticators.flatMap(({ issuer, middleware, challenge }, index) => {
+    const own = createOwner(issuer)
     const isLast = index === authenticators.length - 1
     const settle: HostMiddleware = (ctx, next) => {
       const { user, unrecognised } = ctx.state

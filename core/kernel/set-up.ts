@@ -114,6 +114,12 @@ async function closePlugin(
   }
 }
 
+/** The plugin does not declare what it provides with `host.<member>`. */
+export const lacksCapability = ({ name, at }: PluginInstance, member: string, capability: string): StartError =>
+  new StartError('MH1522', `plugins.${name}: host.${member}() requires provides: ['${capability}'] in definePlugin`, {
+    exitCode: 2,
+  }).orAt(at)
+
 export function createKernelHost<Slots extends object, Services>(
   instance: PluginInstance,
   notes: KernelNotes<Services>,
@@ -144,7 +150,11 @@ export function createKernelHost<Slots extends object, Services>(
     use: hook('use'),
     cors: policyOf => note(notes.crossOrigin, policyOf),
     onRequest: hook('onRequest'),
-    authenticate: (middleware, { challenge } = {}) => note(notes.authenticators, { middleware, challenge }),
+    authenticate(middleware, { challenge } = {}) {
+      if (!instance.plugin.provides?.includes('user'))
+        facts.report(lacksCapability(instance, 'authenticate', 'user'), 'warning')
+      note(notes.authenticators, { middleware, challenge })
+    },
     authorize: hook('authorize'),
     endpoint(path, endpoint, place) {
       if (typeof endpoint === 'function') note(notes.routeEndpoints, { suffix: path, define: endpoint })

@@ -42,7 +42,7 @@ const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: InternalHost
     [
       'a connection in setup',
       h => void h.connect({} as never, {} as never),
-      ['plugins.mine: host.connect() is not available'],
+      ['plugins.mine: host.connect() requires provides'],
     ],
     ['a service that is nothing', h => loose(h).provide('eventStore', undefined), ['eventStore', 'undefined']],
     [
