@@ -64,8 +64,8 @@ export interface ServiceParts {
   readonly guardedFetch: typeof fetch
   readonly notes: Pick<KernelNotes, 'authenticators'>
   readonly faultsOf: FaultsOf
-  /** The plugin that reads a tool key. */
-  readonly readerOf: (toolKey: string) => string
+  /** What to do about a tool key that no plugin reads, or none of a route. */
+  readonly fixForKey: (toolKey: string, path?: string) => string
 }
 
 export function createNode() {
@@ -89,7 +89,7 @@ export function buildServices(parts: ServiceParts) {
     limitFaultOf: limits.faultOf,
     decidesAccess: provides('access'),
     readsKey: author.toolKeys.reads,
-    readerOf: parts.readerOf,
+    fixForKey: parts.fixForKey,
     suggest: parts.suggest,
     combinations: () => [...addresses(), ...chosen.list()],
     check,
@@ -151,7 +151,7 @@ export function buildServices(parts: ServiceParts) {
     contributed,
     extensions: (route: CompiledRoute) => author.extensions.on(route).settings,
     keys: author.toolKeys.on,
-    keyChecks: { readerOf: parts.readerOf, isIsolated: (tool: ToolItem) => limits.of(tool).isolate !== undefined },
+    keyChecks: { fixForKey: parts.fixForKey, isIsolated: (tool: ToolItem) => limits.of(tool).isolate !== undefined },
     isHidden: createUnlisting(author),
     decidesAccess: (route: CompiledRoute) => provides('access', route),
     accessOn: (route: CompiledRoute) => slots.on('access', route),

@@ -1,4 +1,5 @@
 // Checks plugin registrations, so that errors name the plugin. Refuses registrations after startup, which would be ignored.
+import { describeKind } from './config/explain-problems.ts'
 import { blame } from './http/describe-thrown.ts'
 import { StartError } from './http/errors.ts'
 import { parsePattern } from './http/path-pattern.ts'
@@ -6,13 +7,16 @@ import type { InternalHost } from './internal-host.ts'
 import { BODY_TYPES } from './kernel/body.ts'
 import type { Endpoint } from './kernel/endpoint.ts'
 import { isKoaApp } from './kernel/write-errors.ts'
+import type { Call } from './mcp/call.ts'
+import { noObject } from './mcp/check-added.ts'
+import type { ToolKey } from './mcp/tool-key-handlers.ts'
 
 type Fail = (why: string) => StartError
 /** Throws for invalid arguments; returns the arguments to register. */
 type Check = (given: readonly unknown[], fail: Fail) => readonly unknown[]
 type Run = (...given: unknown[]) => unknown
 
-const kindOf = (value: unknown) => (isKoaApp(value) ? 'a Koa app' : value == null ? 'nothing' : `a ${typeof value}`)
+const kindOf = (value: unknown) => (isKoaApp(value) ? 'a Koa app' : value == null ? 'nothing' : describeKind(value))
 
 const functionAt =
   (name: string, index = 0): Check =>
@@ -56,14 +60,26 @@ const mount: Check = (given, fail) => {
   throw fail(`mount('${path}') takes a Koa app or middleware, not ${kindOf(app)}`)
 }
 
+/** A challenge of RFC 9110: a scheme, and parameters in visible ASCII. */
+const CHALLENGE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+( [\x20-\x7e]+)?$/
+
+const authenticate: Check = (given, fail) => {
+  const [, settings] = functionAt('authenticate')(given, fail) as Parameters<InternalHost['authenticate']>
+  const challenge = settings?.challenge
+  if (challenge === undefined || (typeof challenge === 'string' && CHALLENGE.test(challenge))) return given
+  const form = 'a scheme and its parameters, such as ApiKey realm="acme"'
+  throw fail(`host.authenticate(): \`challenge\` is ${JSON.stringify(challenge)}; expected ${form}`)
+}
+
 const anything: Check = given => given
 
 const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   ...Object.fromEntries(
-    ['use', 'onRequest', 'authenticate', 'authorize', 'cors', 'onReady', 'onStart', 'onReload', 'onCall']
+    ['use', 'onRequest', 'authorize', 'cors', 'onReady', 'onStart', 'onReload', 'onCall']
       .concat(['onFinish', 'revisions', 'redirect', 'unlist', 'explain'])
       .map(name => [name, functionAt(name)]),
   ),
+  authenticate,
   endpoint,
   mount,
   method: functionAt('method', 1),
@@ -74,12 +90,14 @@ const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   variesByCaller: anything,
 }
 
+const isAnswer = (result: unknown) => typeof result === 'object' && result !== null
+
 /** Hooks whose errors are logged with the plugin's name. */
 const NAMED = ['use', 'onRequest', 'authenticate', 'authorize', 'onCall', 'onFinish']
 
 /** Wraps a hook to name its plugin in the log, except for errors passed on from `next()`. */
 const withName =
-  (name: string, hook: Run): Run =>
+  (name: string, hook: Run, isCall: boolean): Run =>
   async (request, next) => {
     const inner = () =>
       (next as () => Promise<unknown>)().catch((error: unknown) => {
@@ -87,12 +105,41 @@ const withName =
         throw error
       })
     try {
-      return await hook(request, inner)
+      const result = await hook(request, inner)
+      if (isCall && !isAnswer(result)) throw noObject((request as Call).method, result)
+      return result
     } catch (error) {
       blame(error, name)
       throw error
     }
   }
+
+/** Names the plugin of a tool key in the log, except for errors of the handler. */
+function namedKey(name: string, key: ToolKey): ToolKey {
+  const { onCall } = key ?? {}
+  if (typeof onCall !== 'function') return key
+  return {
+    ...key,
+    async onCall(call, value, run, tool) {
+      const inner: typeof run = async instead => {
+        try {
+          return await run(instead)
+        } catch (error) {
+          blame(error, undefined)
+          throw error
+        }
+      }
+      try {
+        const result = await onCall.call(key, call, value, inner, tool)
+        if (!isAnswer(result)) throw noObject(`onCall of a tool key`, result)
+        return result
+      } catch (error) {
+        blame(error, name)
+        throw error
+      }
+    },
+  }
+}
 
 export function declaring<Host extends Pick<InternalHost, 'name'>>(
   host: Host,
@@ -106,7 +153,10 @@ export function declaring<Host extends Pick<InternalHost, 'name'>>(
     const declare: Run = (...given) => {
       if (isSettled()) throw fail(`host.${name}() is for setup; later registrations are ignored`)
       const [first, ...rest] = check(given, fail)
-      return isNamed ? register(withName(host.name, first as Run), ...rest) : register(first, ...rest)
+      if (!isBuiltIn && name === 'toolKey') return register(first, namedKey(host.name, rest[0] as ToolKey))
+      return isNamed
+        ? register(withName(host.name, first as Run, name === 'onCall'), ...rest)
+        : register(first, ...rest)
     }
     return [name, declare]
   })

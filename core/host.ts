@@ -1,7 +1,7 @@
 // Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { addChallenge } from './access/authorize.ts'
+import { addChallenge, takesBearer } from './access/authorize.ts'
 import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
 import { itemsOn, type LeastScopesFacts, warnUnsupportedScopes, warnUntoldScopes } from './access/least-scopes.ts'
@@ -29,7 +29,7 @@ import { addressOf, listenOn } from './http/port.ts'
 import { openStreams } from './http/sse.ts'
 import type { HostTls, prepareTls } from './http-tls.ts'
 import type { InternalHost, Services } from './internal-host.ts'
-import { authenticatorsOn } from './kernel/authenticators.ts'
+import { authenticatorsOn, createIssuerAssigner } from './kernel/authenticators.ts'
 import { loadNeededParser } from './kernel/body.ts'
 import { collectEndpoints } from './kernel/collect-endpoints.ts'
 import type { Plugin } from './kernel/define-plugin.ts'
@@ -42,8 +42,16 @@ import { createPipeline } from './kernel/pipeline.ts'
 import { type PluginInstance, type Provides, providersAmong, type SuggestPlugin } from './kernel/plugin-plan.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
-import { createKernelHost, createNotes, type KernelNotes, runTasks, setUpPlugins } from './kernel/set-up.ts'
+import {
+  createKernelHost,
+  createNotes,
+  type KernelNotes,
+  lacksCapability,
+  runTasks,
+  setUpPlugins,
+} from './kernel/set-up.ts'
 import { createSlots } from './kernel/slots.ts'
+import type { User } from './kernel/user.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
 import { createMcpPluginHost, createMcpRegistrations, createRevisions } from './mcp/mcp-plugin-host.ts'
 import { encodeError } from './mcp/message.ts'
@@ -189,7 +197,9 @@ export interface Host extends Ending {
 /** See `InternalKernelHost.inEveryProcess`. Names are unique per plugin. */
 export type InEveryProcess = InternalKernelHost['inEveryProcess']
 
-export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf' | 'readerOf'> {
+export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf'> {
+  /** The plugin that declares a tool key. */
+  readonly readerOf: (toolKey: string) => string
   /** Members of `ctx` that plugins declare. */
   readonly context: DeclaredKeys['context']
   readonly config: FilledConfig
@@ -280,12 +290,14 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const planned = problems.count()
   const oldNamesUsed = new Set<string>()
   let builtServices: BuiltServices | undefined
-  const services = () => {
+  const servicesFor = (instance: PluginInstance, member: string) => {
+    const isTransport = instance.plugin.provides?.includes('transport')
+    if (member === 'connect' && !isTransport) throw lacksCapability(instance, member, 'transport')
     if (builtServices) return builtServices
-    throw new StartError(
-      'MH1521',
-      'services are there once all plugins are set up: use them in onReady, in onStart or later',
-    )
+    const fix = 'use it in onReady, in onStart or later'
+    throw new StartError('MH1521', `plugins.${instance.name}: host.${member} is not available in setup; ${fix}`, {
+      exitCode: 2,
+    })
   }
   const hostFor = (instance: PluginInstance) => {
     const kernelHost = createKernelHost<Slots>(instance, notes, facts)
@@ -293,7 +305,8 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     const isOurs = isBuiltIn(instance.plugin)
     const host = addServices(
       declaring(whole, () => settled, isOurs),
-      services,
+      member => servicesFor(instance, member),
+      createIssuerAssigner(instance.name, instance.issuer),
     )
     if (!isOurs) addOldNames(host, oldNamesUsed)
     return host
@@ -312,10 +325,27 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   if (isPlanned) checkSharing({ processes, routes, isFilled, isCarried, sharedOn, ownKeys, suggest, report })
   if (!isSetUp || !isWhole) stopHere()
 
-  const program = { name: 'mcp-host', at: ['plugins'], plugin: PROGRAM, options: {}, routes, general: true, order: -1 }
+  const program = {
+    name: 'mcp-host',
+    at: ['plugins'],
+    plugin: PROGRAM,
+    options: {},
+    routes,
+    general: true,
+    issuer: '',
+    order: -1,
+  }
   if (input.observe) author.onFinish.push({ instance: program, value: input.observe })
   const known = { config, log, suggest, routes, toolsets: sound, slots, secrets, provides }
-  const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, readerOf: input.readerOf }
+  const fixForKey: ServiceParts['fixForKey'] = (key, path) => {
+    const plugin = input.readerOf(key)
+    const isOn = instances.some(
+      ({ name, routes: own }) => name === plugin && (path === undefined || own.some(route => route.path === path)),
+    )
+    if (isOn) return `plugins.${plugin} declares it and must call host.toolKey('${key}', ...) in setup`
+    return `switch on ${plugin}${path === undefined ? '' : ' there'}`
+  }
+  const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, fixForKey }
   const parts = { ...among, ...known, notes, author, inFlight, node }
   builtServices = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
   if (!builtServices) return problems.assertNone() as never
@@ -325,7 +355,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const { served, notFoundPlace } = collectEndpoints(notes, routes, addChallenge(builtServices), report)
   settled = true
   const isServed = (route: Route) => served.some(place => place.route === route && place.kind === 'R')
-  const isDescribed = (route: Route) => slots.isFilled('protectedResource', route)
+  const isDescribed = (route: Route) => slots.isFilled('protectedResource', route) || !takesBearer(challengesOn(route))
   checkServed({ routes, provides, endpoints: served, isServed, isDescribed, suggest, report })
   if (problems.count() === declared) await runTasks(notes.onReady, report)
   const onBegin = author.onFinish.length > 0 ? builtServices.watchRequest : undefined
@@ -415,13 +445,19 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
 }
 
 /** Adds the members that need services. They throw before all plugins are set up. */
-function addServices<Own extends Pick<InternalHost, 'name' | 'log'>>(host: Own, services: () => Services) {
+function addServices<Own extends Pick<InternalHost, 'name' | 'log'>>(
+  host: Own,
+  services: (member: string) => Services,
+  own: (user: User) => User,
+) {
   return Object.defineProperties(host, {
-    services: { get: services },
-    runtime: { get: () => services().runtime },
+    services: { get: () => services('services') },
+    runtime: { get: () => services('runtime').runtime },
     connect: {
-      value: (...[caller, line]: Parameters<PluginHost['connect']>): ConnectedClient =>
-        connectClient({ ...services(), name: host.name, log: host.log }, caller, line),
+      value(...[caller, line]: Parameters<PluginHost['connect']>): ConnectedClient {
+        const user = caller.user && own(caller.user)
+        return connectClient({ ...services('connect'), name: host.name, log: host.log }, { ...caller, user }, line)
+      },
     },
   }) as Own & Pick<InternalHost, 'services' | 'runtime' | 'connect'>
 }

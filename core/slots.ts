@@ -2,6 +2,7 @@
 
 import { noTokenBinding, openAccess, plainResource } from './access/authorize.ts'
 import { type AuthorizationServer, type GrantStore, noAuthorizationServer } from './access/grant-store.ts'
+import { describeKind } from './config/explain-problems.ts'
 import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import { type ChangeBus, createMemoryChangeBus } from './mcp/change-bus.ts'
@@ -68,16 +69,17 @@ export interface Slots {
 /** The services that third-party plugins provide. */
 export type PublishedSlots = Pick<Slots, 'access' | 'eventStore'>
 
+const PUBLISHED: ReadonlyArray<keyof PublishedSlots> = ['access', 'eventStore']
+
 const OPTIONAL = new Set(['scopesToEnter'])
 
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
   const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined
-  if (!standard) return `there is no slot "${slot}"; there are: ${Object.keys(defaults).join(', ')}`
+  if (!standard) return `there is no slot "${slot}"; a plugin can provide: ${PUBLISHED.join(', ')}`
   const has = (of: unknown, name: string) => of != null && typeof Reflect.get(Object(of), name) === 'function'
   const missing = Object.keys(standard).filter(
     name => has(standard, name) && !OPTIONAL.has(name) && !has(service, name),
   )
   if (missing.length === 0) return undefined
-  const what = service === undefined || service === null ? String(service) : `a ${typeof service}`
-  return `what it fills the slot ${slot} with is ${what} that lacks the methods ${missing.join(', ')}`
+  return `what it fills the slot ${slot} with is ${service == null ? String(service) : describeKind(service)} that lacks the methods ${missing.join(', ')}`
 }

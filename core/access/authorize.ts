@@ -101,6 +101,10 @@ export function proofAlgorithmsFor(binding: TokenBinding, showedBound: boolean):
 
 type Place = Parameters<AdmitCaller>[0]
 
+/** `challenges`: those of a route's authenticators; undefined for bearer tokens. */
+export const takesBearer = (challenges: ReadonlyArray<string | undefined>): boolean =>
+  challenges.length === 0 || challenges.includes(undefined)
+
 /** `WWW-Authenticate` of a 401 (RFC 9110 section 11.6.1): the bearer challenge first, then those of other authenticators. */
 export function withOtherChallenges(
   bearer: string,
@@ -109,7 +113,7 @@ export function withOtherChallenges(
 ) {
   const announced = services.challengesOn(route)
   const others = [...new Set(announced.filter(one => one !== undefined))]
-  const hasBearer = others.length === 0 || announced.includes(undefined)
+  const hasBearer = takesBearer(announced)
   const isDescribed = services.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
   return [...(hasBearer || isDescribed ? [bearer] : []), ...others].join(', ')
 }
@@ -132,7 +136,8 @@ export function refuseAccess(denial: Denial, { route, params, user }: Place, ser
   const description = scopes.length > 0 ? `needs ${scopes.join(' ')}` : 'not allowed'
   const header = challenge({ error: 'insufficient_scope', description, scopes, metadataUrl, proofAlgorithms })
   // Without scopes the challenge is omitted: a client that lacks a role must not request tokens in a loop.
-  const headers = scopes.length > 0 ? { headers: { 'WWW-Authenticate': header } } : {}
+  const isAsked = scopes.length > 0 && (metadataUrl !== undefined || takesBearer(services.challengesOn(route)))
+  const headers = isAsked ? { headers: { 'WWW-Authenticate': header } } : {}
   return new HostError('forbidden', { detail: description, reason, ...headers })
 }
 

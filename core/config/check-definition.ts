@@ -17,10 +17,21 @@ export type FindFaults = (definition: Definition) => Finding[]
 /** `toolKeys`: the keys of tools that plugins declare. */
 export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindFaults {
   const schemas = schemasWith(toolKeys)
+  const findingsOf = (value: unknown, schema: object): Finding[] => {
+    try {
+      return validateValue(value, schema, [])
+    } catch (error) {
+      // Finds the key whose schema is invalid.
+      for (const [name, { value: ofKey, plugin }] of toolKeys) {
+        validateValue(undefined, ofKey, ['plugins', plugin], `the schema of the tool key "${name}"`)
+      }
+      throw error
+    }
+  }
   return definition => {
     const kind = kindOf(definition)
     if (kind === undefined) return []
-    const findings = validateValue(withoutUndefined(definition, OWN_KEYS), schemas[kind], [])
+    const findings = findingsOf(withoutUndefined(definition, OWN_KEYS), schemas[kind])
     return findings.length === 0 ? findings : withForeignNames(findings, kind)
   }
 }

@@ -270,9 +270,13 @@ function describeShortest({ pattern, minimum }: JsonSchema): string {
 
 function describeType(schema: JsonSchema): string {
   const types = [schema['type'] ?? []].flat().map(String)
-  const isFilled = typeof schema['minLength'] === 'number' && schema['minLength'] > 0
-  const words = types.map(type => (type === 'string' && isFilled ? 'a non-empty string' : (TYPE_WORDS[type] ?? type)))
-  return `${orList(words) || 'another value'}${describeLimits(schema)}${describeExample(schema)}`
+  const { minLength: least } = schema
+  const isFilled = typeof least === 'number' && least > 0
+  const words = types.map(type =>
+    type === 'string' && least === 1 ? 'a non-empty string' : (TYPE_WORDS[type] ?? type),
+  )
+  const length = isFilled && least > 1 && types.includes('string') ? ` of at least ${least} characters` : ''
+  return `${orList(words) || 'another value'}${length || describeLimits(schema)}${describeExample(schema)}`
 }
 
 function describeLimits(schema: JsonSchema): string {
@@ -295,7 +299,7 @@ function describeExample(schema: JsonSchema): string {
   return example === undefined ? '' : ` such as ${quote(example)}`
 }
 
-function describeKind(value: unknown): string {
+export function describeKind(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'

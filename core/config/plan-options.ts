@@ -1,5 +1,6 @@
 // Plans which plugins run on which routes, and with which options.
 import { type Path, type Report, StartError } from '../http/errors.ts'
+import { pluginIssuer } from '../kernel/authenticators.ts'
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
@@ -32,11 +33,12 @@ export function planPlugins(
     const plugin = plugins.get(name)
     const general = config.plugins?.[name]
     if (!plugin) continue
+    const issuer = pluginIssuer(name, names)
     const own = (route: Route) => config.routes[route.path]?.plugins?.[name]
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
       const options = withDefaults(plugin.options, optionsOf(general))
-      instances.push({ name, plugin, options, routes: covered, general: true, at: ['plugins', name], order })
+      instances.push({ name, plugin, options, routes: covered, general: true, issuer, at: ['plugins', name], order })
     }
     for (const route of routes) {
       const special = own(route)
@@ -44,7 +46,7 @@ export function planPlugins(
       const options = { ...(general ? optionsOf(general) : {}), ...optionsOf(special) }
       const filled = withDefaults(plugin.options, options)
       const at = placeOf(config, route, name, special)
-      instances.push({ name, plugin, options: filled, routes: [route], general: false, at, order })
+      instances.push({ name, plugin, options: filled, routes: [route], general: false, issuer, at, order })
     }
   }
   return orderByNeeds(instances, suggest, report)

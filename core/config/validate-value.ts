@@ -19,13 +19,13 @@ function compile(schema: object): ValidateFunction {
   return ajv.compile(schema)
 }
 
-function validatorOf(schema: object, at: Path): ValidateFunction {
+function validatorOf(schema: object, at: Path, what: string): ValidateFunction {
   try {
     const validate = compiled.get(schema) ?? compile(schema)
     compiled.set(schema, validate)
     return validate
   } catch (cause) {
-    throw new StartError('MH1025', `the plugin's options schema is not valid: ${errorText(cause)}`, {
+    throw new StartError('MH1025', `${what} is not valid: ${errorText(cause)}`, {
       cause,
       at,
       exitCode: 1,
@@ -34,8 +34,13 @@ function validatorOf(schema: object, at: Path): ValidateFunction {
 }
 
 /** The problems of a value at `at`. Throws a StartError for an invalid schema. */
-export function validateValue(value: unknown, schema: object, at: Path): Finding[] {
-  const validate = validatorOf(schema, at)
+export function validateValue(
+  value: unknown,
+  schema: object,
+  at: Path,
+  what = "the plugin's options schema",
+): Finding[] {
+  const validate = validatorOf(schema, at, what)
   const taken = trimSecrets(value, schema)
   return validate(taken) ? [] : explainProblems(validate.errors ?? [], { value: taken, schema, at })
 }

@@ -93,14 +93,14 @@ export function findForbidden(text: string): string | undefined {
 const BYTE_ORDER_MARK = 0xfeff
 
 /** Throws `invalidRequest` for text that is empty or exceeds a limit, and `parseError` for invalid JSON. */
-export function parseJson(text: string): unknown {
-  if (text.trim() === '') throw new HostError('invalidRequest', { detail: 'the body is empty' })
+export function parseJson(text: string, what = 'body'): unknown {
+  if (text.trim() === '') throw new HostError('invalidRequest', { detail: `the ${what} is empty` })
   const forbidden = findForbidden(text)
   if (forbidden !== undefined) throw new HostError('invalidRequest', { detail: forbidden })
   try {
     return JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
   } catch (cause) {
-    throw new HostError('parseError', { detail: 'the body is not JSON', cause })
+    throw new HostError('parseError', { detail: `the ${what} is not JSON`, cause })
   }
 }
 

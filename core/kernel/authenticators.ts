@@ -1,4 +1,5 @@
 // Runs the authenticators of a route in the order of the config, and keeps the users of different plugins apart.
+import { isAbsolute, parse } from 'node:path'
 import compose from 'koa-compose'
 import { blame } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
@@ -7,7 +8,7 @@ import type { PluginInstance } from './plugin-plan.ts'
 import type { Route } from './route.ts'
 import type { User } from './user.ts'
 
-/** Issuer of users without an issuer of their own, followed by the name of their plugin. */
+/** Issuer of users without an issuer of their own, followed by a name of their plugin. */
 const PLUGIN_ISSUER = 'urn:mcp-host:plugin:'
 
 export interface Authenticator {
@@ -20,6 +21,8 @@ export interface Authenticator {
 
 interface RouteAuthenticator extends Authenticator {
   readonly plugin: string
+  /** The issuer of its users without one. */
+  readonly issuer: string
 }
 
 /** The authenticators of a route, in the order of the config's `plugins`. */
@@ -32,7 +35,16 @@ export const authenticatorsOn = (
   authenticators
     .filter(({ instance }) => instance.routes.includes(route))
     .sort((one, other) => one.instance.order - other.instance.order)
-    .map(({ instance, value }) => ({ ...value, plugin: instance.name }))
+    .map(({ instance, value }) => ({ ...value, plugin: instance.name, issuer: instance.issuer }))
+
+/** A file without folder and extension, else the key itself. */
+const nameOf = (key: string) => (key.startsWith('.') || isAbsolute(key) ? parse(key).name : key)
+
+/** The issuer of a plugin's users. `keys`: the config keys of all plugins. File names that are not unique keep their folder. */
+export function pluginIssuer(key: string, keys: Iterable<string>): string {
+  const isUnique = [...new Set(keys)].every(other => other === key || nameOf(other) !== nameOf(key))
+  return `${PLUGIN_ISSUER}${encodeURIComponent(isUnique ? nameOf(key) : key)}`
+}
 
 const MEMBERS = ['subject', 'subjectClaim', 'clientId', 'scopes', 'roles', 'claims', 'expiresAt'] as const
 
@@ -47,8 +59,7 @@ const copyWithIssuer = (user: User, issuer: string): User => ({
  * A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin, except that of `given`,
  * the user before the plugin.
  */
-function createIssuerAssigner(plugin: string): (user: User, given: string | undefined) => User {
-  const own = `${PLUGIN_ISSUER}${plugin}`
+export function createIssuerAssigner(plugin: string, own: string): (user: User, given?: string) => User {
   return (user, given) => {
     const { issuer } = user
     if (issuer === undefined || issuer === '') return copyWithIssuer(user, own)
@@ -83,8 +94,11 @@ function withChallenge(middleware: HostMiddleware, addChallenge: AddChallenge): 
 }
 
 /** Checks the issuer of the user that the authenticator sets. */
-function withIssuerCheck({ plugin, middleware }: RouteAuthenticator, addChallenge: AddChallenge): HostMiddleware {
-  const own = createIssuerAssigner(plugin)
+function withIssuerCheck(
+  { plugin, issuer, middleware }: RouteAuthenticator,
+  addChallenge: AddChallenge,
+): HostMiddleware {
+  const own = createIssuerAssigner(plugin, issuer)
   return (ctx, next) => {
     const given = ctx.state.user?.issuer
     return middleware(ctx, () => {

@@ -30,7 +30,15 @@ function fixedEndpoints(notes: KernelNotes, routes: readonly Route[], fallback: 
     .filter(({ value }) => (value.fallback ?? false) === fallback)
     .map(({ instance, value: { path, endpoint, route: place } }) => {
       const route = routes.find(compiled => compiled === place)
-      return { ...endpoint, path, route, plugin: instance.name, kind: kindOf(endpoint), hooks: hooksAt(notes, route) }
+      return {
+        ...endpoint,
+        path,
+        route,
+        plugin: instance.name,
+        at: instance.at,
+        kind: kindOf(endpoint),
+        hooks: hooksAt(notes, route),
+      }
     })
 }
 
@@ -44,7 +52,7 @@ function routeEndpoints(notes: KernelNotes, route: Route, addChallenge: AddChall
       const endpoint = define(route)
       if (!endpoint) return []
       const path = suffix === '' ? route.path : `${route.path === '/' ? '' : normalize(route.path)}${suffix}`
-      const found = { ...endpoint, path, route, plugin: instance.name, hooks }
+      const found = { ...endpoint, path, route, plugin: instance.name, at: instance.at, hooks }
       if (endpoint.public) return [{ ...found, kind: 'P' }]
       const cors = endpoint.cors ?? policy?.middleware
       return [{ ...found, kind: 'R', authenticate, cors, allowsOrigin: policy?.allows }]
@@ -82,6 +90,7 @@ function mountedApps(
       path,
       matchesSubpaths: true,
       plugin: instance.name,
+      at: instance.at,
       kind: kindOf(settings),
       cors: settings.cors,
       hooks: hooksAt(notes, undefined),

@@ -1,7 +1,7 @@
 // Maps canonical paths to endpoints: fixed paths by look-up, patterns by @koa/router. The most specific match wins.
 import { createRequire } from 'node:module'
 import type Router from '@koa/router'
-import { StartError } from '../http/errors.ts'
+import { formatPath, type Path, StartError } from '../http/errors.ts'
 import { formsOf, type Pattern, parsePattern, rankOf, shapeOf } from '../http/path-pattern.ts'
 
 export interface Matched<Target> {
@@ -10,10 +10,10 @@ export interface Matched<Target> {
 }
 
 interface PathTable<Target> {
-  /** Throws a StartError if the path is taken or invalid. `by`: the plugin that serves it. */
-  add(path: string, target: Target, by?: string): void
+  /** Throws a StartError if the path is taken or invalid. */
+  add(path: string, target: Target, server?: Server): void
   /** Serves a fixed path and all free paths below it. Throws like `add`. */
-  addBelow(path: string, target: Target, by?: string): void
+  addBelow(path: string, target: Target, server?: Server): void
   match(path: string): Matched<Target> | undefined
 }
 
@@ -21,15 +21,29 @@ interface Entry<Target> {
   readonly pattern: Pattern
   readonly shortened: boolean
   readonly target: Target
-  readonly by: string | undefined
+  readonly server: Server | undefined
 }
 
-function clashAt(path: string, one: string | undefined, other: string | undefined): StartError {
-  const twice = `plugins.${one} serves ${path} twice; give one of the two another path`
-  const both = `plugins.${one} and plugins.${other} both serve ${path}; give one of them another path, or switch it off`
-  const why = one === undefined ? `two things would be served at ${path}` : one === other ? twice : both
-  if (one === undefined || other === undefined) return new StartError('MH1206', why, { exitCode: 2 })
-  return new StartError('MH1206', why, { exitCode: 2, also: [{ at: ['plugins', one] }] }).orAt(['plugins', other])
+/** The plugin that serves a path, and its place in the config. */
+interface Server {
+  readonly by: string
+  readonly at: Path
+  /** The path is that of a route. */
+  readonly isRoute?: boolean
+}
+
+function clashAt(path: string, one: Server | undefined, other: Server | undefined): StartError {
+  if (!one || !other) return new StartError('MH1206', `two things would be served at ${path}`, { exitCode: 2 })
+  const place = one.isRoute || other.isRoute ? `routes['${path}']` : path
+  const twice = `plugins.${one.by} serves ${place} twice; give one of the two another path`
+  const both = `plugins.${one.by} and plugins.${other.by} both serve ${place}; give one of them another path, or switch it off`
+  const own = [other, one].find(({ at }) => at[0] === 'routes')
+  const because = own && `because ${formatPath(own.at)} has options of its own`
+  const again = `plugins.${one.by} serves ${place} twice, ${because}; remove them, or give it another path there`
+  const isAgain = own && formatPath(one.at) !== formatPath(other.at)
+  const why = one.by !== other.by ? both : isAgain ? again : twice
+  const at = isAgain && one.by === other.by ? own.at : ['plugins', other.by]
+  return new StartError('MH1206', why, { exitCode: 2, also: [{ at: ['plugins', one.by] }] }).orAt(at)
 }
 
 // Loaded lazily: the router takes a twentieth of the startup time.
@@ -81,24 +95,24 @@ function compile<Target>(entries: Iterable<Entry<Target>>): Compiled<Target> {
 
 export function createPathTable<Target>(): PathTable<Target> {
   const entries = new Map<string, Entry<Target>>()
-  const below = new Map<string, Matched<Target> & Pick<Entry<Target>, 'by'>>()
+  const below = new Map<string, Matched<Target> & Pick<Entry<Target>, 'server'>>()
   let compiled: Compiled<Target> | undefined
 
   return {
-    add(path, target, by) {
+    add(path, target, server) {
       compiled = undefined
       for (const { pattern, shortened } of formsOf(parsePattern(path, path))) {
         const shape = shapeOf(pattern)
         const other = entries.get(shape)
-        if (other && other.shortened === shortened) throw clashAt(path, other.by, by)
+        if (other && other.shortened === shortened) throw clashAt(path, other.server, server)
         if (pattern.some(({ parameter }) => parameter !== undefined)) loadRouter()
-        if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, by })
+        if (!other || other.shortened) entries.set(shape, { pattern, shortened, target, server })
       }
     },
-    addBelow(path, target, by) {
+    addBelow(path, target, server) {
       const shape = shapeOf(parsePattern(path, path))
-      if (below.has(shape)) throw clashAt(path, below.get(shape)?.by, by)
-      below.set(shape, { target, params: NO_PARAMS, by })
+      if (below.has(shape)) throw clashAt(path, below.get(shape)?.server, server)
+      below.set(shape, { target, params: NO_PARAMS, server })
     },
     match(path) {
       compiled ??= compile(entries.values())

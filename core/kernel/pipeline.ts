@@ -1,7 +1,7 @@
 // Finds the endpoint of a request and runs the steps of order.ts for it.
 import Koa from 'koa'
 import compose from 'koa-compose'
-import { HostError, type Report, reporting, stopAtFirst } from '../http/errors.ts'
+import { HostError, type Path, type Report, reporting, stopAtFirst } from '../http/errors.ts'
 import { createForwarded, createGuard } from '../http/guard.ts'
 import type { ResolvedHttp } from '../http/http-settings.ts'
 import { readTarget } from '../http/request-target.ts'
@@ -36,6 +36,8 @@ export interface Place {
 export interface Served extends Place {
   readonly path: string
   readonly plugin: string
+  /** The place of its plugin in the config. */
+  readonly at: Path
   readonly matchesSubpaths?: boolean
 }
 
@@ -140,10 +142,11 @@ export async function createPipeline(
         stepsOf(place.kind).flatMap(step => steps[step](place)),
       ) as unknown as compose.Middleware<HostContext>[],
     )
+  const serverOf = ({ plugin: by, at, path, route }: Served) => ({ by, at, isRoute: path === route?.path })
   const table = createPathTable<{ readonly route: Route | undefined; readonly run: Run }>()
   for (const place of served) {
     const add = place.matchesSubpaths ? table.addBelow : table.add
-    reporting(report, () => add(place.path, { route: place.route, run: compile(place) }, place.plugin))
+    reporting(report, () => add(place.path, { route: place.route, run: compile(place) }, serverOf(place)))
   }
   const runNotFound = compile(notFoundPlace)
   const forwardedBy = createForwarded(http)

@@ -10,6 +10,8 @@ export interface PluginInstance {
   readonly options: object
   readonly routes: readonly Route[]
   readonly general: boolean
+  /** The issuer of users that it authenticates, if they have none. */
+  readonly issuer: string
   readonly at: Path
   /** Position of its name in the config. */
   readonly order: number

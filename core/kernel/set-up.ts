@@ -112,6 +112,12 @@ async function closePlugin(
   }
 }
 
+/** The plugin does not declare what it provides with `host.<member>`. */
+export const lacksCapability = ({ name, at }: PluginInstance, member: string, capability: string): StartError =>
+  new StartError('MH1522', `plugins.${name}: host.${member}() requires provides: ['${capability}'] in definePlugin`, {
+    exitCode: 2,
+  }).orAt(at)
+
 export function createKernelHost<Slots extends object>(
   instance: PluginInstance,
   notes: KernelNotes,

@@ -54,7 +54,7 @@ interface CatalogSettings {
   readonly limitFaultOf?: (item: CatalogItem) => StartError | undefined
   readonly decidesAccess: boolean
   readonly readsKey: (key: string) => boolean
-  readonly readerOf: (key: string) => string
+  readonly fixForKey: (key: string) => string
   readonly suggest: SuggestPlugin
   readonly combinations: () => readonly Combination[]
   /** Throws a StartError if a combination cannot be served. Called before each run-time change. */
@@ -72,7 +72,7 @@ export function createCatalog(
     limitFaultOf,
     decidesAccess,
     readsKey,
-    readerOf,
+    fixForKey,
     suggest,
     combinations,
     check,
@@ -96,7 +96,7 @@ export function createCatalog(
     const unread = item.kind === 'tools' ? item.keys.find(key => !readsKey(key)) : undefined
     if (unread !== undefined) {
       const what = `${where}: tool "${definition.name}" has \`${unread}\`, which no plugin reads`
-      throw new StartError('MH1109', `${what}; switch on ${readerOf(unread)}`, { of: definition, at: [unread] })
+      throw new StartError('MH1109', `${what}; ${fixForKey(unread)}`, { of: definition, at: [unread] })
     }
     const fault = limitFaultOf?.(item)
     if (fault) throw fault

@@ -1,4 +1,5 @@
 // Protocol extensions that plugins add to their routes (2026-07-28 basic/versioning, "Extensions").
+import { blame } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import type { Call } from './call.ts'
 import { partsFault } from './check-added.ts'
@@ -66,10 +67,12 @@ const ID = /^[a-z](?:[a-z\d-]*[a-z\d])?(?:\.[a-z](?:[a-z\d-]*[a-z\d])?)*\/[a-z\d
 
 class KnownExtension implements AddedExtension {
   readonly id: string
+  readonly #plugin: string
   readonly #extension: Extension
   readonly #routes: ReadonlySet<object>
 
-  constructor({ id, extension, routes }: Adding) {
+  constructor({ plugin, id, extension, routes }: Adding) {
+    this.#plugin = plugin
     this.id = id
     this.#extension = extension
     this.#routes = new Set(routes)
@@ -103,7 +106,9 @@ class KnownExtension implements AddedExtension {
     const { results = {} } = this.#extension
     const known = Object.hasOwn(results, call.method) ? results[call.method] : undefined
     if (!this.#routes.has(call.offer.route) || !known?.includes(type)) {
-      throw new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.offer.route.path}`)
+      const error = new Error(`${this.id} has no result "${type}" for ${call.method} on ${call.offer.route.path}`)
+      blame(error, this.#plugin)
+      throw error
     }
     if (call.rules.handshake || !this.settingsOf(call)) {
       const revision = call.rules.handshake ? ', in a revision without a handshake' : ''

@@ -91,8 +91,8 @@ function toMessage(value: unknown): Message {
 }
 
 /** Throws `parseError` for invalid JSON, `invalidRequest` for size limits and prototype keys. */
-export function readMessages(text: string): Message | readonly Message[] {
-  const value = parseJson(text)
+export function readMessages(text: string, what?: string): Message | readonly Message[] {
+  const value = parseJson(text, what)
   if (!Array.isArray(value)) return toMessage(value)
   if (value.length === 0) throw new HostError('invalidRequest', { detail: 'the batch is empty' })
   if (value.length > MAX_BATCH)

@@ -57,8 +57,8 @@ export function resourcesOfKeys(
 }
 
 interface KeyChecks {
-  /** The plugin that reads a key, to switch on. */
-  readonly readerOf: (key: string) => string
+  /** What to do about a key that no plugin of a route reads. */
+  readonly fixForKey: (key: string, path: string) => string
   readonly isIsolated: (tool: ToolItem) => boolean
 }
 
@@ -67,7 +67,7 @@ export function checkKeys(
   items: readonly CatalogItem[],
   path: string,
   read: ListedKeys,
-  { readerOf, isIsolated }: KeyChecks,
+  { fixForKey, isIsolated }: KeyChecks,
 ): void {
   for (const item of items) {
     if (item.kind !== 'tools' || item.keys.length === 0) continue
@@ -80,7 +80,7 @@ export function checkKeys(
       })
     const stray = item.keys.find(name => !read.has(name))
     if (stray !== undefined) {
-      throw refuse(stray, `whose \`${stray}\` no plugin of this route reads; switch on ${readerOf(stray)} there`)
+      throw refuse(stray, `whose \`${stray}\` no plugin of this route reads; ${fixForKey(stray, path)}`)
     }
     for (const [name, key] of readKeys(item, read)) {
       const fault = key.check?.(keyValue(definition, name), definition, { isIsolated: isIsolated(item) })

@@ -169,7 +169,7 @@ export function connectClient(
     if (failed) return
     let request: Extract<Message, { kind: 'request' }> | undefined
     try {
-      const found = readMessages(text)
+      const found = readMessages(text, 'message')
       if ('kind' in found && found.kind === 'invalid') return refuse(found.error, found)
       if (!('kind' in found)) demandBatches(session?.revision)
       for (const message of 'kind' in found ? [found] : validBatch(found)) {

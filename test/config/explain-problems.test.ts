@@ -41,6 +41,11 @@ describe('Config error messages', () => {
     })
   }
 
+  it('state the minimum length of a text', () => {
+    const [finding] = validateValue('short', { type: 'string', minLength: 20 }, [])
+    expect(finding?.expected).to.equal('a string of at least 20 characters')
+  })
+
   it('report an unknown key in the anyOf branch that matches, also behind nested $refs', () => {
     const branches = {
       type: 'object',

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { checkChallenge, readChallenge } from '../../cli/doctor/challenge.ts'
 import { defineTool } from '../../core/index.ts'
+import { pluginIssuer } from '../../core/kernel/authenticators.ts'
 import { authorizeRoute, definePlugin, HostError } from '../../core/plugin.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { apiKeys, CHALLENGE } from '../fixtures/api-keys.ts'
@@ -49,6 +50,24 @@ describe('Several authenticators on a route', () => {
     const token = issuer.token(guarded)
     expect(who(await callWith(guarded, bearer(token)))).to.deep.equal([issuer.url, 'ann'])
     expect(who(await callWith(guarded, key('key-ann')))).to.deep.equal([PLUGIN_ISSUER, 'ann'])
+  })
+
+  it('ask for no token where only other credentials are accepted', async () => {
+    const { writers, log } = await startProtected({ keys: apiKeys(KEYS) })
+    expect(log.filter(({ code }) => code === 'MH1215')).to.deep.equal([])
+    const refused = await callWith(writers, key('key-ann'))
+    expect([refused.status, refused.headers.get('www-authenticate')]).to.deep.equal([403, null])
+  })
+
+  it('name their users by the config key, or by the file name without folder and extension', () => {
+    const keys = ['keys', '@acme/keys', './a/login.ts', '../a/api.ts', '/b/api.ts']
+    expect(keys.map(name => pluginIssuer(name, keys).slice('urn:mcp-host:plugin:'.length))).to.deep.equal([
+      'keys',
+      '%40acme%2Fkeys',
+      'login',
+      '..%2Fa%2Fapi.ts',
+      '%2Fb%2Fapi.ts',
+    ])
   })
 
   for (const order of ['keys first', 'tokens first'] as const) {

@@ -129,4 +129,8 @@ describe('JSON text scan', () => {
     })
     expect([forbidden, others]).to.deep.equal([0, 2])
   })
+
+  it('calls a text without HTTP a message', () => {
+    expect(() => readMessages('{', 'message')).to.throw('the message is not JSON')
+  })
 })

@@ -6,7 +6,7 @@ import Router from '@koa/router'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { HostError } from '../../core/index.ts'
-import type { Endpoint } from '../../core/plugin.ts'
+import { definePlugin, type Endpoint } from '../../core/plugin.ts'
 import { hello, plugin, withPlugins } from '../fixtures/plugins.ts'
 import { expectStopped } from '../fixtures/start-failure.ts'
 import { eventually } from '../support/eventually.ts'
@@ -241,6 +241,17 @@ describe('host.mount', () => {
       host.mount('/app', createApp())
     })
     await expectStopped(withPlugins({ twice }), /plugins\.twice/)
+  })
+
+  it('stops startup with the cause if options of a route serve a fixed path again', async () => {
+    const properties = { a: { type: 'integer', default: 1 } } as const
+    const app = definePlugin({
+      options: { type: 'object', additionalProperties: false, properties },
+      setup: host => host.mount('/app', createApp()),
+    })
+    const routes = { '/': { toolsets: 'all' }, '/b': { toolsets: 'all', plugins: { app: { a: 2 } } } }
+    const cause = "plugins.app serves /app twice, because routes['/b'].plugins.app has options of its own; remove them"
+    await expectStopped(withPlugins({ app: app() }, { routes }), cause)
   })
 
   it('serves an app below a route without affecting the route', async () => {

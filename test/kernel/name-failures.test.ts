@@ -51,6 +51,32 @@ describe('Plugin name in error logs', () => {
     })
   }
 
+  it('identifies the plugin whose onCall returned nothing, or an unknown result of its extension', async () => {
+    const nothing = (host: InternalHost) => host.onCall(async () => undefined as never)
+    const unknown = (host: InternalHost) => {
+      const extension = host.extension('com.example/jobs', { results: { 'tools/call': ['job'] } })
+      host.onCall(async () => extension.result('jobb', {}))
+    }
+    for (const setup of [nothing, unknown]) {
+      expect(await namedBy({ outer: passOn, audit: setup })).to.deep.equal([['audit', 'a plugin failed']])
+    }
+  })
+
+  it('identifies the plugin whose tool key returned nothing', async () => {
+    const priced = definePlugin({
+      options: { type: 'object', additionalProperties: false, properties: {} },
+      toolKeys: { price: { type: 'integer' } },
+      setup: host => host.toolKey('price', { onCall: () => undefined as never }),
+    })
+    const { url, log } = await startHost({
+      toolsets: { all: [defineTool({ name: 'echo', price: 1, handler: () => 'echoed' } as never)] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, priced: priced() },
+    })
+    await modern(url, 'tools/call', { name: 'echo' })
+    expect(log.filter(({ err }) => err).map(({ plugin: name }) => name)).to.deep.equal(['priced'])
+  })
+
   it('is absent for an error of a tool handler', async () => {
     expect(await namedBy({ audit: passOn }, 'resources/read')).to.deep.equal([[undefined, 'a handler failed']])
   })

@@ -23,8 +23,27 @@ const adding = (extension: Extension | object) => (host: InternalHost) => loose(
 
 const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: InternalHost) => void, words: readonly string[]]> =
   [
-    ['an unknown slot', h => loose(h).provide('eventStor', store), ['there is no slot "eventStor"', 'eventStore']],
+    [
+      'an unknown slot',
+      h => loose(h).provide('eventStor', store),
+      ['there is no slot "eventStor"; a plugin can provide: access, eventStore'],
+    ],
     ['a service without methods', h => loose(h).provide('eventStore', {}), ['eventStore', 'append, after, drop']],
+    [
+      'a service without methods, in English',
+      h => loose(h).provide('eventStore', {}),
+      ['is an empty object that lacks'],
+    ],
+    [
+      'a challenge with a line break',
+      h => h.authenticate((_ctx, next) => next(), { challenge: 'x\ny' }),
+      ['plugins.mine', 'host.authenticate(): `challenge` is "x\\ny"; expected a scheme'],
+    ],
+    [
+      'a connection in setup',
+      h => void h.connect({} as never, {} as never),
+      ['plugins.mine: host.connect() requires provides'],
+    ],
     ['a service that is nothing', h => loose(h).provide('eventStore', undefined), ['eventStore', 'undefined']],
     [
       'a slot twice',

@@ -68,7 +68,10 @@ describe('Plugin additions', () => {
     const page = () => plugin(host => host.endpoint('/page', answer('page')))
     await expectStopped(withPlugins({ one: page(), other: page() }), 'plugins.one and plugins.other both serve /page; ')
     const onRoute = plugin(host => host.endpoint('/', answer('home')))
-    await expectStopped(withPlugins({ onRoute }), 'plugins.onRoute and plugins.transport-streamable both serve /; ')
+    await expectStopped(
+      withPlugins({ onRoute }),
+      "plugins.onRoute and plugins.transport-streamable both serve routes['/']; ",
+    )
   })
 
   it('add a method but cannot replace an existing one', async () => {

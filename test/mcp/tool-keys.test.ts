@@ -124,6 +124,21 @@ describe('Tool key of a plugin', () => {
     await expectStopped(builtIn, 'tool "task" has `task`, which no plugin reads; switch on tasks')
   })
 
+  it('stops startup if the plugin that declares it does not register it', async () => {
+    const keys = plugin(() => undefined, { toolKeys })
+    const fix = "plugins.keys declares it and must call host.toolKey('later', ...) in setup"
+    await expectStopped(withPlugins({ keys }, { toolsets: { all: [later] } }), fix)
+    const some = plugin(host => host.routes.some(({ path }) => path === '/') && addKeys(host), { toolKeys })
+    const routes = { '/': { toolsets: 'all' }, '/b': { toolsets: 'all', plugins: { keys: {} } } }
+    await expectStopped(withPlugins({ keys: some }, { routes, toolsets: { all: [later] } }), `reads; ${fix}`)
+  })
+
+  it('stops startup with its name if its schema is invalid', async () => {
+    const keys = plugin(() => undefined, { toolKeys: { later: { type: 'int' } } })
+    const wrong = withPlugins({ keys }, { toolsets: { all: [later] } })
+    await expectStopped(wrong, /plugins\.keys: the schema of the tool key "later" is not valid/, undefined, 1)
+  })
+
   it('stops startup with a suggestion if no plugin declares it', async () => {
     const keys = plugin(addKeys, { toolKeys })
     const wrong = withPlugins({ keys }, { toolsets: { all: [ran('wrong', { latter: 'optional' })] } })

@@ -212,7 +212,7 @@ function unitViews() {
     faultsOf: () => [],
     decidesAccess: false,
     readsKey: () => false,
-    readerOf: () => '',
+    fixForKey: () => '',
     suggest: () => '',
     combinations: () => [],
     check: () => undefined,
