@@ -28,7 +28,7 @@ export interface LineCaller {
   readonly ip?: string
 }
 
-/** The client's side of a connection. */
+/** The client's side of a connection. The host ends the connection if a function of it throws or rejects. */
 export interface ClientLine extends ReplyLine {
   /** Called when the host ends the connection. */
   close(): void
@@ -69,11 +69,33 @@ export interface Connection extends ConnectedClient {
   refuse(thrown: unknown, request?: Refused, revision?: string): void
 }
 
+/** Passes errors of the line to `fail`. Calls `close` once. */
+function guardLine(line: ClientLine, fail: (thrown: unknown) => void): Required<ClientLine> {
+  let isClosed = false
+  function attempt(call: () => unknown) {
+    try {
+      const called = call()
+      if (called instanceof Promise) called.catch(fail)
+    } catch (thrown) {
+      fail(thrown)
+    }
+  }
+  return {
+    send: message => attempt(() => line.send(message)),
+    respond: message => attempt(() => (line.respond ? line.respond(message) : line.send(message))),
+    close() {
+      if (isClosed) return
+      isClosed = true
+      attempt(() => line.close())
+    },
+  }
+}
+
 /** `take` can handle a message itself and return true. Throws `unauthorized` or `forbidden`. */
 export function connectClient(
   host: Connecting,
   { route, params = {}, user, headers = {}, ip = host.name }: LineCaller,
-  line: ClientLine,
+  ends: ClientLine,
   take: (message: ValidMessage) => boolean = () => false,
 ): Connection {
   const caller = { route, params, user }
@@ -81,16 +103,25 @@ export function connectClient(
   const sender = { headers, user }
   let session: Session | undefined
   let closed = false
+  let failed = false
   let last = Promise.resolve()
+  const line = guardLine(ends, fail)
+
+  /** Ends the connection. */
+  function fail(err: unknown) {
+    if (failed) return
+    failed = true
+    host.log.warn({ code: 'MH1610', err, route: route.path }, 'a connection failed')
+    void close()
+    line.close()
+  }
 
   function refuse(thrown: unknown, { id, method }: Refused = {}, revision: string | undefined = session?.revision) {
     const error = HostError.is(thrown) ? thrown : new HostError('internal')
     if (error !== thrown) host.log.error({ code: 'MH1610', err: thrown, route: route.path }, 'a message failed')
     const { client, transport = host.name, id: sessionId } = session ?? {}
     host.tellRefused({ ...sender, method, route, ip, client, revision, transport, sessionId, error })
-    const answer = encodeError(error, { id, revision })
-    if (line.respond) line.respond(answer)
-    else line.send(answer)
+    line.respond(encodeError(error, { id, revision }))
   }
 
   async function leave(opened: Session) {
@@ -108,7 +139,7 @@ export function connectClient(
     // In use until the client is gone, so it never idles.
     opened.use()
     opened.connect({
-      send: message => line.send(message),
+      send: line.send,
       // With `retry` the host drains: this client cannot reconnect, and responses still use this connection.
       close(retry) {
         if (retry === undefined) line.close()
@@ -129,10 +160,13 @@ export function connectClient(
       session = await open()
     }
     if (message.kind !== 'request') return receiveMessage(session, message)
-    void serveRequests(host, session, [message], sender, () => createLineReply(line))
+    serveRequests(host, session, [message], sender, () => createLineReply(line))
+      .catch(thrown => refuse(thrown, message))
+      .catch(fail)
   }
 
   async function read(text: string): Promise<void> {
+    if (failed) return
     let request: Extract<Message, { kind: 'request' }> | undefined
     try {
       const found = readMessages(text)
@@ -148,16 +182,17 @@ export function connectClient(
   }
 
   const stopWatch = host.watchCaller(caller, () => line.close())
+  async function close() {
+    closed = true
+    stopWatch()
+    if (session) await leave(session)
+  }
   return {
     refuse,
     receive(text) {
-      last = last.then(() => read(text))
+      last = last.then(() => read(text)).catch(fail)
       return last
     },
-    async close() {
-      closed = true
-      stopWatch()
-      if (session) await leave(session)
-    },
+    close,
   }
 }

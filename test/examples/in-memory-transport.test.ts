@@ -3,6 +3,7 @@ import { Client, type Transport as ClientTransport } from '@modelcontextprotocol
 import { expect } from 'chai'
 import { type Config, defineTool, HostError, type User } from 'mcp-host'
 import { createHost, type Host } from 'mcp-host/host'
+import { definePlugin, type PluginHost } from 'mcp-host/plugin'
 import { createInMemoryTransport, type Who } from '../../examples/in-memory-transport/in-memory-transport.ts'
 import type { End } from '../../examples/in-memory-transport/pair.ts'
 import { ask, count, createWait, grow } from '../fixtures/line-toolset.ts'
@@ -252,4 +253,51 @@ describe('examples/in-memory-transport', () => {
     await client.close()
     expect(host.routes).to.have.length(3)
   })
+})
+
+describe('host.connect', () => {
+  for (const [what, send] of [
+    [
+      'throws',
+      () => {
+        throw new Error('broken')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken'))],
+  ] as const) {
+    it(`ends the session if \`send\` ${what}, and ignores later messages`, async () => {
+      const plugins: PluginHost[] = []
+      const line = definePlugin({ provides: ['transport'], setup: host => void plugins.push(host) })
+      let count = () => -1
+      const spy = plugin(host => {
+        count = () => host.services.sessions.count
+      })
+      await serve({ plugins: { line: line({}), spy } })
+      const [own] = plugins
+      const [route] = own?.routes ?? []
+      if (!own || !route) throw new Error('the plugin has no route')
+      const sent: string[] = []
+      let closed = 0
+      let broken = false
+      const client = own.connect(
+        { route },
+        {
+          send: message => (broken ? send() : void sent.push(message)),
+          close: () => void closed++,
+        },
+      )
+      const receive = (id: number, method: string, params: object = {}) =>
+        client.receive(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+      await receive(0, 'initialize', INITIALIZE)
+      await eventually('it is initialized', () => sent.length === 1)
+      broken = true
+      await receive(1, 'no/such')
+      await eventually('the session has ended', count, left => left === 0)
+      await client.receive('no message')
+      broken = false
+      await receive(2, 'ping')
+      await client.close()
+      expect({ closed, sent: sent.length }).to.deep.equal({ closed: 1, sent: 1 })
+    })
+  }
 })
