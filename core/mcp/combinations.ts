@@ -71,7 +71,7 @@ function unrouted(routes: readonly CompiledRoute[], settings: CombinationSetting
   }))
 }
 
-interface UnroutedToolset {
+export interface UnroutedToolset {
   readonly name: string
   readonly route: CompiledRoute
 }

@@ -31,14 +31,14 @@ export interface Message {
   readonly isError: boolean
 }
 
-interface SignInView {
+export interface SignInView {
   readonly text: string
   readonly label: string
   /** Target of the button (GET): form-action would block redirects to the provider. */
   readonly action: string
 }
 
-interface ChoiceView {
+export interface ChoiceView {
   readonly state: string
   readonly action: string
 }

@@ -240,14 +240,14 @@ export type RowChange =
   | { readonly watch: string; readonly cost: number; readonly most: number; readonly mostBytes: number }
   | { readonly unwatch: string; readonly cost: number }
 
-interface RowUse {
+export interface RowUse {
   readonly digest: string
   readonly inUse: boolean
   readonly ago: number
   readonly noted: boolean
 }
 
-interface RowClaim {
+export interface RowClaim {
   readonly stream: string
   readonly epoch: number
 }
