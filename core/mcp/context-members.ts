@@ -30,8 +30,9 @@ export const contextNames = (): string[] => Object.getOwnPropertyNames(HandlerCo
 /** `defaults`: the declared members, with their values on routes without their plugin. */
 export function createContextMembers(defaults: ReadonlyMap<string, { readonly value: unknown }>): ContextMembers {
   const byRoute = new Map<Route, Map<string, { readonly create: CreateMember; readonly plugin: string }>>()
-  const compiled = new Map<Route | undefined, ContextClass>()
+  const compiled = new Map<Route | undefined, ReturnType<HandlerSettings['contextOn']>>()
   const names = [...defaults.keys()]
+  const isFunction = (name: string) => typeof defaults.get(name)?.value === 'function'
 
   function compile(route: Route): ContextClass {
     class RouteContext extends HandlerContext {}
@@ -62,9 +63,13 @@ export function createContextMembers(defaults: ReadonlyMap<string, { readonly va
     },
     on(route) {
       const key = byRoute.has(route) ? route : undefined
-      const Context = compiled.get(key) ?? compile(route)
-      compiled.set(key, Context)
-      return { Context, names }
+      const known = compiled.get(key)
+      if (known) return known
+      const hasValue = (name: string) => byRoute.get(route)?.has(name) || defaults.get(name)?.value !== undefined
+      const values = names.filter(name => !isFunction(name) && hasValue(name))
+      const members = { Context: compile(route), functions: names.filter(isFunction), values }
+      compiled.set(key, members)
+      return members
     },
   }
 }

@@ -23,6 +23,14 @@ import { ToolError } from './tool-error.ts'
 import type { RouteToolKeys } from './tool-key-handlers.ts'
 import type { ItemLimits, ToolLimits } from './tool-limits.ts'
 
+interface ContextMembersOfRoute {
+  readonly Context: ContextClass
+  /** The names of members that are declared with a function. */
+  readonly functions: readonly string[]
+  /** The names of other members that have a value on the route. */
+  readonly values: readonly string[]
+}
+
 export interface HandlerSettings {
   readonly limits: ToolLimits
   readonly clock: Clock
@@ -39,7 +47,7 @@ export interface HandlerSettings {
   readonly stateKeys: readonly Buffer[]
   readonly toolKeys: Pick<RouteToolKeys, 'chainOf'>
   /** The context class of a route, and the names that plugins add to it. */
-  readonly contextOn: (route: Route) => { readonly Context: ContextClass; readonly names: readonly string[] }
+  readonly contextOn: (route: Route) => ContextMembersOfRoute
   readonly admit: (call: Call, item: CatalogItem) => void
 }
 

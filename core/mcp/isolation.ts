@@ -13,8 +13,8 @@ export interface IsolatedCall {
   readonly args: unknown
   readonly call: Pick<Call, 'hold' | 'user' | 'offer'>
   readonly ctx: CallContext
-  /** The names of `ctx` members that plugins add. */
-  readonly members: readonly string[]
+  /** The names of `ctx` members that plugins add: functions, which the host runs, and values, which stay in the host. */
+  readonly members: { readonly functions: readonly string[]; readonly values: readonly string[] }
   /** Milliseconds. */
   readonly fetchTimeout: number
   readonly headers: Readonly<Record<string, string>>

@@ -11,9 +11,7 @@ export type IsolatedCall = Parameters<Isolation['run']>[0]
 export type CallData = Pick<CallContext, 'user' | 'session' | 'route' | 'headers' | 'client' | 'meta'> & {
   readonly fetchTimeout: number
   readonly fetchHeaders: Readonly<Record<string, string>>
-  /** Members of plugins: functions, which the host runs, and values. */
-  readonly functions: readonly string[]
-  readonly values: Readonly<Record<string, unknown>>
+  readonly members: IsolatedCall['members']
 }
 
 export interface Task {

@@ -5,7 +5,7 @@ import { HostError, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
 import { boundsInWords, holderOf, processEntry } from '../../core/transport.ts'
-import type { CallData, ExceededLimit, IsolatedCall, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
+import type { ExceededLimit, IsolatedCall, Task, TaskResult, ToHost, ToProcess } from './messages.ts'
 import { packError, unpackError } from './pack-error.ts'
 import { serveCall } from './serve-call.ts'
 import { toBytes } from './transferable.ts'
@@ -83,14 +83,8 @@ function createPool({ processes }: IsolatedCall['bounds']): Tinypool {
   return pool
 }
 
-function membersOf({ ctx, members }: IsolatedCall): Pick<CallData, 'functions' | 'values'> {
-  const found = members.map(name => [name, Reflect.get(ctx, name) as unknown] as const)
-  const functions = found.flatMap(([name, value]) => (typeof value === 'function' ? name : []))
-  return { functions, values: Object.fromEntries(found.filter(([name]) => !functions.includes(name))) }
-}
-
 function taskOf(isolated: IsolatedCall): Task {
-  const { tool, origin, bounds, used, args, ctx, fetchTimeout, headers: fetchHeaders } = isolated
+  const { tool, origin, bounds, used, args, ctx, members, fetchTimeout, headers: fetchHeaders } = isolated
   const { user, session, route, client, meta } = ctx
   return {
     tool: tool.name,
@@ -98,10 +92,7 @@ function taskOf(isolated: IsolatedCall): Task {
     name: origin.name,
     index: origin.index,
     args,
-    data: {
-      ...{ user, session, route, headers: { ...ctx.headers }, client, meta, fetchTimeout, fetchHeaders },
-      ...membersOf(isolated),
-    },
+    data: { user, session, route, headers: { ...ctx.headers }, client, meta, fetchTimeout, fetchHeaders, members },
     memory: bounds.memory,
     cpuTime: bounds.cpuTime - (used?.cpuTime ?? 0),
   }

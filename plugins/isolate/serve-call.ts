@@ -26,7 +26,7 @@ async function request({ ctx, call, members }: IsolatedCall, { what, args }: Ask
   if (what === 'roots') return ctx.roots(one)
   if (what === 'ping') return ctx.ping()
   if (what === 'settled') return ctx.host.settled()
-  const member = members.includes(what) ? (Reflect.get(ctx, what) as unknown) : undefined
+  const member = members.functions.includes(what) ? (Reflect.get(ctx, what) as unknown) : undefined
   if (typeof member !== 'function') throw new TypeError(`ctx.${what} does not exist`)
   const release = call.hold()
   try {

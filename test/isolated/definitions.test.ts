@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { createHost } from '../../core/create-host.ts'
 import type { Host } from '../../core/host.ts'
 import { type Config, defineTool } from '../../core/index.ts'
+import { definePlugin } from '../../core/plugin.ts'
 import { testHost, testTool } from '../../core/testing.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ReloadingHost, startReloading } from '../support/reloading-host.ts'
@@ -136,6 +137,30 @@ describe('Isolated tool definition', () => {
     expect(await refusal({ ...base, ...off })).to.match(/has `isolate`, which requires a plugin: switch on isolate/)
     const onRoute = { '/': { toolsets: 'all', plugins: { isolate: false } } } as const
     expect(await refusal({ ...base, ...off, plugins: {}, routes: onRoute })).to.include('switch on isolate')
+  })
+
+  it('receives members of plugins only if they are functions, which are created at their first use', async () => {
+    const created: string[] = []
+    const vault = definePlugin({
+      options: { type: 'object', additionalProperties: false, properties: {} },
+      context: { vault: undefined as object | undefined, tenant: async () => 'none', failing: async () => 'none' },
+      setup(plugin) {
+        plugin.context('vault', () => ({ password: created.push('vault') }))
+        plugin.context('tenant', () => async () => `tenant ${created.push('tenant')}`)
+        plugin.context('failing', () => {
+          throw new Error('no tenant')
+        })
+      },
+    })
+    await using host = await testHost({ ...base, toolsets: { all: TOOLS }, plugins: { vault: vault() } })
+    await using client = await host.client()
+    expect((await client.callTool('members', { name: 'absent' })).text).to.equal('"no value" undefined')
+    expect(created).to.deep.equal([])
+    expect((await client.callTool('members', { name: 'tenant' })).text).to.equal('"no value" tenant 1')
+    expect((await client.callTool('members', { name: 'vault' })).text).to.equal('members failed')
+    expect(created).to.deep.equal(['tenant'])
+    const [refused] = host.logged('error').map(({ err }) => (err as Error).message)
+    expect(refused).to.include('ctx.vault is a value')
   })
 
   it('starts processes at the first call and ends them with the host', async () => {

@@ -22,6 +22,17 @@ export const leaks = defineTool({
   output: z.object({ name: z.string() }),
   handler: () => ({ name: 'a', password: 'hunter2' }),
 })
+/** Uses members of `ctx` that a plugin of the test adds. */
+export const members = defineTool({
+  name: 'members',
+  isolate,
+  input: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } as const,
+  async handler({ name }, ctx) {
+    const shown = JSON.stringify(Object.getOwnPropertyDescriptor(ctx, 'vault')?.value ?? 'no value')
+    const member: unknown = Reflect.get(ctx, name)
+    return `${shown} ${typeof member === 'function' ? await member() : String(member)}`
+  },
+})
 export const where = defineTool({
   name: 'where',
   isolate,

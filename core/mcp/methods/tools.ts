@@ -80,8 +80,9 @@ function runIsolated(
   if (!origin) throw new Error(`nobody knows the module of ${definition.name}`)
   const used = usageOf(ctx)
   const { route } = call.offer
-  const { names: members } = contextOn(route)
+  const { functions, values } = contextOn(route)
   const headers = headersFor(call)
+  const members = { functions, values }
   const isolated = { tool: definition, origin, bounds, used, args, call, ctx, members, fetchTimeout, headers }
   return isolationOn(route).run(isolated)
 }

@@ -79,12 +79,14 @@ function ask<T>(call: Running, what: string, args: readonly unknown[]): Promise<
 const refuse = () => {
   throw new Error(NO_ITEMS)
 }
+const refuseValue = (name: string) => {
+  throw new TypeError(
+    `ctx.${name} is a value, which stays in the host: a tool with \`isolate\` can call only functions`,
+  )
+}
 const noItems: RuntimeItems<never> = { add: refuse, remove: refuse }
 
-function contextOf(
-  { fetchTimeout, fetchHeaders, functions, values, ...data }: Task['data'],
-  call: Running,
-): CallContext {
+function contextOf({ fetchTimeout, fetchHeaders, members, ...data }: Task['data'], call: Running): CallContext {
   const { signal } = call.controller
   const { user } = data
   if (user) Object.freeze(user.claims)
@@ -121,8 +123,10 @@ function contextOf(
       settled: () => ask(call, 'settled', []),
     },
   }
-  const called = functions.map(name => [name, (...args: unknown[]) => ask(call, name, args)] as const)
-  return { ...values, ...Object.fromEntries(called), ...ctx } as CallContext
+  const called = members.functions.map(name => [name, (...args: unknown[]) => ask(call, name, args)] as const)
+  const whole = { ...Object.fromEntries(called), ...ctx } as CallContext
+  for (const name of members.values) Object.defineProperty(whole, name, { get: () => refuseValue(name) })
+  return whole
 }
 
 function end(call: Running, outcome: Outcome, spent = false) {
