@@ -13,8 +13,6 @@ export interface RequestState {
   hosts: ReadonlyArray<string | undefined>
   route?: Route
   params: Readonly<Record<string, string>>
-  /** The toolsets of the route for `params`; undefined outside of routes. */
-  toolsets?: readonly string[]
   /** Set by the first authentication plugin that recognises the credentials. */
   user?: User
   /** Set for credentials that no authentication plugin has recognised so far: creates the error if none does. */

@@ -115,7 +115,7 @@ function createSteps(
       // Evaluated per request, because a reload can change the valid parameters.
       const refuse = () => refuseAddress(hintAt(`at ${route.path} there are`, route.publicCategories))
       const check: Check = ({ state }) => {
-        state.toolsets = route.toolsetsFor(state.params) ?? refuse()
+        if (!route.toolsetsFor(state.params)) refuse()
       }
       return [[check]]
     },

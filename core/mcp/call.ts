@@ -14,8 +14,6 @@ import type { View } from './view.ts'
 export interface RequestFacts {
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
-  /** The route's toolsets for `params`, if they are resolved already. */
-  readonly toolsets?: readonly string[] | undefined
   readonly user: User | undefined
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly ip: string

@@ -316,10 +316,11 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
   /** Throws or rejects with `notFound`, or like `admit`. Synchronous without `configureSession`. */
   return function makeOffer(facts: RequestFacts): Offer | Promise<Offer> {
     if (!facts.admitted) admit(facts)
-    const { choice, toolsets } = facts
+    const { choice } = facts
     const { configureSession, runSession } = config.now
-    if (toolsets && !choice && !configureSession && !runSession) {
-      const request = unchanged(toolsets, facts.route as CompiledRoute)
+    if (!choice && !configureSession && !runSession) {
+      // Not resolved earlier: a reload can happen while the body arrives.
+      const request = unchanged(baseOf(facts), facts.route as CompiledRoute)
       return new CallerOffer(facts, request, config.reloads, maker, NO_HOOKS)
     }
     if (choice) {

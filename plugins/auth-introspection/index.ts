@@ -11,6 +11,7 @@ import {
   type TokenPlace,
 } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
+import { createIssuerCheck } from '../families/issuer-keys/index.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema, type FilledAuthIntrospection } from './options.ts'
 import { createVerifier } from './verify-token.ts'
 
@@ -80,6 +81,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
       ask: token => introspect(token, client),
       issuer,
       origin: new URL(endpoint).origin,
+      isForeignIssuer: createIssuerCheck(host),
       audienceAt: validate.audience ? place => fixed ?? sameResources(resourceAt(place)) : undefined,
       cacheFor,
       claims,

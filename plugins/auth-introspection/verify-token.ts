@@ -11,6 +11,7 @@ import {
   type TokenVerdict,
   type VerifyToken,
 } from '../../core/plugin.ts'
+import { readToken } from '../families/issuer-keys/index.ts'
 
 const MAX_REMEMBERED = 10_000
 /** Seconds. */
@@ -22,6 +23,8 @@ export interface VerifierSettings {
   ask(token: string): Promise<Claims | undefined>
   readonly issuer: string | undefined
   readonly origin: string
+  /** Another plugin of the route verifies the tokens of this issuer. */
+  isForeignIssuer?(route: TokenPlace['route'], issuer: string): boolean
   /** Accepted audiences; undefined if not checked. */
   audienceAt: ((place: TokenPlace) => readonly string[]) | undefined
   readonly cacheFor: number
@@ -40,7 +43,7 @@ interface Answer {
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 export function createVerifier(settings: VerifierSettings): VerifyToken {
-  const { ask, issuer, origin, audienceAt, cacheFor, claims: paths, log, now = Date.now } = settings
+  const { ask, issuer, origin, isForeignIssuer, audienceAt, cacheFor, claims: paths, log, now = Date.now } = settings
   const remembered = new LRUCache<string, Answer>({ max: MAX_REMEMBERED })
   const asking = new Map<string, Promise<TokenVerdict>>()
 
@@ -58,6 +61,19 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
       : 'the answer about the token says DPoP, and not to which key it is bound (cnf.jkt)'
   }
 
+  /** A JWT of the plugin's issuer. If it is revoked, another plugin that verifies its signature must not accept it. */
+  function isOwn(token: string): boolean {
+    const read = readToken(token)
+    return 'claims' in read && read.claims['iss'] === (issuer ?? origin)
+  }
+
+  /** Without `issuer`, the response can name any issuer, also that of another plugin's users. */
+  function checkIssuer(verdict: TokenVerdict, { route }: TokenPlace): TokenVerdict {
+    const named = 'user' in verdict ? verdict.user.issuer : undefined
+    if (issuer !== undefined || named === undefined || named === origin) return verdict
+    return isForeignIssuer?.(route, named) ? { refused: 'the token is of the issuer of another plugin' } : verdict
+  }
+
   async function verify(token: string, id: string, wanted: readonly string[] | undefined): Promise<TokenVerdict> {
     const asked = now()
     let claims: Claims | undefined
@@ -67,7 +83,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
       log.error({ code: 'MH2021', err }, 'the authorization server cannot be asked about a token')
       return { unavailable: 'the authorization server cannot be asked about the token', retryAfter: RETRY_AFTER }
     }
-    if (!claims) return { refused: 'the token is not active', foreign: true }
+    if (!claims) return { refused: 'the token is not active', ...(!isOwn(token) && { foreign: true }) }
     const problem = problemOf(claims)
     if (problem !== undefined) return { refused: problem }
     if (wanted && !stringsAt(claims, 'aud').some(audience => wanted.includes(audience))) {
@@ -86,9 +102,9 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     const wanted = audienceAt?.(place)
     const id = `${digest()}${wanted?.join(' ') ?? ''}`
     const known = remembered.get(id)
-    if (known && now() < known.until) return known.verdict
+    if (known && now() < known.until) return checkIssuer(known.verdict, place)
     const answer = asking.get(id) ?? verify(token, id, wanted).finally(() => asking.delete(id))
     asking.set(id, answer)
-    return answer
+    return answer.then(verdict => checkIssuer(verdict, place))
   }
 }

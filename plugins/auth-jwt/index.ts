@@ -3,6 +3,7 @@ import { needResource } from '../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { authenticateBearer, authorizeRoute, StartError, type VerifyToken } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
+import { announceIssuers } from '../families/issuer-keys/index.ts'
 import { createProfile, findOwnIssuers, type Profile } from './issuers.ts'
 import { type AuthJwtOptions, authJwtSchema, type FilledAuthJwt } from './options.ts'
 import { createVerifier } from './verify-token.ts'
@@ -34,6 +35,7 @@ export const authJwt = definePlugin<AuthJwtOptions, FilledAuthJwt>({
   provides: ['user', 'authorize'],
   setup(host, options) {
     const profile = createProfile(host, options)
+    announceIssuers(host, profile.issuers)
     let verify: VerifyToken = () => ({ unavailable: 'the server is starting', retryAfter: 1 })
     host.authenticate(authenticateBearer(host, (...shown) => verify(...shown), enforceDPoP(host, options.dpop)))
     host.authorize(authorizeRoute(host))

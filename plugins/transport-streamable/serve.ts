@@ -48,11 +48,11 @@ export function createPostHandler(host: Transport, route: McpRoute) {
   function servePerRequest(requests: readonly Request[], speech: Speech, ctx: HostContext, batch: boolean) {
     const { req, state } = ctx
     const { headers } = req
-    const { params, toolsets, user } = state
+    const { params, user } = state
     const { revision, client, logLevel } = speech
     let exchange: PostExchange | undefined
     const signal = () => exchange?.signal() ?? AbortSignal.abort()
-    const facts = { route, params, toolsets, user, headers, ip: ctx.ip, signal, admitted: true as const }
+    const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
     const sender = { headers, user, state, refusalRecorded: requests.length === 1 }
     const checkCall = isModernRevision(revision) ? checkToolHeaders : undefined
     // Listed, because a spread costs more than the rest of this function.

@@ -110,6 +110,36 @@ describe('Several authenticators on a route', () => {
     }
   })
 
+  it('refuse introspected tokens of the issuer of auth-jwt, and revoked JWTs of the issuer of auth-introspection', async () => {
+    let active = true
+    const server = createServer(async (request, response) => {
+      await text(request)
+      const claims = { iss: issuer.url, sub: 'ann', aud: 'me', exp: inSeconds(300) }
+      response.setHeader('Content-Type', 'application/json').end(JSON.stringify({ active, ...(active && claims) }))
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const asked = { endpoint, clientId: 'host', clientSecret: 'a-secret', audience: 'me', cacheFor: '0s' }
+    const signed = { authority: issuer.url, audience: 'me' }
+    const startBoth = (own: string | undefined) =>
+      startProtected({
+        'auth-introspection': { ...asked, ...(own !== undefined && { issuer: own }) },
+        'auth-jwt': signed,
+        'resource-metadata': { authorizationServers: [issuer.url] },
+      })
+    try {
+      const unnamed = await callWith((await startBoth(undefined)).guarded, bearer('opaque'))
+      expect(challengeIn(unnamed)).to.include('the token is of the issuer of another plugin')
+      const { guarded } = await startBoth(issuer.url)
+      const token = bearer(issuer.token('me'))
+      expect((await callWith(guarded, token)).status).to.equal(200)
+      active = false
+      expect((await callWith(guarded, token)).status).to.equal(401)
+    } finally {
+      server.close()
+    }
+  })
+
   it('announce all challenges, the bearer challenge with resource_metadata first', async () => {
     const { guarded, url } = await start('keys first')
     const metadata = `resource_metadata="${url}/.well-known/oauth-protected-resource/guarded"`

@@ -1,5 +1,7 @@
 // Tests config reload at run time: sessions, streams and running calls continue, and affected clients are notified
 // once.
+
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
@@ -7,8 +9,9 @@ import { errorText, StartError } from '../../core/plugin.ts'
 import { removeFolders } from '../config/folder.ts'
 import { accepted, callTool } from '../fixtures/asking-client.ts'
 import { eventually } from '../support/eventually.ts'
+import { openSocket, parseAnswer, readToEnd, requestBytes } from '../support/raw-http.ts'
 import { heard, type ReloadingHost, startReloading, stopReloading } from '../support/reloading-host.ts'
-import { modern, type RpcMessage } from '../support/rpc.ts'
+import { modern, modernRequest, type RpcMessage } from '../support/rpc.ts'
 import { listen, openSession, type SessionClient } from '../support/session-client.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
 import { caseCount } from '../support/thorough.ts'
@@ -111,6 +114,22 @@ describe('config reload', () => {
     await reload({ taken: ['toolsets.talk'], told: 0 }, [[], [], []])
     expect(await say(clients)).to.equal('two')
     await reload({ taken: [], told: 0 }, [[], [], []])
+  })
+
+  it('applies to a request whose body arrives after the reload', async () => {
+    const { headers, body } = modernRequest('tools/call', { name: 'say' })
+    const options = { path: '/both', headers: { ...headers, Expect: '100-continue' } }
+    const bytes = requestBytes(served.url, body, options)
+    const headEnd = bytes.indexOf('\r\n\r\n') + 4
+    const socket = await openSocket(served.url)
+    socket.write(bytes.subarray(0, headEnd))
+    const [answer] = await once(socket, 'data')
+    expect(String(answer)).to.match(/^HTTP\/1\.1 100 /)
+    await served.edit('mcp.config.ts', "toolsets: ['talk', 'other']", "toolsets: ['other']")
+    await served.reload()
+    socket.write(bytes.subarray(headEnd))
+    const { message } = parseAnswer(await readToEnd(socket))
+    expect(message.error).to.include({ code: -32602 })
   })
 
   it('applies added, changed and removed tools', async () => {
