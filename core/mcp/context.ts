@@ -424,11 +424,17 @@ function carry(
   return { headers }
 }
 
+/** The signals of each response body. A time limit without other references can be garbage-collected in Node.js 20. */
+const signalsOf = new WeakMap<object, readonly AbortSignal[]>()
+
 /** Creates `ctx.fetch` for one call. */
 export const createCallFetch =
   ({ signal, timeout, headers }: CallFetch): typeof fetch =>
-  (input, init) => {
+  async (input, init) => {
     const signals = [signal(), AbortSignal.timeout(timeout)]
     if (init?.signal) signals.push(init.signal)
-    return fetch(input, { ...init, ...carry(headers(), input, init), signal: AbortSignal.any(signals) })
+    const added = carry(headers(), input, init)
+    const response = await fetch(input, { ...init, ...added, signal: AbortSignal.any(signals) })
+    if (response.body) signalsOf.set(response.body, signals)
+    return response
   }

@@ -2,9 +2,12 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
 import type { HttpSettings } from '../../../core/config/define-config.ts'
 import { defineTool } from '../../../core/index.ts'
+import { createCallFetch } from '../../../core/transport.ts'
 import { createGate } from '../../support/gate.ts'
 import { openSocket, parseAnswer, readToEnd, requestBytes, requestHead } from '../../support/raw-http.ts'
 import { modern, modernRequest, post } from '../../support/rpc.ts'
@@ -190,6 +193,24 @@ describe('Limits', () => {
       expect((await call(url, 'fetching')).message.result.content[0].text).to.equal('TimeoutError')
       const { result } = (await call(url, 'careless')).message
       expect([result.isError, result.content[0].text]).to.deep.equal([true, 'careless failed'])
+    })
+
+    it('ends a body that does not end, also after a garbage collection', async () => {
+      const started = createServer((_, response) => void response.write('x')).listen(0, '127.0.0.1')
+      await once(started, 'listening')
+      const { port } = started.address() as AddressInfo
+      setFlagsFromString('--expose_gc')
+      const collecting = setInterval(runInNewContext('gc') as () => void, 10)
+      const settings = { signal: () => new AbortController().signal, timeout: 200, headers: () => ({}) }
+      try {
+        const response = await createCallFetch(settings)(`http://127.0.0.1:${port}/`)
+        const failure = await response.text().catch((error: Error) => error)
+        expect((failure as Error).name).to.equal('TimeoutError')
+      } finally {
+        clearInterval(collecting)
+        started.closeAllConnections()
+        started.close()
+      }
     })
 
     it('is not required if the call ends first, which aborts ctx.fetch', async () => {
