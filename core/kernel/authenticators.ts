@@ -49,20 +49,33 @@ export function pluginIssuer(key: string, keys: Iterable<string>): string {
 const MEMBERS = ['subject', 'subjectClaim', 'clientId', 'scopes', 'roles', 'claims', 'expiresAt'] as const
 
 /** A copy, because plugins can reuse and change the object. Reads the members by name: they can be getters of a class. */
-const copyWithIssuer = (user: User, issuer: string): User => ({
-  ...user,
-  ...Object.fromEntries(MEMBERS.filter(name => user[name] !== undefined).map(name => [name, user[name]])),
-  issuer,
-})
+function copyWithIssuer(user: User, issuer: string): User {
+  const members = MEMBERS.filter(name => user[name] !== undefined).map(name => [name, user[name]])
+  return { ...user, ...Object.fromEntries(members), issuer }
+}
+
+/** The copy of a user is reused until the user or the copy changes, because other plugins cache by this object. */
+const isCopyOf = (copy: User | undefined, user: User): copy is User =>
+  copy !== undefined &&
+  [...MEMBERS, ...Object.keys(user)].every(
+    name => name === 'issuer' || Reflect.get(copy, name) === Reflect.get(user, name),
+  )
 
 /**
  * A user without an issuer gets that of the plugin. Throws `unauthorized` for an issuer of another plugin, except that of `given`,
  * the user before the plugin.
  */
 export function createIssuerAssigner(plugin: string, own: string): (user: User, given?: string) => User {
+  const copies = new WeakMap<User, User>()
   return (user, given) => {
     const { issuer } = user
-    if (issuer === undefined || issuer === '') return copyWithIssuer(user, own)
+    if (issuer === undefined || issuer === '') {
+      const known = copies.get(user)
+      if (isCopyOf(known, user)) return known
+      const copy = copyWithIssuer(user, own)
+      copies.set(user, copy)
+      return copy
+    }
     if (!issuer.startsWith(PLUGIN_ISSUER) || issuer === own || issuer === given) return user
     const error = new HostError('unauthorized', { detail: 'the credentials name the issuer of another plugin' })
     blame(error, plugin)

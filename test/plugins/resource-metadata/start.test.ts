@@ -53,7 +53,7 @@ describe('resource-metadata: startup', () => {
 
   it('fails if the document URL is already in use', async () => {
     const clash = protectedBy({ resource: 'https://mcp.acme.example', resourceMetadataUri: '/admin' })
-    await expectStopped(clash, /both serve \/admin; /)
+    await expectStopped(clash, /both serve routes\['\/admin'\]; /)
   })
 
   it('fails for invalid values, and names them', async () => {

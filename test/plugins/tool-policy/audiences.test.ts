@@ -27,6 +27,8 @@ async function serve(all: Definition[], options: ToolPolicyOptions, more: Partia
   /** How often anybody looked at what a user has. */
   const looks = { count: 0 }
   const bearer = createBearerJson(({ scopes, ...user }) => ({
+    // Without an issuer the host would copy the user, and read the scopes for that.
+    issuer: 'https://issuer.example',
     ...user,
     get scopes() {
       looks.count += 1
