@@ -314,8 +314,9 @@ describe('Guarded fetch compatibility', () => {
     const collect = runInNewContext('gc') as () => void
     const collecting = setInterval(collect, 10)
     try {
-      const response = await openFetch()(at('/'), { signal: AbortSignal.timeout(300) })
-      const failure = await response.text().catch((error: Error) => error)
+      // On a busy machine the limit can end the wait for the headers already, with the same error.
+      const text = async () => (await openFetch()(at('/'), { signal: AbortSignal.timeout(1_000) })).text()
+      const failure = await text().catch((error: Error) => error)
       expect((failure as Error).name).to.equal('TimeoutError')
     } finally {
       clearInterval(collecting)
