@@ -73,6 +73,8 @@ export const isFromPrimary = (message: unknown): message is PrimaryMessage => is
 
 /** Environment variable: 'yes' for the first worker, whose failure stops startup. */
 export const FIRST_WORKER = 'MCP_HOST_FIRST_WORKER'
+/** Environment variable of a worker: the process id of its primary. Plugins use it to recognise workers of one host. */
+export const PRIMARY = 'MCP_HOST_PRIMARY'
 
 /** Time limit for a worker to confirm an order to end, milliseconds. */
 export const HEARING_TIME = 10_000

@@ -7,7 +7,15 @@ import { withTimeout } from '../../core/http/clock.ts'
 import type { CloseReport } from '../../core/kernel/ending.ts'
 import type { Logger } from '../../core/kernel/log.ts'
 import { errorText } from '../../core/plugin.ts'
-import { FIRST_WORKER, HEARING_TIME, isFromWorker, type Order, type PrimaryMessage, type Serving } from './message.ts'
+import {
+  FIRST_WORKER,
+  HEARING_TIME,
+  isFromWorker,
+  type Order,
+  PRIMARY,
+  type PrimaryMessage,
+  type Serving,
+} from './message.ts'
 
 export interface WorkerEnd {
   readonly code: number | null
@@ -34,7 +42,7 @@ const LAST_MESSAGES = 500
 
 function tryFork(first: boolean): Worker | Error {
   try {
-    return cluster.fork({ [FIRST_WORKER]: first ? 'yes' : 'no' })
+    return cluster.fork({ [FIRST_WORKER]: first ? 'yes' : 'no', [PRIMARY]: String(process.pid) })
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }

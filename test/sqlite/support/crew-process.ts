@@ -83,7 +83,7 @@ export async function startCrewProcess({ config, workers, port, env }: CrewSetti
   running.add(child)
   const ended = once(child, 'exit').then(() => void running.delete(child))
   const serving = new Set<number>()
-  const ready = workers === undefined ? /^listening on http:/m : /^\d+ workers?: pid .+$/m
+  const ready = workers === undefined ? /^listening on http:/m : new RegExp(`^${workers} workers?: pid .+$`, 'm')
   let output = ''
   await new Promise<void>((resolve, reject) => {
     const fail = (what: string) => reject(new Error(`a crew ${what}:\n${output}`))
