@@ -35,7 +35,7 @@ export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<Comman
     told = true
     log.warn(
       { code: 'MH3104', problem: message },
-      'stdout cannot be written: what is printed is lost, and serving goes on',
+      'Cannot write to stdout. Further output is lost; the host continues to serve.',
     )
   })
 }
@@ -67,7 +67,7 @@ export function surviveRejections(log: Logger, events: ProcessEvents): void {
   events.on('unhandledRejection', err => {
     // Elicitation interrupts the handler with this error; it runs again with the response.
     if (describeThrown(err).type === 'AwaitingInput') return
-    log.error({ code: 'MH3105', err }, 'a promise was rejected and nobody handled it')
+    log.error({ code: 'MH3105', err }, 'Unhandled promise rejection')
   })
 }
 
@@ -75,11 +75,11 @@ export function surviveRejections(log: Logger, events: ProcessEvents): void {
 export function onCrash(log: ProcessLog, events: ProcessEvents, crashed: (error: unknown) => void): void {
   let first = true
   events.on('uncaughtException', err => {
-    if (!first) return log.error({ code: 'MH3106', err }, 'another error that nobody caught')
+    if (!first) return log.error({ code: 'MH3106', err }, 'Another uncaught error')
     first = false
     log.fatal(
       { code: 'MH3106', err },
-      'an error that nobody caught, in a timer or event of a tool or plugin: draining, then exit 1',
+      'Uncaught error in a timer or event of a tool or plugin. The process drains and exits with 1.',
     )
     crashed(err)
   })

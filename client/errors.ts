@@ -38,7 +38,7 @@ type AuthErrorCode =
   | 'unsupported_token_type'
   | (string & {})
 
-/** What solves an error: a value of an option, or a method of the session. Programs show it with their own flags. */
+/** The setting that solves an error: an option with its value, or a session method. Programs print their own flag for it. */
 export type Setting =
   | { readonly option: string; readonly value: unknown }
   | { readonly method: 'login' | 'forgetClient'; readonly url: string }

@@ -117,7 +117,7 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
         value: 'ignore-trailing-slash',
       }
     : {
-        text: 'it may pose as another; only where the documentation of that server says so,',
+        text: 'it could impersonate another server; only if that server documents this issuer,',
         option: 'trustedIssuers',
         value: { [printableUrl(listed)]: [shown] },
       }

@@ -64,7 +64,7 @@ export interface ServiceParts {
   readonly guardedFetch: typeof fetch
   readonly notes: Pick<KernelNotes, 'authenticators'>
   readonly faultsOf: FaultsOf
-  /** What to do about a tool key that no plugin reads, or none of a route. */
+  /** The fix for a tool key that no plugin, or no plugin of a route, reads. */
   readonly fixForKey: (toolKey: string, path?: string) => string
 }
 

@@ -115,7 +115,7 @@ function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[],
   return findings
 }
 
-/** What a client does not read of an issuer: its keys and clock. client-view.ts reports the rest. */
+/** Checks the keys and the clock of an issuer, which clients do not read. client-view.ts reports the rest. */
 async function checkIssuer(listed: string, patient: Patient): Promise<Finding[]> {
   const { ctx, tried } = createWatched(patient.url)
   let server: ServerInfo

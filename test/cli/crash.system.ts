@@ -71,7 +71,7 @@ describe('an odd value that a tool throws, or rejects and leaves', () => {
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const lines = linesOf(stderr)
-    const rejected = lines.filter(({ msg }) => msg === 'a promise was rejected and nobody handled it')
+    const rejected = lines.filter(({ code }) => code === 'MH3105')
     const failed = lines.filter(({ msg }) => msg === 'a handler failed')
     expect([rejected.length, failed.length, code]).to.deep.equal([odd, odd, 0])
   })
@@ -107,14 +107,14 @@ describe('a stdout that cannot be written', () => {
       const folder = await makeFolder({ 'mcp.config.mjs': config })
       const full = ['sh', '-c', 'exec "$@" > /dev/full', 'sh', ...cliCommand(args)]
       const running = startProgram(full, folder, {})
-      await running.logged(/"problem":"ENOSPC[^"]*","msg":"stdout cannot be written/)
+      await running.logged(/"problem":"ENOSPC[^"]*","msg":"Cannot write to stdout/)
       const { message } = await modern(`http://127.0.0.1:${port}`, 'tools/call', { name: 'print' })
       expect(message.result.content[0].text).to.equal('printed')
       running.child.kill('SIGTERM')
       const { code, stderr } = await running.ended
       expect(code).to.equal(0)
       expect(stderr.match(/ENOSPC/g)?.length).to.be.at.most(args.includes('--workers') ? 2 : 1)
-      expect(stderr).not.to.contain('nobody caught')
+      expect(stderr).not.to.contain('MH3106')
     })
   }
 })

@@ -30,7 +30,7 @@ describe('a worker in which something breaks that nobody caught', function () {
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const lines = linesOf(stderr)
-    const [words] = lines.filter(({ msg }) => msg.startsWith('an error that nobody caught'))
+    const [words] = lines.filter(({ code }) => code === 'MH3106')
     expect(words.err.message).to.equal('a timer broke')
     expect(workers).to.include(words.pid)
     const [failed, ...more] = lines.filter(({ msg }) => msg.startsWith('a worker '))

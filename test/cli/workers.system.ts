@@ -43,7 +43,7 @@ describe('mcp-host start --workers 2', function () {
     expect((share[0] ?? 0) + (share[1] ?? 0)).to.equal(20)
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
-    const lines = linesOf(stderr).filter(({ msg }) => msg === 'a promise was rejected and nobody handled it')
+    const lines = linesOf(stderr).filter(({ code }) => code === 'MH3105')
     expect(lines.map(({ pid }) => String(pid)).sort()).to.deep.equal(answers.sort())
     expect(code).to.equal(0)
   })
