@@ -24,7 +24,7 @@ const CEILINGS = [
   { folders: ['core', 'plugins', 'cli', 'client'], lines: 77_200 },
 ]
 /** The floors of core, from the ground up; those of one row stand side by side. Above all of them are the files of core itself. */
-const FLOORS = [['http', 'threads'], ['kernel'], ['mcp'], ['sessions', 'access', 'config', 'tasks']]
+const FLOORS = [['http', 'threads'], ['store'], ['kernel'], ['mcp'], ['sessions', 'access', 'config', 'tasks']]
 /** Stands on all of that, for it makes hosts; only its entry, `core/testing.ts`, imports from there. */
 const ROOF = 'testing'
 
