@@ -11,7 +11,7 @@ const sourceIn = (folder: string): string =>
     .join('\n')
 
 /** Texts that are put together from several lines are one; the page cannot quote a backtick. */
-const source = ['core', 'plugins', 'cli']
+const source = ['core', 'plugins', 'remote', 'cli']
   .map(sourceIn)
   .join('\n')
   .replace(/['`] \+\s+['`]/g, '')

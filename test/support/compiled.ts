@@ -21,7 +21,7 @@ import { buildSync } from 'esbuild'
 const ROOT = join(import.meta.dirname, '../..')
 const CACHE = join(ROOT, 'node_modules/.cache/mcp-host-compiled')
 /** Folders that the compiler reads. */
-const SOURCES = ['build', 'core', 'plugins', 'client', 'cli', 'examples', 'templates', 'test']
+const SOURCES = ['build', 'core', 'plugins', 'client', 'remote', 'cli', 'examples', 'templates', 'test']
 const SETTINGS = ['package.json', 'package-lock.json', 'tsconfig.json', 'mcp.config.example.ts']
 /** Milliseconds after its last use before a build is removed, because another run may still use it. */
 const KEPT = 60 * 60_000

@@ -108,7 +108,10 @@ const homeOf = (file: string) => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)
 /** What built-in plugins may import from core: the package's entries for tools and plugins, and three internal files. */
 const SURFACE = ['index', 'plugin', 'internal', 'auth', 'transport'].map(name => `core/${name}.ts`)
 
-/** A plugin may import core's entries, its own files, its family's entry and packages. The table of plugins imports all entries. */
+/** The entry of the MCP client engine, for plugins. */
+const REMOTE = 'remote/index.ts'
+
+/** A plugin may import core's entries, the client engine, its own files, its family's entry and packages. The table of plugins imports all entries. */
 function mayPluginImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   if (file === undefined) return packageOf(specifier) !== 'mcp-host'
@@ -119,7 +122,7 @@ function mayPluginImport(from: string, { specifier }: Import): boolean {
   const home = homeOf(from)
   const families = Object.keys(FAMILIES).filter(family => FAMILIES[family]?.includes(home))
   const entries = [...families, ...(MADE_OF[home] ?? [])].map(folder => `plugins/${folder}/index.ts`)
-  return SURFACE.includes(file) || isIn(`plugins/${home}`, file) || entries.includes(file)
+  return [...SURFACE, REMOTE].includes(file) || isIn(`plugins/${home}`, file) || entries.includes(file)
 }
 
 function mayClientImport(from: string, { specifier }: Import): boolean {
@@ -129,6 +132,16 @@ function mayClientImport(from: string, { specifier }: Import): boolean {
   return name === undefined ? isIn('client/node', from) : name !== 'mcp-host'
 }
 
+/** What the MCP client engine may import from core: types, versions and headers of the protocol. */
+const WIRE_FILES = ['is-object', 'protocol', 'revisions', 'schema/header-params'].map(name => `core/mcp/${name}.ts`)
+
+function mayRemoteImport(from: string, { specifier }: Import): boolean {
+  const file = fileOf(from, specifier)
+  if (file !== undefined) return isIn('remote', file) || WIRE_FILES.includes(file)
+  const name = packageOf(specifier)
+  return name === undefined || name === 'undici'
+}
+
 function mayExampleImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
   return file === undefined || isIn('examples', file)
@@ -136,13 +149,14 @@ function mayExampleImport(from: string, { specifier }: Import): boolean {
 
 function mayCliImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)
-  return file === undefined || ['cli', 'core', 'plugins', 'client'].some(folder => isIn(folder, file))
+  return file === undefined || ['cli', 'core', 'plugins', 'client', 'remote'].some(folder => isIn(folder, file))
 }
 
 const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean>> = {
   core: mayCoreImport,
   plugins: mayPluginImport,
   client: mayClientImport,
+  remote: mayRemoteImport,
   cli: mayCliImport,
   examples: mayExampleImport,
   'mcp.config.example.ts': mayExampleImport,

@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
 const ROOT = join(import.meta.dirname, '../..')
-const SOURCES = ['build', 'core', 'plugins', 'client', 'cli', 'package.json', 'tsconfig.build.json']
+const SOURCES = ['build', 'core', 'plugins', 'client', 'remote', 'cli', 'package.json', 'tsconfig.build.json']
 
 /** The environment of npm and of the installed CLI: the Node.js that runs the tests, and no loader. */
 export const PACKAGE_ENV = {

@@ -1,0 +1,53 @@
+// Errors of the MCP client engine.
+
+/**
+ * - `rpc`: the server answered with a JSON-RPC error: `code`, `message` and `data` are the server's
+ * - `refused`: an HTTP status without a JSON-RPC error; `status` has it, `challenge` the `WWW-Authenticate` header
+ * - `unreachable`: no connection
+ * - `lost`: the connection, process or session ended before the response
+ * - `timeout`, `cancelled`: by the options of the request
+ * - `too-large`: a message is larger than the limit
+ * - `invalid`: the server sent something that is no valid MCP message
+ * - `closed`: the connection was closed here
+ */
+export type RemoteReason =
+  | 'rpc'
+  | 'refused'
+  | 'unreachable'
+  | 'lost'
+  | 'timeout'
+  | 'cancelled'
+  | 'too-large'
+  | 'invalid'
+  | 'closed'
+
+interface About {
+  /** The code of a JSON-RPC error. */
+  readonly code?: number
+  readonly data?: unknown
+  readonly status?: number | undefined
+  readonly challenge?: string | undefined
+  /** `no`: certainly not. `maybe`: the server can have executed the request. */
+  readonly executed?: 'no' | 'maybe'
+  readonly cause?: unknown
+}
+
+export class RemoteError extends Error {
+  readonly reason: RemoteReason
+  readonly code: number
+  readonly data: unknown
+  readonly status: number | undefined
+  readonly challenge: string | undefined
+  readonly executed: 'no' | 'maybe'
+
+  constructor(reason: RemoteReason, message: string, about: About = {}) {
+    super(message, about.cause === undefined ? undefined : { cause: about.cause })
+    this.name = 'RemoteError'
+    this.reason = reason
+    this.code = about.code ?? -32_000
+    this.data = about.data
+    this.status = about.status
+    this.challenge = about.challenge
+    this.executed = about.executed ?? 'no'
+  }
+}
