@@ -6,7 +6,7 @@ type Awaitable<Value> = Value | Promise<Value>
  * Stores records, sorted sets and logs in partitions. Everything in one partition changes atomically; nothing spans partitions.
  * Keys, members, fields and messages are text. Each key names a record, a set and a log independently.
  *
- * Both methods are one round trip (Redis) or one transaction (SQL). They reject with the HostError `unavailable` if the store
+ * Both methods are one round trip or one transaction of the database. They reject with the HostError `unavailable` if the store
  * does not respond (the outcome is unknown) or is full (nothing is written). Resolved changes are durable. A change that
  * has rejected is never applied later than the store's own time limit.
  */
