@@ -1,10 +1,10 @@
 // The meaning of the store's steps, for every adapter that can evaluate them in JavaScript.
-import type { Found, LogStep, Outcome, RecordStep, Score, SetStep, Step } from './store.ts'
+import type { Fields, Found, LogStep, Outcome, RecordStep, Score, SetStep, Step } from './store.ts'
 
 /** A record as adapters keep it. */
 export interface RecordState {
   readonly version: number
-  readonly fields: Readonly<Record<string, string>>
+  readonly fields: Fields
   readonly expires: number | undefined
 }
 
@@ -19,7 +19,7 @@ export interface PartitionState {
   record(key: string): RecordState | undefined
   /** Undefined deletes. */
   putRecord(key: string, record: RecordState | undefined): void
-  hasMember(set: string, member: string): boolean
+  scoreOf(set: string, member: string): number | undefined
   /** The number of members with at least this score. */
   count(set: string, from: number): number
   putMember(set: string, member: string, score: number): void
@@ -44,17 +44,22 @@ const LOWEST = Number.NEGATIVE_INFINITY
 
 export const scoreAt = (score: Score, now: number): number => (typeof score === 'number' ? score : now + score.now)
 
-const numberIn = (fields: Readonly<Record<string, string>>, field: string) => Number(fields[field] ?? 0)
+/** Own properties only: a field can have the name of a property of all objects. */
+const valueIn = (fields: Fields, field: string) => (Object.hasOwn(fields, field) ? (fields[field] ?? null) : null)
+
+const numberIn = (fields: Fields, field: string) => Number(valueIn(fields, field) ?? 0)
 
 function recordHolds(found: RecordState | undefined, { exists, version, where = {}, most = {}, add = {} }: RecordStep) {
   if (exists !== undefined && exists !== (found !== undefined)) return false
   if (version !== undefined && version !== (found?.version ?? 0)) return false
   const fields = found?.fields ?? {}
   for (const [field, allowed] of Object.entries(where)) {
-    const value = fields[field] ?? null
+    const value = valueIn(fields, field)
     if (!(Array.isArray(allowed) ? allowed.includes(value) : allowed === value)) return false
   }
-  return Object.entries(most).every(([field, limit]) => numberIn(fields, field) + (add[field] ?? 0) <= limit)
+  return Object.entries(most).every(
+    ([field, limit]) => numberIn(fields, field) + (Object.hasOwn(add, field) ? (add[field] ?? 0) : 0) <= limit,
+  )
 }
 
 function changeRecord(state: PartitionState, step: RecordStep, now: number): Found {
@@ -64,9 +69,10 @@ function changeRecord(state: PartitionState, step: RecordStep, now: number): Fou
     return { version: 0, ...(step.know !== undefined && found ? { fields: found.fields } : {}) }
   }
   const { set = {}, unset = [], add = {} } = step
-  const fields: Record<string, string> = { ...found?.fields, ...set }
-  for (const field of unset) delete fields[field]
-  for (const [field, amount] of Object.entries(add)) fields[field] = String(numberIn(fields, field) + amount)
+  const kept: Record<string, string> = { ...found?.fields, ...set }
+  for (const field of unset) delete kept[field]
+  const sums = Object.entries(add).map(([field, amount]) => [field, String(numberIn(kept, field) + amount)] as const)
+  const fields = sums.length > 0 ? { ...kept, ...Object.fromEntries(sums) } : kept
   const changes = !found || !isSame(found.fields, fields)
   if (!found && Object.keys(fields).length === 0) return { version: 0 }
   const version = (found?.version ?? 0) + (changes ? 1 : 0)
@@ -80,15 +86,16 @@ function changeRecord(state: PartitionState, step: RecordStep, now: number): Fou
   }
 }
 
-function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>) {
+function isSame(one: Fields, other: Fields) {
   const names = Object.keys(one)
-  return names.length === Object.keys(other).length && names.every(name => one[name] === other[name])
+  return names.length === Object.keys(other).length && names.every(name => one[name] === valueIn(other, name))
 }
 
 function setHolds(state: PartitionState, { sortedSet: set, below, most, has = [], lacks = [] }: SetStep, now: number) {
   const from = below === undefined ? LOWEST : scoreAt(below, now)
   if (most !== undefined && state.count(set, from) > most) return false
-  return has.every(member => state.hasMember(set, member)) && !lacks.some(member => state.hasMember(set, member))
+  const isIn = (member: string) => (state.scoreOf(set, member) ?? Number.NaN) >= from
+  return has.every(isIn) && !lacks.some(isIn)
 }
 
 function changeSet(state: PartitionState, step: SetStep, now: number): Found {

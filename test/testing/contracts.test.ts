@@ -6,6 +6,7 @@ import type { EventStore } from '../../core/plugin.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
+import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Check } from '../../core/testing/contract.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
@@ -19,6 +20,10 @@ import { describeContracts } from '../support/describe-contracts.ts'
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
 
 const contracts = {
+  'the store in memory': storeContract(
+    'store',
+    inMemory(() => createMemoryStore()),
+  ),
   'the session store in memory': storeContract(
     'sessionStore',
     inMemory(() => createMemorySessionStore('here')),
