@@ -45,17 +45,17 @@ const LOWEST = Number.NEGATIVE_INFINITY
 export const scoreAt = (score: Score, now: number): number => (typeof score === 'number' ? score : now + score.now)
 
 /** Fields can have the name of a member of `Object.prototype`. */
-const valueOf = (fields: Readonly<Record<string, string>>, field: string): string | null =>
+const fieldIn = (fields: Readonly<Record<string, string>>, field: string): string | null =>
   Object.hasOwn(fields, field) ? (fields[field] ?? null) : null
 
-const numberIn = (fields: Readonly<Record<string, string>>, field: string) => Number(valueOf(fields, field) ?? 0)
+const numberIn = (fields: Readonly<Record<string, string>>, field: string) => Number(fieldIn(fields, field) ?? 0)
 
 function recordHolds(found: RecordState | undefined, { exists, version, where = {}, most = {}, add = {} }: RecordStep) {
   if (exists !== undefined && exists !== (found !== undefined)) return false
   if (version !== undefined && version !== (found?.version ?? 0)) return false
   const fields = found?.fields ?? {}
   for (const [field, allowed] of Object.entries(where)) {
-    const value = valueOf(fields, field)
+    const value = fieldIn(fields, field)
     if (!(Array.isArray(allowed) ? allowed.includes(value) : allowed === value)) return false
   }
   return Object.entries(most).every(([field, limit]) => numberIn(fields, field) + (add[field] ?? 0) <= limit)
