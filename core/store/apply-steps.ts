@@ -1,5 +1,5 @@
 // The meaning of the store's steps, for every adapter that can evaluate them in JavaScript.
-import type { Found, LogStep, Outcome, RecordStep, Score, SetStep, Step } from './store.ts'
+import type { Fields, Found, LogStep, Outcome, RecordStep, Score, SetStep, Step } from './store.ts'
 
 /** A record as adapters keep it. */
 export interface RecordState {
@@ -44,14 +44,18 @@ const LOWEST = Number.NEGATIVE_INFINITY
 
 export const scoreAt = (score: Score, now: number): number => (typeof score === 'number' ? score : now + score.now)
 
-const numberIn = (fields: Readonly<Record<string, string>>, field: string) => Number(fields[field] ?? 0)
+/** Fields can have the name of a member of `Object.prototype`. */
+const fieldIn = (fields: Readonly<Record<string, string>>, field: string): string | null =>
+  Object.hasOwn(fields, field) ? (fields[field] ?? null) : null
+
+const numberIn = (fields: Readonly<Record<string, string>>, field: string) => Number(fieldIn(fields, field) ?? 0)
 
 function recordHolds(found: RecordState | undefined, { exists, version, where = {}, most = {}, add = {} }: RecordStep) {
   if (exists !== undefined && exists !== (found !== undefined)) return false
   if (version !== undefined && version !== (found?.version ?? 0)) return false
   const fields = found?.fields ?? {}
   for (const [field, allowed] of Object.entries(where)) {
-    const value = fields[field] ?? null
+    const value = fieldIn(fields, field)
     if (!(Array.isArray(allowed) ? allowed.includes(value) : allowed === value)) return false
   }
   return Object.entries(most).every(([field, limit]) => numberIn(fields, field) + (add[field] ?? 0) <= limit)
@@ -64,9 +68,10 @@ function changeRecord(state: PartitionState, step: RecordStep, now: number): Fou
     return { version: 0, ...(step.know !== undefined && found ? { fields: found.fields } : {}) }
   }
   const { set = {}, unset = [], add = {} } = step
-  const fields: Record<string, string> = { ...found?.fields, ...set }
-  for (const field of unset) delete fields[field]
-  for (const [field, amount] of Object.entries(add)) fields[field] = String(numberIn(fields, field) + amount)
+  const kept: Record<string, string> = { ...found?.fields, ...set }
+  for (const field of unset) delete kept[field]
+  const added = Object.entries(add).map(([field, amount]) => [field, String(numberIn(kept, field) + amount)])
+  const fields: Fields = added.length === 0 ? kept : { ...kept, ...Object.fromEntries(added) }
   const changes = !found || !isSame(found.fields, fields)
   if (!found && Object.keys(fields).length === 0) return { version: 0 }
   const version = (found?.version ?? 0) + (changes ? 1 : 0)

@@ -13,8 +13,11 @@ type Awaitable<Value> = Value | Promise<Value>
 export interface Store {
   /** `true`: all nodes; `host`: all processes of this host; `false`: this process only. */
   readonly shared: boolean | 'host'
-  /** Applies all steps, or none if a condition of one step does not hold. A key of each kind occurs in one step at most. */
-  transact(partition: string, steps: readonly Step[]): Awaitable<Outcome>
+  /**
+   * Applies all steps, or none if a condition of one step does not hold. A key of each kind occurs in one step at most.
+   * `relaxed`: a power cut or a crash of the database can lose the change; for facts that end with a request or a lease.
+   */
+  transact(partition: string, steps: readonly Step[], durability?: 'relaxed'): Awaitable<Outcome>
   /** Answers the queries in order, from one consistent state. */
   read<const Queries extends readonly Query[]>(partition: string, queries: Queries): Awaitable<Answers<Queries>>
   /** Calls the listener when the store responds again after an outage. Recent changes can be lost. */
