@@ -44,22 +44,24 @@ const LOWEST = Number.NEGATIVE_INFINITY
 
 export const scoreAt = (score: Score, now: number): number => (typeof score === 'number' ? score : now + score.now)
 
-/** Own properties only: a field can have the name of a property of all objects. */
-const valueIn = (fields: Fields, field: string) => (Object.hasOwn(fields, field) ? (fields[field] ?? null) : null)
+/** Fields can have the name of a member of `Object.prototype`. */
+const fieldIn = (fields: Fields, field: string): string | null =>
+  Object.hasOwn(fields, field) ? (fields[field] ?? null) : null
 
-const numberIn = (fields: Fields, field: string) => Number(valueIn(fields, field) ?? 0)
+const amountIn = (add: Readonly<Record<string, number>>, field: string) =>
+  Object.hasOwn(add, field) ? (add[field] ?? 0) : 0
+
+const numberIn = (fields: Fields, field: string) => Number(fieldIn(fields, field) ?? 0)
 
 function recordHolds(found: RecordState | undefined, { exists, version, where = {}, most = {}, add = {} }: RecordStep) {
   if (exists !== undefined && exists !== (found !== undefined)) return false
   if (version !== undefined && version !== (found?.version ?? 0)) return false
   const fields = found?.fields ?? {}
   for (const [field, allowed] of Object.entries(where)) {
-    const value = valueIn(fields, field)
+    const value = fieldIn(fields, field)
     if (!(Array.isArray(allowed) ? allowed.includes(value) : allowed === value)) return false
   }
-  return Object.entries(most).every(
-    ([field, limit]) => numberIn(fields, field) + (Object.hasOwn(add, field) ? (add[field] ?? 0) : 0) <= limit,
-  )
+  return Object.entries(most).every(([field, limit]) => numberIn(fields, field) + amountIn(add, field) <= limit)
 }
 
 function changeRecord(state: PartitionState, step: RecordStep, now: number): Found {
@@ -71,11 +73,11 @@ function changeRecord(state: PartitionState, step: RecordStep, now: number): Fou
   const { set = {}, unset = [], add = {} } = step
   const kept: Record<string, string> = { ...found?.fields, ...set }
   for (const field of unset) delete kept[field]
-  const sums = Object.entries(add).map(([field, amount]) => [field, String(numberIn(kept, field) + amount)] as const)
-  const fields = sums.length > 0 ? { ...kept, ...Object.fromEntries(sums) } : kept
+  const added = Object.entries(add).map(([field, amount]) => [field, String(numberIn(kept, field) + amount)])
+  const fields: Fields = added.length === 0 ? kept : { ...kept, ...Object.fromEntries(added) }
   const changes = !found || !isSame(found.fields, fields)
   if (!found && Object.keys(fields).length === 0) return { version: 0 }
-  const version = (found?.version ?? 0) + (changes ? 1 : 0)
+  const version = found ? found.version + (changes ? 1 : 0) : now
   const ttl = typeof step.ttl === 'object' ? (found ? undefined : step.ttl.new) : step.ttl
   const expires = ttl === undefined ? found?.expires : now + ttl
   if (changes || expires !== found?.expires) state.putRecord(step.record, { version, fields, expires })
@@ -88,7 +90,7 @@ function changeRecord(state: PartitionState, step: RecordStep, now: number): Fou
 
 function isSame(one: Fields, other: Fields) {
   const names = Object.keys(one)
-  return names.length === Object.keys(other).length && names.every(name => one[name] === valueIn(other, name))
+  return names.length === Object.keys(other).length && names.every(name => one[name] === other[name])
 }
 
 function setHolds(state: PartitionState, { sortedSet: set, below, most, has = [], lacks = [] }: SetStep, now: number) {
@@ -99,11 +101,14 @@ function setHolds(state: PartitionState, { sortedSet: set, below, most, has = []
 }
 
 function changeSet(state: PartitionState, step: SetStep, now: number): Found {
-  const { sortedSet: set, below, put = {}, remove = [], keep, ttl } = step
+  const { sortedSet: set, below, put = {}, touch = {}, remove = [], keep, ttl } = step
   if (step.delete) state.deleteSet(set)
   else {
     if (below !== undefined) state.removeBelow(set, scoreAt(below, now))
     for (const member of remove) state.removeMember(set, member)
+    for (const [member, score] of Object.entries(touch)) {
+      if (state.scoreOf(set, member) !== undefined) state.putMember(set, member, scoreAt(score, now))
+    }
     for (const [member, score] of Object.entries(put)) state.putMember(set, member, scoreAt(score, now))
     const above = keep === undefined ? 0 : state.count(set, LOWEST) - keep
     if (above > 0) state.removeLowest(set, above)

@@ -13,8 +13,11 @@ type Awaitable<Value> = Value | Promise<Value>
 export interface Store {
   /** `true`: all nodes; `host`: all processes of this host; `false`: this process only. */
   readonly shared: boolean | 'host'
-  /** Applies all steps, or none if a condition of one step does not hold. A key of each kind occurs in one step at most. */
-  transact(partition: string, steps: readonly Step[]): Awaitable<Outcome>
+  /**
+   * Applies all steps, or none if a condition of one step does not hold. A key of each kind occurs in one step at most.
+   * `relaxed`: a power cut or a crash of the database can lose the change; for facts that end with a request or a lease.
+   */
+  transact(partition: string, steps: readonly Step[], durability?: 'relaxed'): Awaitable<Outcome>
   /** Answers the queries in order, from one consistent state. */
   read<const Queries extends readonly Query[]>(partition: string, queries: Queries): Awaitable<Answers<Queries>>
   /** Calls the listener when the store responds again after an outage. Recent changes can be lost. */
@@ -27,7 +30,10 @@ export type Step = RecordStep | SetStep | LogStep
 /** Fields of a record. */
 export type Fields = Readonly<Record<string, string>>
 
-/** Checks and changes a record. A step that changes no field keeps the version. */
+/**
+ * Checks and changes a record. A new record has the time of the store as its version, so that versions also grow after a
+ * deletion or a loss. A step that changes no field keeps the version.
+ */
 export interface RecordStep {
   readonly record: string
   /** Condition: whether the record exists. */
@@ -65,6 +71,8 @@ export interface SetStep {
   readonly lacks?: readonly string[]
   /** Adds members, or changes their scores. */
   readonly put?: Readonly<Record<string, Score>>
+  /** Changes the scores of members that are in the set. */
+  readonly touch?: Readonly<Record<string, Score>>
   readonly remove?: readonly string[]
   /** Keeps this number of members, those with the highest scores. */
   readonly keep?: number

@@ -1,6 +1,6 @@
 // The contract of the storage primitive.
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import type { Answers, Outcome, Query, RecordStep, Step, Store } from '../store/store.ts'
+import type { Answers, Fields, Outcome, Query, RecordStep, Step, Store } from '../store/store.ts'
 import type { Promises } from './contract.ts'
 
 const P = 'partition'
@@ -14,6 +14,14 @@ async function done(outcome: Outcome | Promise<Outcome>) {
   const found = await outcome
   if (!found.done) throw new Error(`the condition of step ${found.step} does not hold: ${JSON.stringify(found.found)}`)
   return found.results
+}
+
+/** Returns the version of the new record, which is the time of the store. */
+async function create(store: Store, record: string, fields: Fields) {
+  const outcome = await write(store, { record, exists: false, set: fields })
+  const [found] = await done(outcome)
+  deepEqual(found, { version: outcome.now })
+  return outcome.now
 }
 
 /** The index of the step whose condition does not hold. */
@@ -45,21 +53,21 @@ const records: Promises<Store>['alone'] = {
   async 'creates, changes and deletes records, with a version that counts changes'(store) {
     equal(await ask(store, { record: 'r' }), undefined)
     deepEqual(await done(write(store, { record: 'r' })), [{ version: 0 }])
-    deepEqual(await done(write(store, { record: 'r', set: { a: '1', b: '2' } })), [{ version: 1 }])
-    deepEqual(await done(write(store, { record: 'r', set: { a: '1' }, unset: ['c'] })), [{ version: 1 }])
-    deepEqual(await done(write(store, { record: 'r', set: { a: '3', c: '4' }, unset: ['b', 'c'] })), [{ version: 2 }])
+    const first = await create(store, 'r', { a: '1', b: '2' })
+    deepEqual(await done(write(store, { record: 'r', set: { a: '1' }, unset: ['c'] })), [{ version: first }])
+    const change: Step = { record: 'r', set: { a: '3', c: '4' }, unset: ['b', 'c'] }
+    deepEqual(await done(write(store, change)), [{ version: first + 1 }])
     const found = await ask(store, { record: 'r' })
-    deepEqual([found?.version, found?.fields, found?.expires], [2, { a: '3' }, undefined])
-    deepEqual(await done(write(store, { record: 'r', unset: ['a'] })), [{ version: 3 }])
+    deepEqual([found?.version, found?.fields, found?.expires], [first + 1, { a: '3' }, undefined])
+    deepEqual(await done(write(store, { record: 'r', unset: ['a'] })), [{ version: first + 2 }])
     deepEqual(await fieldsOf(store, 'r'), {})
     deepEqual(await done(write(store, { record: 'r', delete: true })), [{ version: 0 }])
     deepEqual(await done(write(store, { record: 'r', delete: true, know: 0 })), [{ version: 0 }])
     equal(await ask(store, { record: 'r' }), undefined)
   },
   async 'changes nothing if a condition of any step does not hold, and returns what it found'(store) {
-    await done(
-      write(store, { record: 'r', set: { a: '1' } }, { sortedSet: 's', put: { m: 1 } }, { log: 'l', append: ['x'] }),
-    )
+    const version = await create(store, 'r', { a: '1' })
+    await done(write(store, { sortedSet: 's', put: { m: 1 } }, { log: 'l', append: ['x'] }))
     const changes: readonly Step[] = [
       { record: 'other', set: { a: '1' } },
       { sortedSet: 'more', put: { m: 1 } },
@@ -67,8 +75,8 @@ const records: Promises<Store>['alone'] = {
     ]
     const attempts: ReadonlyArray<readonly [Step, object]> = [
       [
-        { record: 'r', version: 2, delete: true },
-        { version: 1, fields: { a: '1' } },
+        { record: 'r', version: version + 1, delete: true },
+        { version, fields: { a: '1' } },
       ],
       [
         { record: 'none', exists: true, set: { a: '1' } },
@@ -87,11 +95,11 @@ const records: Promises<Store>['alone'] = {
     deepEqual([await fieldsOf(store, 'r'), await membersOf(store, 's')], [{ a: '1' }, ['m']])
   },
   async 'checks conditions of records'(store) {
-    await done(write(store, { record: 'r', set: { a: '1', n: '5' } }))
+    const version = await create(store, 'r', { a: '1', n: '5' })
     const conditions: ReadonlyArray<readonly [Omit<RecordStep, 'record'>, boolean]> = [
       [{ exists: true }, true],
       [{ exists: false }, false],
-      [{ version: 1 }, true],
+      [{ version }, true],
       [{ version: 0 }, false],
       [{ where: { a: '1', b: null } }, true],
       [{ where: { a: '2' } }, false],
@@ -127,12 +135,14 @@ const records: Promises<Store>['alone'] = {
     })
   },
   async 'returns the fields only if the version is not the known one'(store) {
-    deepEqual(await done(write(store, { record: 'r', set: { a: '1' }, know: 0 })), [{ version: 1, fields: { a: '1' } }])
-    deepEqual(await done(write(store, { record: 'r', know: 1 })), [{ version: 1 }])
-    deepEqual(await done(write(store, { record: 'r', set: { b: '2' }, know: 1 })), [
-      { version: 2, fields: { a: '1', b: '2' } },
+    const [found] = await done(write(store, { record: 'r', set: { a: '1' }, know: 0 }))
+    const version = found?.version ?? 0
+    deepEqual(found, { version, fields: { a: '1' } })
+    deepEqual(await done(write(store, { record: 'r', know: version })), [{ version }])
+    deepEqual(await done(write(store, { record: 'r', set: { b: '2' }, know: version })), [
+      { version: version + 1, fields: { a: '1', b: '2' } },
     ])
-    deepEqual(await done(write(store, { record: 'r', delete: true, know: 2 })), [
+    deepEqual(await done(write(store, { record: 'r', delete: true, know: version + 1 })), [
       { version: 0, fields: { a: '1', b: '2' } },
     ])
   },
@@ -147,7 +157,7 @@ const records: Promises<Store>['alone'] = {
           { log: key, append: ODD },
         ]),
       )
-      deepEqual([record, set, log], [{ version: 1, fields }, { size: ODD.length }, { last: ODD.length }])
+      deepEqual([record?.fields, set, log], [fields, { size: ODD.length }, { last: ODD.length }])
     }
     for (const key of ODD) {
       const [record, set, log] = await store.read(key, [
@@ -239,7 +249,12 @@ const sets: Promises<Store>['alone'] = {
     deepEqual(await membersOf(store, 's'), ['e', 'd', 'c'])
     deepEqual(await done(write(store, { sortedSet: 's', put: { f: 10 }, keep: 2 })), [{ size: 2 }])
     deepEqual(await membersOf(store, 's'), ['c', 'f'])
-    deepEqual(await done(write(store, { sortedSet: 's', remove: ['c'], put: { c: 1 }, keep: 5 })), [{ size: 2 }])
+    deepEqual(await done(write(store, { sortedSet: 's', touch: { f: 8, x: 1 } })), [{ size: 2 }])
+    deepEqual(await membersOf(store, 's'), ['f', 'c'])
+    deepEqual(await done(write(store, { sortedSet: 's', remove: ['f'], touch: { f: 1 }, put: { c: 2 } })), [
+      { size: 1 },
+    ])
+    deepEqual(await done(write(store, { sortedSet: 's', remove: ['c'], put: { c: 1 }, keep: 5 })), [{ size: 1 }])
     deepEqual(await done(write(store, { sortedSet: 's', delete: true })), [{ size: 0 }])
     deepEqual(await done(write(store, { sortedSet: 's', most: 0, put: { a: 1 }, keep: 0 })), [{ size: 0 }])
   },
@@ -334,25 +349,24 @@ const logs: Promises<Store>['alone'] = {
 
 const times: Promises<Store>['alone'] = {
   async 'reports when a record expires'(store) {
-    const { now } = await write(store, { record: 'r', set: { a: '1' }, ttl: HOUR })
+    const { now: version } = await write(store, { record: 'r', set: { a: '1' }, ttl: HOUR })
     const around = (expires: number | undefined, expected: number) =>
       ok(expires !== undefined && Math.abs(expires - expected) < HOUR / 4, `${expires} is about ${expected}`)
-    around((await ask(store, { record: 'r' }))?.expires, now + HOUR)
-    for (const [step, hours, version] of [
-      [{ set: { a: '2' } }, 1, 2],
-      [{ ttl: { new: 5 * HOUR } }, 1, 2],
-      [{ ttl: 3 * HOUR }, 3, 2],
+    around((await ask(store, { record: 'r' }))?.expires, version + HOUR)
+    for (const [step, hours] of [
+      [{ set: { a: '2' } }, 1],
+      [{ ttl: { new: 5 * HOUR } }, 1],
+      [{ ttl: 3 * HOUR }, 3],
     ] as const) {
       const [found] = await done(write(store, { record: 'r', ...step }))
-      around(found?.expires, now + hours * HOUR)
-      equal(found?.version, version)
+      around(found?.expires, version + hours * HOUR)
+      equal(found?.version, version + 1)
     }
     const refusal = await write(store, { record: 'r', exists: false })
-    around(refusal.done ? 0 : refusal.found.expires, now + 3 * HOUR)
+    around(refusal.done ? 0 : refusal.found.expires, version + 3 * HOUR)
     await done(write(store, { record: 'r', delete: true }, { record: 'n', set: { a: '1' }, ttl: { new: HOUR } }))
-    around((await ask(store, { record: 'n' }))?.expires, now + HOUR)
-    const [created] = await done(write(store, { record: 'r', set: { a: '1' } }))
-    deepEqual(created, { version: 1 })
+    around((await ask(store, { record: 'n' }))?.expires, version + HOUR)
+    await create(store, 'r', { a: '1' })
   },
   async 'removes expired records, sets and logs'(store, { ms, start, wait }) {
     const inTime = start()
@@ -376,24 +390,22 @@ const times: Promises<Store>['alone'] = {
     await wait(async () => !(await isThere()))
     await wait(async () => (await membersOf(store, 's')).length === 0)
     await wait(async () => (await page(store, 'l', 0)) === undefined)
-    deepEqual(
-      await done(
-        write(
-          store,
-          { record: 'r', exists: false, version: 0, where: { a: null }, set: { b: '1' }, know: 0 },
-          { sortedSet: 's', most: 0, lacks: ['a'], put: { b: 1 } },
-          { log: 'l', after: 0, append: ['b'] },
-        ),
+    const found = await done(
+      write(
+        store,
+        { record: 'r', exists: false, version: 0, where: { a: null }, set: { b: '1' }, know: 0 },
+        { sortedSet: 's', most: 0, lacks: ['a'], put: { b: 1 } },
+        { log: 'l', after: 0, append: ['b'] },
       ),
-      [{ version: 1, fields: { b: '1' } }, { size: 1 }, { last: 1 }],
     )
+    deepEqual([found[0]?.fields, ...found.slice(1)], [{ b: '1' }, { size: 1 }, { last: 1 }])
     deepEqual([(await ask(store, { record: 'r' }))?.expires, await page(store, 'l', 0)], [undefined, [1, ['b']]])
     const [record, set, log] = await store.read('kept', [
       { record: 'r' },
       { sortedSet: 's', limit: 1 },
       { log: 'l', after: 0 },
     ] as const)
-    deepEqual([record?.version, set.size, log?.last], [1, 1, 2])
+    deepEqual([record?.fields, set.size, log?.last], [{ a: '1' }, 1, 2])
   },
   async 'keeps the ttl of a set and a log that later steps change'(store, { ms, start, wait }) {
     const inTime = start()
@@ -409,9 +421,10 @@ const atOnce = Array.from({ length: 40 }, (_, index) => index)
 
 const concurrent: Promises<Store>['alone'] = {
   async 'lets one of many concurrent changes with the same condition succeed'(store) {
-    await done(write(store, { record: 'r', set: { a: '1' } }, { record: 'once', set: { code: '1' } }))
+    const version = await create(store, 'r', { a: '1' })
+    await create(store, 'once', { code: '1' })
     const attempts: readonly ((index: number) => Step)[] = [
-      index => ({ record: 'r', version: 1, set: { a: `${index + 2}` } }),
+      index => ({ record: 'r', version, set: { a: `${index + 2}` } }),
       index => ({ record: 'new', exists: false, set: { by: `${index}` } }),
       () => ({ record: 'once', exists: true, delete: true }),
       index => ({ sortedSet: 's', most: 0, put: { [index]: 1 } }),

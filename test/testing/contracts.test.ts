@@ -15,6 +15,7 @@ import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
+import { compareWithModel } from '../support/store-model.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
@@ -39,6 +40,10 @@ const contracts = {
 }
 
 describeContracts(contracts, { together: true })
+
+describe('Store in memory', () => {
+  it('gives the results of the model for random transactions', () => compareWithModel(createMemoryStore(), 100))
+})
 
 describe('Event store example', () => {
   it('fulfils its contract', async () => {
