@@ -74,7 +74,7 @@ function changeRecord(state: PartitionState, step: RecordStep, now: number): Fou
   const fields: Fields = added.length === 0 ? kept : { ...kept, ...Object.fromEntries(added) }
   const changes = !found || !isSame(found.fields, fields)
   if (!found && Object.keys(fields).length === 0) return { version: 0 }
-  const version = (found?.version ?? 0) + (changes ? 1 : 0)
+  const version = found ? found.version + (changes ? 1 : 0) : now
   const ttl = typeof step.ttl === 'object' ? (found ? undefined : step.ttl.new) : step.ttl
   const expires = ttl === undefined ? found?.expires : now + ttl
   if (changes || expires !== found?.expires) state.putRecord(step.record, { version, fields, expires })
@@ -97,11 +97,14 @@ function setHolds(state: PartitionState, { sortedSet: set, below, most, has = []
 }
 
 function changeSet(state: PartitionState, step: SetStep, now: number): Found {
-  const { sortedSet: set, below, put = {}, remove = [], keep, ttl } = step
+  const { sortedSet: set, below, put = {}, touch = {}, remove = [], keep, ttl } = step
   if (step.delete) state.deleteSet(set)
   else {
     if (below !== undefined) state.removeBelow(set, scoreAt(below, now))
     for (const member of remove) state.removeMember(set, member)
+    for (const [member, score] of Object.entries(touch)) {
+      if (state.hasMember(set, member)) state.putMember(set, member, scoreAt(score, now))
+    }
     for (const [member, score] of Object.entries(put)) state.putMember(set, member, scoreAt(score, now))
     const above = keep === undefined ? 0 : state.count(set, LOWEST) - keep
     if (above > 0) state.removeLowest(set, above)

@@ -4,7 +4,6 @@ import { applySteps, type Outcome, type Query, type Step } from '../../../core/s
 import type { StoreBounds } from './bounds.ts'
 import { eventOperations } from './events.ts'
 import { grantOperations } from './grants.ts'
-import type { Ask } from './messages.ts'
 import { prepareStore, SqlPartition } from './partition.ts'
 import { sessionOperations } from './sessions.ts'
 import { taskOperations } from './tasks.ts'
@@ -47,7 +46,12 @@ const READS: ReadonlySet<keyof Operations> = new Set([
 /** Short-lived facts: running requests, session use, leases. */
 const MOMENTS: ReadonlySet<keyof Operations> = new Set(['enterSession', 'leaveSession', 'markSessions', 'renewTasks'])
 
-export function weightOf({ name, args }: Pick<Ask, 'name' | 'args'>): Weight {
+interface Asked {
+  readonly name: keyof Operations
+  readonly args: readonly unknown[]
+}
+
+export function weightOf({ name, args }: Asked): Weight {
   if (READS.has(name)) return 'read'
   return MOMENTS.has(name) || (name === 'transact' && args[2] === 'relaxed') ? 'moment' : 'durable'
 }
