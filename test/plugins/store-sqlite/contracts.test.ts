@@ -1,6 +1,7 @@
 // The store contracts against one SQLite file, with one thread per node and a new file per check.
 import { storeContract } from '../../../core/testing.ts'
 import { describeContracts } from '../../support/describe-contracts.ts'
+import { compareWithMemory } from '../../support/random-steps.ts'
 import { closeFiles, hasSqlite, newFile, type OpenedFile, openFile } from './support/sqlite-files.ts'
 
 const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
@@ -34,4 +35,14 @@ const contracts = {
   ),
 }
 
-if (hasSqlite) describeContracts(contracts, { after: closeFiles })
+if (hasSqlite) {
+  describeContracts(contracts, { after: closeFiles })
+  describe('Store in SQLite', () => {
+    after(closeFiles)
+
+    it('has the results of the store in memory', async () => {
+      const { store } = await openFile(newFile())
+      for (let seed = 1; seed <= 2; seed++) await compareWithMemory(store, seed, 250)
+    })
+  })
+}
