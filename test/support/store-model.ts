@@ -135,8 +135,8 @@ class Model implements PartitionState {
   }
 }
 
-const few = fc.constantFrom('a', 'b', '__proto__', 'ü')
-const text = fc.constantFrom('', '1', '2', 'toString', 'größer 🦆')
+const few = fc.constantFrom('a', '__proto__', 'ü 😀', "'\0; --")
+const text = fc.constantFrom('', '1', '2', 'größer 🦆', 'x'.repeat(3_000))
 const small = fc.integer({ min: -2, max: 4 })
 const score = fc.oneof(
   fc.integer({ min: -2, max: 3 }),
@@ -221,7 +221,7 @@ const query: fc.Arbitrary<Query> = fc.oneof(
 
 const actions = fc.array(
   fc.oneof(
-    steps.map(steps => ({ steps })),
+    fc.record({ steps, durability: fc.constantFrom(undefined, 'relaxed' as const) }),
     fc.array(query, { maxLength: 4 }).map(queries => ({ queries })),
   ),
   {
@@ -253,11 +253,11 @@ function compare(found: unknown, expected: unknown) {
 export async function compareWithModel(store: Store, runs: number): Promise<void> {
   let partitions = 0
   const property = fc.asyncProperty(actions, async sequence => {
-    const partition = `model ${++partitions}`
+    const partition = `model '\0 ${++partitions}`
     const model = new Model()
     for (const action of sequence) {
       if ('steps' in action) {
-        const outcome = await store.transact(partition, action.steps)
+        const outcome = await store.transact(partition, action.steps, action.durability)
         model.forgetExpired(outcome.now)
         compare(outcome, applySteps(model, action.steps, outcome.now))
         model.forgetExpired()

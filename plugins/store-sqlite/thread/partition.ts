@@ -161,9 +161,10 @@ export class SqlPartition implements PartitionState {
     return set && !this.#isOver(set.expires) ? set : undefined
   }
 
-  hasMember(name: string, member: string): boolean {
+  scoreOf(name: string, member: string): number | undefined {
     const set = this.#setOf(name)
-    return set !== undefined && this.#sql.score.get(set.id, Buffer.from(member)) !== undefined
+    const found = set && this.#sql.score.get(set.id, Buffer.from(member))
+    return found && Number(found['score'])
   }
 
   count(name: string, from: number): number {

@@ -1,7 +1,7 @@
 // The store contracts against one SQLite file, with one thread per node and a new file per check.
 import { storeContract } from '../../../core/testing.ts'
 import { describeContracts } from '../../support/describe-contracts.ts'
-import { compareWithMemory } from '../../support/random-steps.ts'
+import { compareWithModel } from '../../support/store-model.ts'
 import { closeFiles, hasSqlite, newFile, type OpenedFile, openFile } from './support/sqlite-files.ts'
 
 const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
@@ -17,6 +17,10 @@ const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
 })
 
 const contracts = {
+  'Store contract in SQLite': storeContract(
+    'store',
+    onFile(({ store }) => store),
+  ),
   'Session store in SQLite': storeContract(
     'sessionStore',
     onFile(({ sessions }) => sessions),
@@ -40,9 +44,9 @@ if (hasSqlite) {
   describe('Store in SQLite', () => {
     after(closeFiles)
 
-    it('has the results of the store in memory', async () => {
+    it('gives the results of the model for random transactions', async () => {
       const { store } = await openFile(newFile())
-      for (let seed = 1; seed <= 2; seed++) await compareWithMemory(store, seed, 250)
+      await compareWithModel(store, 30)
     })
   })
 }
