@@ -1,7 +1,7 @@
 // Reads secrets of the config.
 import type { SecretSource } from './schema.ts'
 
-const UNSAFE = /\p{Cc}|[^\u0000-\u00ff]/u
+const UNSAFE = /\p{Cc}|[^\u0020-\u00ff]/u
 
 function checkSecret(value: unknown, what: string): string {
   // Secret files end with a line break.
