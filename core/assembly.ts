@@ -108,6 +108,8 @@ export function buildServices(parts: ServiceParts) {
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const logFailure = createCallFailureLog(log, tracerOn)
+  const knowsItems = () =>
+    offered.now.configureSession === undefined && ![...author.toolsets.values()].some(({ isLate }) => isLate)
   /** `configureSession` can add an isolated tool to any route. */
   function checkIsolation() {
     for (const route of routes) {
@@ -191,6 +193,7 @@ export function buildServices(parts: ServiceParts) {
     reachableItemsOf: route => reachableOn(route as CompiledRoute),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     itemsIn: catalog.items,
+    knowsItems,
     admit,
     watchCaller,
     makeOffer,
@@ -216,7 +219,7 @@ export function buildServices(parts: ServiceParts) {
       await addContributions(author, catalog, methods, report)
       const items = routes.flatMap(reachableOn).filter(({ kind }) => kind === 'tools')
       const names = [...items.map(({ key }) => key), ...[...defined].flat().map(({ name }) => name)]
-      limits.check(names, !offered.now.configureSession, report)
+      limits.check(names, knowsItems(), report)
       checkIsolation()
       prepareViews(routes, offers, report)
       checkUnrouted(routes, offers, report)

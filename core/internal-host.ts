@@ -25,6 +25,8 @@ export interface Services extends AccessServices {
   itemsOf(route: Route): readonly CatalogItem[]
   /** Like `itemsOf`, plus items that `configureSession` can add. For name checks and preparation at startup. */
   reachableItemsOf(route: Route): readonly CatalogItem[]
+  /** False if items can be unknown at startup: of `configureSession`, or of plugins that load them later. */
+  knowsItems(): boolean
   /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
   /**

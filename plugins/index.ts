@@ -18,6 +18,7 @@ import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
 import { isolate } from './isolate/index.ts'
 import { metrics } from './metrics/index.ts'
+import { openapi } from './openapi/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
@@ -46,6 +47,7 @@ export const builtInPlugins = {
   'rate-limit': rateLimit,
   isolate,
   'event-loop': eventLoop,
+  openapi,
   skills,
   health,
   'access-log': accessLog,

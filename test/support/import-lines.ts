@@ -105,8 +105,8 @@ const MADE_OF: Readonly<Record<string, readonly string[]>> = { 'cluster-redis': 
 /** The folder of a plugin or family, without `plugins/`. */
 const homeOf = (file: string) => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? ''
 
-/** What built-in plugins may import from core: the package's entries for tools and plugins, and three internal files. */
-const SURFACE = ['index', 'plugin', 'internal', 'auth', 'transport'].map(name => `core/${name}.ts`)
+/** What built-in plugins may import from core: the package's entries for tools, plugins and stores, and three internal files. */
+const SURFACE = ['index', 'plugin', 'store', 'internal', 'auth', 'transport'].map(name => `core/${name}.ts`)
 
 /** The entry of the MCP client engine, for plugins. */
 const REMOTE = 'remote/index.ts'
