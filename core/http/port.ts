@@ -93,25 +93,34 @@ function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<
   })
 }
 
-const hasNoAddress = ({ cause }: StartError) =>
-  ['EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes((cause as NodeJS.ErrnoException).code ?? '')
+const hasCode = (error: unknown, codes: readonly string[]) =>
+  error instanceof StartError && codes.includes((error.cause as NodeJS.ErrnoException).code ?? '')
+
+/** With port 0, the number of ports to try: a port that is free at one loopback address can be in use at the other. */
+const MOST_PORTS = 10
 
 /** Listens on `host`. `localhost` means both loopback addresses (RFC 6761 section 6.3). */
 export async function listenOn(server: Server, { host, port, backlog }: Address): Promise<void> {
   if (host !== 'localhost') return listenAt(server, { host, port, backlog })
-  await listenAt(server, { host: '127.0.0.1', port, backlog })
-  const { port: open } = server.address() as AddressInfo
-  const second = createServer({ noDelay: true, allowHalfOpen: !isSecure(server) }, socket =>
-    server.emit('connection', socket),
-  )
-  second.unref()
-  try {
-    await listenAt(second, { host: '::1', port: open, backlog })
-    server.once(PORT_CLOSES, () => second.close())
-  } catch (error) {
-    if (error instanceof StartError && hasNoAddress(error)) return
-    server.close()
-    throw error
+  for (let left = MOST_PORTS; ; left--) {
+    const second = createServer({ noDelay: true, allowHalfOpen: !isSecure(server) }, socket =>
+      server.emit('connection', socket),
+    )
+    second.unref()
+    try {
+      await listenAt(second, { host: '::1', port, backlog })
+    } catch (error) {
+      if (!hasCode(error, ['EADDRNOTAVAIL', 'EAFNOSUPPORT'])) throw error
+      return listenAt(server, { host: '127.0.0.1', port, backlog })
+    }
+    try {
+      await listenAt(server, { host: '127.0.0.1', port: (second.address() as AddressInfo).port, backlog })
+      server.once(PORT_CLOSES, () => second.close())
+      return
+    } catch (error) {
+      second.close()
+      if (port !== 0 || left === 1 || !hasCode(error, ['EADDRINUSE'])) throw error
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 // Tests Host and Origin validation (DNS rebinding protection) of requests: paths, responses and log lines.
+import { createServer, Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
@@ -134,6 +135,8 @@ describe('Host and Origin validation of requests', () => {
   })
 })
 
+const hasIpv6 = Object.values(networkInterfaces()).some(list => list?.some(({ address }) => address === '::1'))
+
 describe("http.host 'localhost'", () => {
   it('listens on both loopback addresses until the host closes', async () => {
     const { host, url } = await startHost({
@@ -149,6 +152,35 @@ describe("http.host 'localhost'", () => {
     await host.close({ grace: 0 })
     for (const address of addresses) expect(await statusAt(address), address).to.equal(undefined)
   })
-})
 
-const hasIpv6 = Object.values(networkInterfaces()).some(list => list?.some(({ address }) => address === '::1'))
+  if (hasIpv6) {
+    it('with port 0, takes another port if the port is in use at one of the addresses', async () => {
+      const blockers: Server[] = []
+      const { listen } = Server.prototype
+      Server.prototype.listen = function (this: Server, ...args: unknown[]) {
+        const { host, port } = args[0] as { host?: string; port?: number }
+        if (host === '127.0.0.1' && port !== 0 && blockers.length < 2) {
+          // Another process takes the port first.
+          const blocker = createServer()
+          blockers.push(blocker)
+          Reflect.apply(listen, blocker, [{ host, port }, () => Reflect.apply(listen, this, args)])
+          return this
+        }
+        return Reflect.apply(listen, this, args)
+      } as typeof listen
+      try {
+        const { host, url } = await startHost({
+          toolsets: { all: [] },
+          routes: { '/': { toolsets: 'all' } },
+          http: { host: 'localhost', port: 0 },
+        })
+        expect(blockers).to.have.length(2)
+        expect((await fetch(`${url}/none`)).status).to.equal(404)
+        await host.close({ grace: 0 })
+      } finally {
+        Server.prototype.listen = listen
+        for (const blocker of blockers) blocker.close()
+      }
+    })
+  }
+})

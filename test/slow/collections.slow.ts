@@ -5,9 +5,13 @@ import type { Survived } from '../guards/count-collections.ts'
 import { countIn } from '../guards/count-in.ts'
 import type { Work } from '../guards/guarded-host.ts'
 
-/** Of 20,000 calls, and bytes a call: what was measured and as much again. */
+/** Of 20,000 calls. */
 const MOST_FULL = 2
-const MOST_PROMOTED: Readonly<Partial<Record<Work, number>>> = { 'per request': 20, session: 20, everything: 400 }
+/**
+ * Bytes a call. Measured: 8, 9 and 130 to 160. Lines of the access log that wait for a thread of a busy machine add up to 600.
+ * A record that is kept for half a second after its call adds 7,300.
+ */
+const MOST_PROMOTED: Readonly<Partial<Record<Work, number>>> = { 'per request': 20, session: 20, everything: 2_000 }
 
 describe('garbage collection of calls', () => {
   it('causes few full collections and promotes few bytes per call', async function () {
