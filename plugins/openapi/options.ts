@@ -188,7 +188,7 @@ const source = {
     access: text('The required policy, scope or role of all tools.'),
     credentials,
     auth: {
-      ...UPSTREAM_AUTH,
+      anyOf: [UPSTREAM_AUTH],
       description: 'How to get access tokens for operations without security requirements in the document.',
     },
     headers,
