@@ -197,7 +197,7 @@ export interface Host extends Ending {
 /** See `InternalKernelHost.inEveryProcess`. Names are unique per plugin. */
 export type InEveryProcess = InternalKernelHost['inEveryProcess']
 
-export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf'> {
+export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   /** The plugin that declares a tool key. */
   readonly readerOf: (toolKey: string) => string
   /** Members of `ctx` that plugins declare. */
@@ -353,7 +353,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     if (isOn) return `plugins.${plugin} declares it and must call host.toolKey('${key}', ...) in setup`
     return `switch on ${plugin}${path === undefined ? '' : ' there'}`
   }
-  const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, fixForKey }
+  const given = { outbound: input.outbound, faultsOf: input.faultsOf, fixForKey }
   const parts = { ...among, ...known, notes, author, inFlight, node }
   builtServices = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
   if (!builtServices) return problems.assertNone() as never
