@@ -6,6 +6,7 @@ import type { EventStore } from '../../core/plugin.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
+import { createMemoryBus } from '../../core/store/memory-bus.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Check } from '../../core/testing/contract.ts'
 import { storeContract } from '../../core/testing.ts'
@@ -24,6 +25,10 @@ const contracts = {
   'the store in memory': storeContract(
     'store',
     inMemory(() => createMemoryStore()),
+  ),
+  'the bus in memory': storeContract(
+    'bus',
+    inMemory(() => createMemoryBus('here')),
   ),
   'the session store in memory': storeContract(
     'sessionStore',
