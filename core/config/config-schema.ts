@@ -2,6 +2,7 @@
 
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
+import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 import {
@@ -184,8 +185,6 @@ export const tools = closed(
   },
   { title: 'ToolLimits', default: {}, description: 'Limits for every tool.' },
 )
-
-export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
 
 const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
 const definition = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' } as const
