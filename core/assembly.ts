@@ -7,7 +7,7 @@ import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
 import { type Report, StartError } from './http/errors.ts'
-import type { Services } from './internal-host.ts'
+import type { Outbound, Services } from './internal-host.ts'
 import { authenticatorsOn } from './kernel/authenticators.ts'
 import type { InFlight } from './kernel/ending.ts'
 import type { Figures } from './kernel/figures.ts'
@@ -61,7 +61,7 @@ export interface ServiceParts {
   readonly node: ReturnType<typeof createNode>
   readonly figures: Figures
   readonly report: Report
-  readonly guardedFetch: typeof fetch
+  readonly outbound: Outbound
   readonly notes: Pick<KernelNotes, 'authenticators'>
   readonly faultsOf: FaultsOf
   /** The fix for a tool key that no plugin, or no plugin of a route, reads. */
@@ -188,7 +188,7 @@ export function buildServices(parts: ServiceParts) {
   const services: Services = {
     ...access,
     ...sessions,
-    guardedFetch: parts.guardedFetch,
+    ...parts.outbound,
     runtime: catalog.runtime,
     reachableItemsOf: route => reachableOn(route as CompiledRoute),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),

@@ -61,17 +61,26 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'proxy-addr',
   'tinyglobby',
   'tsx',
+  'undici',
   'yaml',
 ])
 
 const isIn = (folder: string, file: string) => file.startsWith(`${folder}/`)
+
+/** What the composition root passes to plugins as services. */
+const COMPOSED = [
+  'plugins/index.ts',
+  'client/node/guarded-agents.ts',
+  'client/node/guarded-fetch.ts',
+  'client/token-client.ts',
+]
 
 function mayCoreImport(from: string, { specifier }: Import): boolean {
   const name = packageOf(specifier)
   if (name !== undefined) return CORE_PACKAGES.has(name)
   const file = fileOf(from, specifier)
   if (file === undefined || isIn('core', file)) return true
-  return from === 'core/create-host.ts' && ['plugins/index.ts', 'client/node/guarded-fetch.ts'].includes(file)
+  return from === 'core/create-host.ts' && COMPOSED.includes(file)
 }
 
 const REDIS_STORES = [
@@ -86,7 +95,7 @@ const REDIS_STORES = [
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
-  'families/grants': ['auth-bridge'],
+  'families/credentials': ['openapi'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
