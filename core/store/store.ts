@@ -30,7 +30,10 @@ export type Step = RecordStep | SetStep | LogStep
 /** Fields of a record. */
 export type Fields = Readonly<Record<string, string>>
 
-/** Checks and changes a record. A step that changes no field keeps the version. */
+/**
+ * Checks and changes a record. A new record has the time of the store as its version, so that versions also grow after a
+ * deletion or a loss. A step that changes no field keeps the version.
+ */
 export interface RecordStep {
   readonly record: string
   /** Condition: whether the record exists. */
@@ -68,6 +71,8 @@ export interface SetStep {
   readonly lacks?: readonly string[]
   /** Adds members, or changes their scores. */
   readonly put?: Readonly<Record<string, Score>>
+  /** Changes the scores of members that are in the set. */
+  readonly touch?: Readonly<Record<string, Score>>
   readonly remove?: readonly string[]
   /** Keeps this number of members, those with the highest scores. */
   readonly keep?: number

@@ -6,6 +6,7 @@ import type { EventStore } from '../../core/plugin.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
+import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Check } from '../../core/testing/contract.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
@@ -14,11 +15,16 @@ import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
+import { compareWithModel } from '../support/store-model.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
 
 const contracts = {
+  'the store in memory': storeContract(
+    'store',
+    inMemory(() => createMemoryStore()),
+  ),
   'the session store in memory': storeContract(
     'sessionStore',
     inMemory(() => createMemorySessionStore('here')),
@@ -34,6 +40,10 @@ const contracts = {
 }
 
 describeContracts(contracts, { together: true })
+
+describe('Store in memory', () => {
+  it('gives the results of the model for random transactions', () => compareWithModel(createMemoryStore(), 100))
+})
 
 describe('Event store example', () => {
   it('fulfils its contract', async () => {
