@@ -171,7 +171,9 @@ describe('mcp-host dev', function () {
     await writeFile(join(folder, '.env'), 'no variable\n')
     await running.printed(/Changed: \.env[\s\S]*Still serving the previous version/)
     running.child.stdin.write('r')
-    await running.printed(/Still serving the previous version[\s\S]*\.env:1: no variable;[\s\S]*Still serving the previous version/)
+    await running.printed(
+      /Still serving the previous version[\s\S]*\.env:1: no variable;[\s\S]*Still serving the previous version/,
+    )
     running.child.stdin.write('q')
     const { code, stdout } = await running.ended
     expect(stdout.match(/Restarting/g)).to.have.length(1)

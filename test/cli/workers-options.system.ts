@@ -87,6 +87,6 @@ describe('mcp-host start in one process', () => {
     started.child.kill('SIGTERM')
     const { stdout, stderr } = await started.ended
     expect(rolesIn(stdout)).to.deep.equal(['worker', 'worker'])
-    expect(stderr).to.include('--role worker: the config has no plugin')
+    expect(stderr).to.include('--role worker requires the plugin')
   })
 })
