@@ -300,7 +300,7 @@ describe('Attacks through an OpenAPI operation', () => {
         await request.close()
         expect(textOf(result)).to.match(/^The request was blocked/)
         expect(textOf(result)).not.to.match(/\d+\.\d+\.\d+/)
-        expect(lines.map(({ fields }) => Reflect.get(fields, 'code'))).to.deep.equal(['MH3341'])
+        expect(lines.map(({ fields }) => Reflect.get(fields, 'code'))).to.deep.equal(['MH3451'])
         expect(api.requests.length).to.equal(before)
       })
     }
