@@ -34,8 +34,8 @@ export const AREAS = {
   MH30: 'Command line and files of commands',
   MH31: 'Commands that serve: start, dev, stdio, workers',
   MH32: 'Commands that call a server',
-  MH33: 'Other commands; requests of openapi',
-  MH34: 'openapi',
+  MH33: 'Other commands',
+  MH34: 'openapi, upstream',
 }
 
 export interface Use {

@@ -1,17 +1,18 @@
 // Tests the store contracts with the built-in stores, and that they detect stores that violate them.
 import { expect } from 'chai'
+import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import type { EventStore } from '../../core/plugin.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
+import { createMemoryBus } from '../../core/store/memory-bus.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Check } from '../../core/testing/contract.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { createPlainEvents } from '../../examples/event-store/plain-events.ts'
-import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
@@ -24,6 +25,10 @@ const contracts = {
   'the store in memory': storeContract(
     'store',
     inMemory(() => createMemoryStore()),
+  ),
+  'the bus in memory': storeContract(
+    'bus',
+    inMemory(() => createMemoryBus('here')),
   ),
   'the session store in memory': storeContract(
     'sessionStore',
