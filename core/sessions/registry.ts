@@ -110,7 +110,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       if (elsewhere) return
       // Each node with a copy runs this; only the home counts the end.
       if (session.home === name) figures.ended(session)
-      Promise.resolve(events(session).drop(session.id)).catch(err =>
+      Promise.resolve(events(session).drop(session.digest)).catch(err =>
         log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'),
       )
     },

@@ -3,9 +3,12 @@ import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import type { EventStore } from '../../core/plugin.ts'
+import { createEventStore } from '../../core/sessions/create-event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
+import { createMemoryStore } from '../../core/store/memory-store.ts'
+import type { Store } from '../../core/store/store.ts'
 import type { Check } from '../../core/testing/contract.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
@@ -18,7 +21,22 @@ import { describeContracts } from '../support/describe-contracts.ts'
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
 
+const STREAM_BOUNDS = { ttl: 60_000, maxEvents: 10_000, maxBytes: 4_194_304 }
+
+/** The stores of several nodes above one `Store`. */
+const aboveStore = <Service>(create: (store: Store, node: string) => Service) => ({
+  shared: true,
+  open(count: number) {
+    const store: Store = { ...createMemoryStore(), shared: true }
+    return { nodes: Array.from({ length: count }, (_, index) => create(store, `node${index}`)) }
+  },
+})
+
 const contracts = {
+  'the event store above a store': storeContract(
+    'eventStore',
+    aboveStore(store => createEventStore(store, STREAM_BOUNDS)),
+  ),
   'the session store in memory': storeContract(
     'sessionStore',
     inMemory(() => createMemorySessionStore('here')),
