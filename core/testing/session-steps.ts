@@ -27,8 +27,13 @@ export const recordOf = (node: string, holder = 'ada'): SessionRecord => ({
   home: node,
 })
 
-export const open = (store: SessionStore, digest: string, holder?: string, bounds: Partial<SessionBounds> = {}) =>
-  store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })
+/** Returns the version. */
+export const open = async (
+  store: SessionStore,
+  digest: string,
+  holder?: string,
+  bounds: Partial<SessionBounds> = {},
+): Promise<number> => (await store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })) ?? 0
 
 export const enter = (
   store: SessionStore,

@@ -4,12 +4,14 @@ import type { GrantStore } from '../../core/auth.ts'
 import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import type { EventStore } from '../../core/plugin.ts'
 import { createEventStore } from '../../core/sessions/create-event-store.ts'
+import { createSessionStore } from '../../core/sessions/create-session-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Check } from '../../core/testing/contract.ts'
+import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { createPlainEvents } from '../../examples/event-store/plain-events.ts'
@@ -33,6 +35,10 @@ const aboveStore = <Service>(create: (store: Store, node: string) => Service) =>
 })
 
 const contracts = {
+  'the session store above a store': storeContract(
+    'sessionStore',
+    aboveStore((store, node) => createSessionStore(store, { node, log: createKeptLog() })),
+  ),
   'the event store above a store': storeContract(
     'eventStore',
     aboveStore(store => createEventStore(store, STREAM_BOUNDS)),
@@ -123,7 +129,7 @@ describe('Store contracts', () => {
     const store = createMemorySessionStore('here')
     const [first] = storeContract(
       'sessionStore',
-      inMemory(() => ({ ...store, create: () => false })),
+      inMemory(() => ({ ...store, create: () => undefined })),
     )
     const thrown = await rejectionOf(first?.run() ?? Promise.resolve())
     expect(String(thrown)).to.include('create keeps a session: expected true, found false')
