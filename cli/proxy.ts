@@ -2,10 +2,16 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { readCue } from '../client/challenge.ts'
 import { AuthError } from '../client/errors.ts'
+import { tellUnreached } from '../client/http.ts'
 import { isLoopback } from '../client/resolve-options.ts'
+import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
+import { RemoteError } from '../remote/errors.ts'
+import { networkCode, TIMING, type Timing } from '../remote/http/link.ts'
+import type { Fields } from '../remote/messages.ts'
 import { openAccounts } from './client/account.ts'
 import { explainFailure } from './client/connect.ts'
 import { recallCredentials, SECRET_VARIABLE } from './client/credentials.ts'
@@ -14,12 +20,12 @@ import { LOGIN_OPTIONS, readLogin, SECRET_INSTEAD } from './client/login.ts'
 import { checkServerUrl, type Login } from './client/logins.ts'
 import { headersOf, type Reach, readReach } from './client/reach.ts'
 import { type CommandContext, usage } from './context.ts'
-import { networkCode, SCOPE_NEEDED, TIMING, type Timing, unreachable } from './proxy/link.ts'
 import { Failure } from './proxy/messages.ts'
 import { createPatientFetch } from './proxy/patient-fetch.ts'
 import { createIgnoredTools, type Relay, startRelay } from './proxy/relay.ts'
 import { signInFetch } from './proxy/sign-in.ts'
 import { nextSignal } from './serve.ts'
+import { shellWord } from './text.ts'
 import { defineVerb, readSeconds, type VerbValues } from './verb.ts'
 
 const PROXY_OPTIONS = {
@@ -114,14 +120,47 @@ function readHeaders(context: CommandContext, { header = [], 'header-file': file
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'
 
+function readScope({ status, challenge }: RemoteError): readonly string[] | undefined {
+  if (status !== 403 || challenge === undefined) return undefined
+  try {
+    return readCue({ status, headers: new Headers({ 'www-authenticate': challenge }) })?.scope
+  } catch (error) {
+    if (AuthError.is(error)) return undefined
+    throw error
+  }
+}
+
+/** The values of `data.reason`. */
+const REASONS: Readonly<Record<string, string>> = { lost: 'connection lost', 'too-large': 'too large' }
+
+function toFailure(error: RemoteError, url: string, runnable: (text: string) => string): Failure {
+  const { reason, status = 0, code, data } = error
+  const scopes = readScope(error)
+  if (scopes && scopes.length > 0) {
+    const command = [`mcp-host login ${shellWord(url)}`, ...scopes.map(shellWord)].join(' --add-scope ')
+    const text = `${url} wants the scope ${scopes.join(' ')} for this; get it with: ${command}`
+    return new Failure('scope needed', runnable(text), { status })
+  }
+  // The server's own error, unchanged.
+  if (reason === 'rpc')
+    return Object.assign(
+      new Failure('refused', error.message, { code, status }),
+      data === undefined ? {} : { data: data as Fields },
+    )
+  const isUnreached = reason === 'unreachable'
+  const { what, fix } = tellUnreached(error.cause, networkCode(error.cause))
+  return new Failure(
+    REASONS[reason] ?? reason,
+    isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : printable(error.message),
+    { retryable: isUnreached || status >= 500 || status === 429, ...(status > 0 && { status }) },
+  )
+}
+
 const explainTo =
   (login: Login, { secrets, runnable }: CommandContext) =>
   (thrown: unknown): Failure => {
-    if (thrown instanceof Failure) {
-      const isOwn = thrown.data['reason'] === SCOPE_NEEDED
-      return isOwn ? Object.assign(thrown, { message: runnable(thrown.message) }) : thrown
-    }
-    if (networkCode(thrown) !== undefined && !AuthError.is(thrown)) return unreachable(login.url, thrown)
+    if (thrown instanceof Failure) return thrown
+    if (thrown instanceof RemoteError) return toFailure(thrown, login.url, runnable)
     const explained = explainFailure(thrown, login)
     const reason = AuthError.is(thrown) ? thrown.code : 'failed'
     return new Failure(
@@ -160,7 +199,7 @@ export async function startProxy(
   const logins = openAccounts(context, plain).logins
   const before = await logins.find(url, values.profile)
   const login = withSecret(readLogin(context, url, values, before, plain), context)
-  const base = createPatientFetch(login.url, plain.proxy ?? before?.proxy)
+  const base = createPatientFetch(plain.proxy ?? before?.proxy)
   const reach: Reach = { ...plain, base }
   const accounts = openAccounts(context, reach)
   const options = {
@@ -182,6 +221,7 @@ export async function startProxy(
       note,
       ignored: createIgnoredTools(values['ignore-tool'] ?? []),
       explain: explainTo(login, context),
+      isFinal: AuthError.is,
       refusedInitialize: () => context.say(`warning: ${login.url} ${TOO_NEW}`),
     },
     ends,

@@ -7,7 +7,7 @@ import type { FilledConfig } from './config/define-config.ts'
 import { resolveSessions, resolveTools } from './config/resolve-settings.ts'
 import type { Clock } from './http/clock.ts'
 import { type Report, StartError } from './http/errors.ts'
-import type { Services } from './internal-host.ts'
+import type { Outbound, Services } from './internal-host.ts'
 import { authenticatorsOn } from './kernel/authenticators.ts'
 import type { InFlight } from './kernel/ending.ts'
 import type { Figures } from './kernel/figures.ts'
@@ -61,7 +61,7 @@ export interface ServiceParts {
   readonly node: ReturnType<typeof createNode>
   readonly figures: Figures
   readonly report: Report
-  readonly guardedFetch: typeof fetch
+  readonly outbound: Outbound
   readonly notes: Pick<KernelNotes, 'authenticators'>
   readonly faultsOf: FaultsOf
   /** The fix for a tool key that no plugin, or no plugin of a route, reads. */
@@ -108,6 +108,8 @@ export function buildServices(parts: ServiceParts) {
   const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
   const tracerOn = (route: Route) => slots.on('tracer', route)
   const logFailure = createCallFailureLog(log, tracerOn)
+  const knowsItems = () =>
+    offered.now.configureSession === undefined && ![...author.toolsets.values()].some(({ isLate }) => isLate)
   /** `configureSession` can add an isolated tool to any route. */
   function checkIsolation() {
     for (const route of routes) {
@@ -186,11 +188,12 @@ export function buildServices(parts: ServiceParts) {
   const services: Services = {
     ...access,
     ...sessions,
-    guardedFetch: parts.guardedFetch,
+    ...parts.outbound,
     runtime: catalog.runtime,
     reachableItemsOf: route => reachableOn(route as CompiledRoute),
     itemsOf: route => routes.flatMap(compiled => (compiled === route ? itemsOn(inspected, compiled) : [])),
     itemsIn: catalog.items,
+    knowsItems,
     admit,
     watchCaller,
     makeOffer,
@@ -216,7 +219,7 @@ export function buildServices(parts: ServiceParts) {
       await addContributions(author, catalog, methods, report)
       const items = routes.flatMap(reachableOn).filter(({ kind }) => kind === 'tools')
       const names = [...items.map(({ key }) => key), ...[...defined].flat().map(({ name }) => name)]
-      limits.check(names, !offered.now.configureSession, report)
+      limits.check(names, knowsItems(), report)
       checkIsolation()
       prepareViews(routes, offers, report)
       checkUnrouted(routes, offers, report)

@@ -30,6 +30,7 @@ import {
 } from './host.ts'
 import type { Clock } from './http/clock.ts'
 import { errorText, StartError } from './http/errors.ts'
+import type { Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import type { PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
@@ -83,11 +84,15 @@ function suggestPlugin(...capabilities: string[]): string {
 
 const builtIns = new Map(Object.entries(pluginsOf(builtInPlugins)))
 
-function lazyGuardedFetch(): typeof fetch {
+function createOutbound(): Outbound {
   let made: Promise<typeof fetch> | undefined
-  return async (input, init) => {
-    made ??= import('../client/node/guarded-fetch.ts').then(({ createGuardedFetch }) => createGuardedFetch())
-    return (await made)(input, init)
+  return {
+    async guardedFetch(input, init) {
+      made ??= import('../client/node/guarded-fetch.ts').then(({ createGuardedFetch }) => createGuardedFetch())
+      return (await made)(input, init)
+    },
+    openConnections: async options => (await import('../client/node/guarded-agents.ts')).openConnections(options),
+    createTokenClient: async options => (await import('../client/token-client.ts')).createTokenClient(options),
   }
 }
 
@@ -188,7 +193,7 @@ async function build(
     directory,
     log,
     suggest: suggestPlugin,
-    guardedFetch: lazyGuardedFetch(),
+    outbound: createOutbound(),
     memoryStores,
     ...settings,
   }

@@ -71,6 +71,13 @@ const authenticate: Check = (given, fail) => {
   throw fail(`host.authenticate(): \`challenge\` is ${JSON.stringify(challenge)}; expected ${form}`)
 }
 
+const toolset: Check = (given, fail) => {
+  const [first, ...rest] = given
+  const definitions = typeof first === 'string' ? rest[0] : first
+  if (Array.isArray(definitions) || (typeof first === 'string' && definitions === undefined)) return given
+  throw fail(`host.toolset() takes definitions, or a name and definitions, not ${kindOf(definitions)}`)
+}
+
 const anything: Check = given => given
 
 const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
@@ -86,7 +93,7 @@ const DECLARING: { readonly [Name in keyof InternalHost]?: Check } = {
   extension: anything,
   toolKey: anything,
   context: functionAt('context', 1),
-  tools: anything,
+  toolset,
   variesByCaller: anything,
 }
 

@@ -197,7 +197,7 @@ export interface Host extends Ending {
 /** See `InternalKernelHost.inEveryProcess`. Names are unique per plugin. */
 export type InEveryProcess = InternalKernelHost['inEveryProcess']
 
-export interface HostInput extends Pick<ServiceParts, 'guardedFetch' | 'faultsOf'> {
+export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   /** The plugin that declares a tool key. */
   readonly readerOf: (toolKey: string) => string
   /** Members of `ctx` that plugins declare. */
@@ -245,7 +245,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   let listening = ''
   const { tls: secured } = config.http
   const address = () => http.publicUrl?.replace(/\/$/, '') ?? listening
-  const author = createMcpRegistrations(reads, input.context)
+  const author = createMcpRegistrations(reads, input.context, config.toolsets)
   let settled = false
   const routes = compileRoutes(config, { address, revisions: createRevisions(author, () => settled) }, report)
   const sound = soundDefinitions(toolsets, input.faultsOf, report)
@@ -315,6 +315,14 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   await setUpPlugins(able, hostFor, report)
   const isSetUp = problems.count() === planned && able.length === instances.length
   slots.seal()
+  // A plugin that failed could have provided the unknown toolsets.
+  const knowsToolsets = isSetUp || (isWhole && !provides('toolsets'))
+  const hasToolsets = toolsets.size + author.toolsets.size > 0
+  for (const route of routes) {
+    route.chooseToolsets(author.toolsets.keys(), knowsToolsets && hasToolsets ? report : () => undefined)
+  }
+  const isAnyNamed = routes.some(({ path }) => [config.routes[path]?.toolsets ?? []].flat().length > 0)
+  if (knowsToolsets && !hasToolsets && isAnyNamed) report(new StartError('MH1204', NO_TOOLSETS, { at: ['toolsets'] }))
   const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
   // A failed plugin could have filled the slot.
   const isFilled = (slot: keyof Slots, route: Route) =>
@@ -345,7 +353,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     if (isOn) return `plugins.${plugin} declares it and must call host.toolKey('${key}', ...) in setup`
     return `switch on ${plugin}${path === undefined ? '' : ' there'}`
   }
-  const given = { guardedFetch: input.guardedFetch, faultsOf: input.faultsOf, fixForKey }
+  const given = { outbound: input.outbound, faultsOf: input.faultsOf, fixForKey }
   const parts = { ...among, ...known, notes, author, inFlight, node }
   builtServices = await problems.attempt(() => buildServices({ ...parts, ...given, report }))
   if (!builtServices) return problems.assertNone() as never
@@ -371,7 +379,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   warnOfPlaceholders(config, report)
   if (purpose === 'inspect') warnOfValues({ config, instances, plugins, report })
   if (purpose === 'inspect' && !config.configureSession) {
-    warnUnserved(routes, toolsets, name => isInternal(config.toolsets[name]), report)
+    warnUnserved(routes, toolsets, author.toolsets, name => isInternal(config.toolsets[name]), report)
   }
   if (purpose !== 'stdio') warnUnmetPolicies(routes, provides, suggest, report)
   if (secrets.generated) log.warn({ code: 'MH1031' }, NO_SECRETS)
@@ -379,6 +387,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const startup = createStartup(async () => {
     if (purpose !== 'inspect') builtServices.startSessions()
     for (const task of notes.starting) await problems.placed(task)
+    builtServices.catalog.open()
   }, inFlight)
   const handle = app.callback()
   const news = createConnectionNews(log, figures)
@@ -482,4 +491,5 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts
   return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
 }
 
+const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'
 const ONLY_ASKED = "this host was made with `purpose: 'inspect'`, to be asked and not to listen; make one to serve"

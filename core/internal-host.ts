@@ -1,4 +1,5 @@
 // The plugin host of built-in plugins: the published members, the internal members, and the services of the host.
+import type { Dispatcher } from 'undici'
 import type { CallerWatch } from './access/caller-watch.ts'
 import type { InternalKernelHost } from './kernel/kernel-host.ts'
 import type { Route } from './kernel/route.ts'
@@ -16,8 +17,65 @@ import type { SessionRegistry } from './sessions/registry.ts'
 import type { SessionStreams } from './sessions/session-streams.ts'
 import type { Slots } from './slots.ts'
 
+/** Outgoing connections and OAuth tokens. `create-host.ts` fills it from `client/`, which loads at the first use. */
+export interface Outbound {
+  /**
+   * A fetch for URLs from clients and other parties: it resolves the host once and connects only to public addresses. The caller
+   * limits size, time and rate.
+   */
+  readonly guardedFetch: typeof fetch
+  /** Reused connections that are limited to https and public addresses, and to `allowHosts`. */
+  openConnections(options: {
+    readonly allowHosts: readonly string[]
+    /** Most connections per origin. */
+    readonly connections: number
+  }): Promise<Connections>
+  /** Rejects for invalid options. */
+  createTokenClient(options: TokenClientOptions): Promise<TokenClient>
+}
+
+export interface Connections {
+  /** Throws an error whose text names the reason and the fix. */
+  agentFor(url: URL): Dispatcher
+  /** Ends all requests. */
+  close(): Promise<void>
+}
+
+export interface TokenClientOptions {
+  /** The API. Without `issuer` and `tokenEndpoint`, its resource metadata names the issuer. */
+  readonly apiUrl: string
+  readonly issuer?: string | undefined
+  readonly tokenEndpoint?: string | undefined
+  readonly clientId: string
+  readonly clientSecret?: string | undefined
+  /** PKCS#8 PEM or a private JWK as JSON, for private_key_jwt. */
+  readonly privateKey?: string | undefined
+  readonly dpop?: boolean | undefined
+}
+
+export interface IssuedToken {
+  readonly accessToken: string
+  readonly tokenType: 'Bearer' | 'DPoP'
+  /** Seconds. */
+  readonly expiresIn: number | undefined
+}
+
+/** Requests access tokens without a user for one API. */
+export interface TokenClient {
+  /** Rejects with an error whose text has no secrets. */
+  request(
+    grantType: string,
+    parameters: Readonly<Record<string, string | undefined>>,
+    signal: AbortSignal,
+  ): Promise<IssuedToken>
+  /** The headers of a request to the API: names and values in turn. */
+  headers(token: IssuedToken, method: string, url: string): Promise<readonly string[]>
+  /** A nonce of the API for DPoP proofs. */
+  rememberNonce(origin: string, nonce: string): void
+}
+
 /** Services of a host, built once all plugins are set up. */
-export interface Services extends AccessServices {
+export interface Services extends AccessServices, Outbound {
   slot<Name extends keyof Slots>(name: Name, route: Route): Slots[Name]
   /** Adds and removes definitions at run time. */
   readonly runtime: RuntimeHost
@@ -25,17 +83,16 @@ export interface Services extends AccessServices {
   itemsOf(route: Route): readonly CatalogItem[]
   /** Like `itemsOf`, plus items that `configureSession` can add. For name checks and preparation at startup. */
   reachableItemsOf(route: Route): readonly CatalogItem[]
+  /** False if items can be unknown at startup: of `configureSession`, or of plugins that load them later. */
+  knowsItems(): boolean
   /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
-  /**
-   * A fetch for URLs from clients and other parties: it resolves the host once and connects only to public addresses. The caller
-   * limits size, time and rate.
-   */
-  readonly guardedFetch: typeof fetch
   readonly sessions: SessionRegistry
   readonly streams: SessionStreams
   /** Change notifications for clients of a route; for `subscriptions/listen`. */
   changesOn(route: McpRoute): ChangeFeed
+  /** `listener` receives the first and the last watcher of a resource URI on this node. */
+  onWatch(listener: (uri: string, isWatched: boolean) => void): void
   /**
    * Throws `unauthorized` or `forbidden` if a caller cannot use a route. For transports that bypass the `authorize` step;
    * `makeOffer`, `sessions.open` and `sessions.find` call it for callers without `admitted`.

@@ -3,9 +3,10 @@ import type { InternalHost } from './internal-host.ts'
 import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.ts'
 
 export type { ResolvedHttp } from './http/http-settings.ts'
-export type { InternalHost, Services } from './internal-host.ts'
+export type { Connections, InternalHost, Services, TokenClient } from './internal-host.ts'
 export type { CrossOrigin } from './kernel/endpoint.ts'
 export type { BuiltInContext } from './mcp/define.ts'
+export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
 export type { Slots } from './slots.ts'
 

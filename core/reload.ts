@@ -163,7 +163,7 @@ function applyReload(own: Reloaded, next: HostParts): ReloadReport {
   parts.offered.reloads++
   Object.assign(parts.server, next.server)
   const isRenewed = next.tls && parts.tls?.take(next.tls)
-  const { failed, changed, renewed } = switchAll(switches, parts)
+  const { failed, changed, renewed } = parts.catalog.reloading(() => switchAll(switches, parts))
   own.config = next.config
   own.toolsets = next.toolsets
   for (const one of next.instances) if (!failed.has(keyOf(one))) own.options.set(keyOf(one), one.options)

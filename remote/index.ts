@@ -1,4 +1,5 @@
 // The MCP client engine: connections to servers of every protocol version, over HTTP and stdio.
+export { connect } from './connect.ts'
 export type {
   CommandTarget,
   Connection,
@@ -15,7 +16,4 @@ export type {
   TlsOptions,
 } from './connection-types.ts'
 export { RemoteError, type RemoteReason } from './errors.ts'
-
-import type { Connection, ConnectOptions, Target } from './connection-types.ts'
-
-export type Connect = (target: Target, options: ConnectOptions) => Promise<Connection>
+export { createPool } from './http/wire.ts'

@@ -2,8 +2,8 @@
 import type { CallToolResult, Client, Transport } from '@modelcontextprotocol/client'
 import { isObject, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
-import { EventTooLarge, readEvents, type StreamEvent } from '../proxy/event-stream.ts'
-import { MAX_MESSAGE } from '../proxy/link.ts'
+import { EventTooLarge, readEvents, type StreamEvent } from '../../remote/http/event-stream.ts'
+import { MAX_MESSAGE } from '../../remote/messages.ts'
 import { parseObject } from '../text.ts'
 
 const tooLarge = () => new StartError('MH3210', `the server sent more than ${MAX_MESSAGE / 2 ** 20} MB in one answer`)

@@ -1,27 +1,10 @@
-// Parses JSON-RPC messages for the relay, which keeps their text unchanged.
+// Parses the JSON-RPC messages of the client, and writes errors for it.
 import { isObject } from '../../core/mcp/is-object.ts'
 import { META } from '../../core/mcp/protocol.ts'
 import { isHandshakeRevision } from '../../core/mcp/revisions.ts'
+import { type Call, type Fields, type Id, isId, type Outgoing, parse, type Request } from '../../remote/messages.ts'
 
-export type Id = string | number
-export type Fields = Readonly<Record<string, unknown>>
-
-export interface Request {
-  readonly id: Id
-  readonly method: string
-  readonly params: Fields
-}
-
-export type Call = Omit<Request, 'id'>
-
-export interface Outgoing {
-  readonly text: string
-  readonly calls: readonly Call[]
-  readonly requests: readonly Request[]
-  /** Undefined for a batch and for a response to the server. */
-  readonly notification: Call | undefined
-}
-
+/** An error response to the client. */
 export class Failure extends Error {
   readonly code: number
   readonly data: Fields
@@ -35,16 +18,7 @@ export class Failure extends Error {
 
 const NO_PARAMS: Fields = Object.freeze({})
 
-const isId = (id: unknown): id is Id => typeof id === 'string' || typeof id === 'number'
 const paramsOf = ({ params }: Fields): Fields => (isObject(params) ? params : NO_PARAMS)
-
-export const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 const noMessage = (why: string) => new Failure('no message', why, { code: -32_600 })
 
@@ -67,14 +41,6 @@ export function readOutgoing(text: string): Outgoing {
   return { text, calls, requests, notification }
 }
 
-export function readMessages(text: string): readonly Fields[] {
-  const parsed = parse(text)
-  return (Array.isArray(parsed) ? parsed : [parsed]).filter(isObject).filter(({ jsonrpc }) => jsonrpc === '2.0')
-}
-
-export const answeredId = ({ id, method, result, error }: Fields): Id | undefined =>
-  isId(id) && method === undefined && (result !== undefined || error !== undefined) ? id : undefined
-
 /** The protocol version that a request contains; undefined for versions with a handshake. */
 export function ownVersion({ params }: Pick<Request, 'params'>): string | undefined {
   const meta = params['_meta']
@@ -87,32 +53,3 @@ export const onOneLine = (text: string): string => text.replace(/[\r\n]+/g, ' ')
 
 export const errorLine = (id: Id | undefined, { code, message, data }: Failure): string =>
   JSON.stringify({ jsonrpc: '2.0', ...(id !== undefined && { id }), error: { code, message, data } })
-
-export interface Exchange {
-  readonly out: Outgoing
-  readonly open: Map<Id, Request>
-  readonly version: string | undefined
-  readonly signal: AbortSignal
-  drop(id: Id, reason: string): void
-}
-
-export function createExchange(out: Outgoing, version: string | undefined): Exchange {
-  const open = new Map(out.requests.map(request => [request.id, request]))
-  const end = new AbortController()
-  return {
-    out,
-    open,
-    version,
-    signal: end.signal,
-    drop(id, reason) {
-      if (open.delete(id) && open.size === 0) end.abort(new Error(reason))
-    },
-  }
-}
-
-/** Idempotent methods, sent again after an unknown outcome. */
-const HARMLESS =
-  /^(?:initialize|ping|server\/discover|completion\/complete|prompts\/(?:list|get)|tools\/list|resources\/(?:read|list|templates\/list|subscribe|unsubscribe)|logging\/setLevel)$/
-
-export const isHarmless = ({ out }: Exchange): boolean =>
-  out.requests.length === 0 ? out.notification !== undefined : out.requests.every(({ method }) => HARMLESS.test(method))

@@ -3,26 +3,24 @@ import type { Readable, Writable } from 'node:stream'
 import { matchesGlob } from '../../core/mcp/glob.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { createOutput, type Line, readLines } from '../../plugins/transport-stdio/lines.ts'
-import { protectNumbers, restoreNumbers } from '../exact-numbers.ts'
-import { createToolHeaders } from './headers.ts'
-import { type Link, sleep, type Timing } from './link.ts'
+import { Cancellation, sleep } from '../../remote/cancellation.ts'
+import { createToolHeaders } from '../../remote/http/headers.ts'
+import type { Link, Timing } from '../../remote/http/link.ts'
+import { createHttpTransport, type TransportName } from '../../remote/http/streamable.ts'
+import { createFetchWire } from '../../remote/http/wire.ts'
 import {
   answeredId,
   type Call,
   createExchange,
   type Exchange,
-  errorLine,
-  Failure,
   type Fields,
   type Id,
   type Outgoing,
-  onOneLine,
-  ownVersion,
   parse,
   readMessages,
-  readOutgoing,
-} from './messages.ts'
-import { createRemote, type TransportName } from './streamable.ts'
+} from '../../remote/messages.ts'
+import { protectNumbers, restoreNumbers } from '../exact-numbers.ts'
+import { errorLine, Failure, onOneLine, ownVersion, readOutgoing } from './messages.ts'
 
 interface IgnoredTools {
   isIgnored(tool: unknown): boolean
@@ -68,6 +66,8 @@ interface RelaySettings {
   readonly timing: Timing
   readonly ignored: IgnoredTools
   explain(thrown: unknown): Failure
+  /** True for errors that are no failure of the connection. */
+  isFinal(thrown: unknown): boolean
   note(what: string): void
   refusedInitialize(): void
 }
@@ -85,14 +85,23 @@ function textOf(line: Line): string {
 
 export function startRelay(settings: RelaySettings, ends: { input: Readable; output: Writable }): Relay {
   const { url, ignored, note, timing } = settings
-  const over = new AbortController()
-  const hurry = new AbortController()
+  const over = new Cancellation()
+  const hurry = new Cancellation()
   const pending = new Map<Id, Exchange>()
   let untaken = 0
   const tools = createToolHeaders(note)
   const output = createOutput(ends.output, { gone: () => end() })
-  const link: Link = { url, fetch: settings.fetch, timing, note, signal: over.signal, hear }
-  const remote = createRemote(link, tools, settings.transport)
+  const link: Link = {
+    url,
+    wire: createFetchWire(settings.fetch),
+    timing,
+    receive,
+    reopened: () => undefined,
+    note,
+    isFinal: settings.isFinal,
+    over,
+  }
+  const transport = createHttpTransport(link, tools, settings.transport)
   /** Holds back other messages of a session until `initialize` is complete. */
   let gate: Promise<void> = Promise.resolve()
 
@@ -114,7 +123,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     return restoreNumbers(JSON.stringify({ ...exact, result: { ...result, tools: left } }))
   }
 
-  async function hear(text: string): Promise<void> {
+  async function receive(text: string): Promise<void> {
     const messages = readMessages(text)
     if (messages.length === 0) return note('the server sent something that is no JSON-RPC message; it was left out')
     for (const [index, message] of messages.entries()) {
@@ -137,7 +146,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
   }
 
   function fail(exchange: Exchange, thrown: unknown) {
-    if (over.signal.aborted) return
+    if (over.aborted) return
     const failure = settings.explain(thrown)
     if (failure.code === UNSUPPORTED_VERSION && exchange.out.requests[0]?.method === 'initialize')
       settings.refusedInitialize()
@@ -178,7 +187,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     if (notification?.method === 'notifications/cancelled' && !cancel(notification.params['requestId'])) return
     const [first] = requests
     const version = first && ownVersion(first)
-    const exchange = createExchange(out, version)
+    const exchange = createExchange(out, { version })
     for (const { id } of requests) pending.set(id, exchange)
     const share = requests.length === 0 ? 1 : 0
     untaken += share
@@ -186,7 +195,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
       `to the server: ${notification?.method ?? requests.map(({ method, id }) => `${method} ${JSON.stringify(id)}`).join(', ')}`,
     )
     const carried = (version === undefined ? gate : Promise.resolve())
-      .then(() => remote.carry(exchange))
+      .then(() => transport.perform(exchange))
       .catch(thrown => fail(exchange, thrown))
       .finally(() => {
         untaken -= share
@@ -211,19 +220,22 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
 
   async function drain() {
     const until = performance.now() + DRAIN
-    while (pending.size > 0 && performance.now() < until && !hurry.signal.aborted) {
-      await sleep(20, hurry.signal).catch(() => undefined)
+    while (pending.size > 0 && performance.now() < until && !hurry.aborted) {
+      await sleep(20, hurry).catch(() => undefined)
     }
     // Opening a session can hang, or wait for a login.
-    await Promise.race([gate, sleep(FAREWELL, hurry.signal).catch(() => undefined)])
-    await remote.leave(AbortSignal.timeout(FAREWELL)).catch(thrown => note(`the session was not ended: ${thrown}`))
+    await Promise.race([gate, sleep(FAREWELL, hurry).catch(() => undefined)])
+    const farewell = new Cancellation()
+    const timer = setTimeout(() => farewell.abort(new Error('the server did not respond in time')), FAREWELL)
+    await transport.leave(farewell).catch(thrown => note(`the session was not ended: ${thrown}`))
+    clearTimeout(timer)
     over.abort(new Error('the relay has ended'))
     await output.end()
   }
 
   async function readAll() {
     for await (const line of readLines(ends.input, MAX_LINE)) {
-      if (hurry.signal.aborted) break
+      if (hurry.aborted) break
       read(line)
       await output.drained()
     }

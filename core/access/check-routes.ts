@@ -84,17 +84,17 @@ export function warnUnmetPolicies(
 export function warnUnserved(
   routes: readonly CompiledRoute[],
   toolsets: ReadonlyMap<string, readonly unknown[]>,
+  provided: ReadonlyMap<string, { readonly at: Path }>,
   isInternal: (toolset: string) => boolean,
   report: Report,
 ): void {
   const served = new Set(routes.flatMap(route => route.toolsets))
+  const warn = (at: Path) =>
+    report(new StartError('MH1208', 'no route serves this toolset; add it to a route', { at }), 'warning')
   for (const [name, { length }] of toolsets) {
-    if (length === 0 || served.has(name) || isInternal(name)) continue
-    report(
-      new StartError('MH1208', 'no route serves this toolset; add it to a route', { at: ['toolsets', name] }),
-      'warning',
-    )
+    if (length > 0 && !served.has(name) && !isInternal(name)) warn(['toolsets', name])
   }
+  for (const [name, { at }] of provided) if (!served.has(name)) warn(at)
 }
 
 interface ServingFacts {

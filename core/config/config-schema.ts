@@ -2,6 +2,7 @@
 
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { MODERN_REVISION } from '../mcp/revisions.ts'
+import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 import {
@@ -185,8 +186,6 @@ export const tools = closed(
   { title: 'ToolLimits', default: {}, description: 'Limits for every tool.' },
 )
 
-export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
-
 const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
 const definition = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' } as const
 
@@ -208,6 +207,7 @@ const toolsets: JsonSchema = {
       ),
     ],
   },
+  default: {},
   examples: [{ clock: './tools/clock.ts' }],
 }
 
@@ -392,7 +392,7 @@ export function buildConfigSchema(
     },
     {
       title: 'Config',
-      required: ['server', 'toolsets', 'routes'],
+      required: ['server', 'routes'],
       ...(Object.keys($defs).length > 0 && { $defs }),
     },
   )

@@ -5,6 +5,7 @@ import { shownUrl } from '../http/request-target.ts'
 import { isObject } from '../mcp/is-object.ts'
 import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
+import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
 import { readErrors, type SchemaProblem, stepsOf } from '../mcp/schema/explain-errors.ts'
 import {
   CLAIM_PATH_PATTERN,
@@ -14,7 +15,7 @@ import {
   SIZE_PATTERN,
   SIZE_WORDS,
 } from '../mcp/units.ts'
-import { ROUTE_PATH_PATTERN, TOOLSET_NAME_PATTERN } from './config-schema.ts'
+import { ROUTE_PATH_PATTERN } from './config-schema.ts'
 import type { Problem } from './problems.ts'
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL, SCOPE } from './schema-parts.ts'
 import { branchesOf, followRef, isSchema, isSecretAt } from './walk-schema.ts'

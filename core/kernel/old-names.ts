@@ -13,8 +13,8 @@ export const OLD_NAMES = {
   checking: 'onReady',
   /** @deprecated Use host.onClose. */
   closing: 'onClose',
-  /** @deprecated Use host.tools. */
-  contribute: 'tools',
+  /** @deprecated Use host.toolset. */
+  contribute: 'toolset',
   /** @deprecated Use host.config.directory. */
   directory: 'config.directory',
   /** @deprecated Use host.preClose. */

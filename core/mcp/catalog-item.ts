@@ -22,6 +22,7 @@ import {
   type CompiledSchema,
   compileOutput,
   compileSchema,
+  isUnchecked,
   type OutputSchema,
 } from './schema/schema.ts'
 import { type CompiledUriTemplate, compileUriTemplate } from './schema/uri-template.ts'
@@ -38,6 +39,7 @@ interface Item<D extends Definition> {
 export interface ToolItem extends Item<ToolDefinition> {
   readonly kind: 'tools'
   readonly input: CompiledSchema
+  /** Undefined without an output schema, and for an unchecked one. */
   readonly output: OutputSchema | undefined
   readonly headerParams: readonly HeaderParam[]
   readonly timeout: number | undefined
@@ -104,9 +106,11 @@ function compileTool(definition: ToolDefinition): ToolItem {
   const fault = isolate && isolateFault(definition)
   if (fault !== undefined) throw new Error(`it has \`isolate\`, but ${fault}`)
   const input = compileSchema(definition.input, 'input')
-  checkRequired(input.json)
-  const output = definition.output && compileOutput(definition.output)
-  const schemas = { inputSchema: advertisedSchema(input.json), outputSchema: output && advertisedSchema(output.json) }
+  if (!isUnchecked(definition.input)) checkRequired(input.json)
+  const listedOutput = isUnchecked(definition.output) ? definition.output : undefined
+  const output = listedOutput || !definition.output ? undefined : compileOutput(definition.output)
+  const outputSchema = listedOutput ?? (output && advertisedSchema(output.json))
+  const schemas = { inputSchema: advertisedSchema(input.json), outputSchema }
   const wire = defined({ name, title, description, ...schemas, annotations, icons, _meta })
   return {
     kind: 'tools',

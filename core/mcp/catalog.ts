@@ -7,6 +7,8 @@ import type { Change, ChangeBus } from './change-bus.ts'
 import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
 import { notePluginOwn } from './isolate.ts'
+import type { ProvidedSource } from './name-clash.ts'
+import { createProvided, itemId, type ServedToolset } from './provided.ts'
 import type { CompiledRoute } from './routes.ts'
 
 export type { CatalogItem, FaultsOf, ItemKind, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
@@ -34,11 +36,16 @@ export interface Catalog {
   items(toolset: string): readonly CatalogItem[]
   /** Compiles a definition without a toolset and logs its warnings once. Throws a StartError that names `where`. */
   compile(definition: Definition, where: string): CatalogItem
-  add(toolset: string, definition: Definition): void
   /** Returns a function that applies the new toolsets. Throws a StartError, without a change, for a conflict. */
   replace(toolsets: ReadonlyMap<string, readonly Definition[]>, combinations: readonly Combination[]): () => void
-  /** Replaces definitions without notifications. Throws a StartError, without a change, if one cannot be served. */
-  exchange(toolset: string, before: readonly Definition[], after: readonly Definition[]): void
+  /** Adds definitions of a plugin, before startup. `source`: of a toolset that routes choose by name. */
+  provide(toolset: string, definitions: readonly Definition[], source?: ProvidedSource): ServedToolset
+  /** What the plugin of a toolset states about it; undefined for toolsets of the config. */
+  sourceOf(toolset: string): ProvidedSource | undefined
+  /** Ends startup: from now on, definitions with duplicate names are withheld instead of an error. */
+  open(): void
+  /** Runs `apply` without change notifications, for reloads, which notify clients themselves. */
+  reloading<Result>(apply: () => Result): Result
   readonly runtime: RuntimeHost
   openRuntime(): CallRuntime
 }
@@ -83,7 +90,30 @@ export function createCatalog(
   const openPublisher = createPublishing(buses, log)
   let sets = new Map<string, Map<string, CatalogItem>>([[EVERYWHERE, new Map()]])
   const atRuntime = new Map<string, Map<string, CatalogItem | undefined>>()
-  const itemId = ({ kind, key }: Pick<CatalogItem, 'kind' | 'key'>) => `${kind} ${key}`
+  let isReloading = false
+  const ownPublisher = openPublisher()
+  const provided = createProvided({
+    log,
+    everywhere: EVERYWHERE,
+    describe: describeToolset,
+    items: toolset => sets.get(toolset) ?? new Map(),
+    compile: (definition, toolset) => compileFor(toolset, definition),
+    combinations,
+    add(toolset, definition) {
+      if (!sets.has(toolset)) sets.set(toolset, new Map())
+      const item = putInto(itemsIn(toolset), toolset, definition)
+      warnOnce(item, describeToolset(toolset))
+      return item
+    },
+    put: (toolset, items) => void sets.set(toolset, new Map(items)),
+    exchange(toolset, items) {
+      exchangeItems(toolset, new Map(items))
+      generation++
+    },
+    publish(kind, toolset) {
+      if (!isReloading) ownPublisher.publish({ kind, toolset })
+    },
+  })
 
   function compile(definition: Definition, where: string): CatalogItem {
     const { access } = definition
@@ -103,9 +133,15 @@ export function createCatalog(
     return item
   }
 
+  const isProvided = (toolset: string) => isHidden(toolset) || provided.sourceOf(toolset) !== undefined
+
+  function compileFor(toolset: string, definition: Definition): CatalogItem {
+    if (isProvided(toolset) && toolset !== EVERYWHERE) notePluginOwn(definition)
+    return compile(definition, describeToolset(toolset))
+  }
+
   function putInto(items: Map<string, CatalogItem>, toolset: string, definition: Definition): CatalogItem {
-    if (isHidden(toolset) && toolset !== EVERYWHERE) notePluginOwn(definition)
-    const item = compile(definition, describeToolset(toolset))
+    const item = compileFor(toolset, definition)
     const twin = items.get(itemId(item))
     if (twin) {
       const what = `${describeToolset(toolset)} has two ${item.kind} called "${item.key}"; rename one of them`
@@ -194,6 +230,7 @@ export function createCatalog(
       const removed = sets.get(toolset)?.delete(itemId({ kind, key: name })) ?? false
       if (removed) noteRuntime(toolset, itemId({ kind, key: name }), undefined)
       if (removed) changed(kind, toolset, publisher)
+      if (removed) provided.retry()
       return removed
     },
   })
@@ -212,7 +249,7 @@ export function createCatalog(
 
   return {
     replace(toolsets, combinations) {
-      const next = new Map([...sets].filter(([name]) => isHidden(name)))
+      const next = new Map([...sets].filter(([name]) => isProvided(name)))
       for (const [name, definitions] of toolsets) {
         const items = new Map<string, CatalogItem>()
         for (const definition of definitions) {
@@ -229,7 +266,7 @@ export function createCatalog(
         }
         next.set(name, items)
       }
-      if (atRuntime.size > 0) {
+      if (atRuntime.size > 0 || provided.isAny()) {
         try {
           tryOut(next, combinations)
         } catch (error) {
@@ -242,12 +279,17 @@ export function createCatalog(
         generation++
       }
     },
-    exchange(toolset, before, after) {
-      const items = new Map(sets.get(toolset))
-      for (const definition of before) items.delete(itemId(compile(definition, describeToolset(toolset))))
-      for (const definition of after) putInto(items, toolset, definition)
-      exchangeItems(toolset, items)
-      generation++
+    provide: provided.provide,
+    sourceOf: provided.sourceOf,
+    open: provided.open,
+    reloading(apply) {
+      isReloading = true
+      try {
+        return apply()
+      } finally {
+        provided.retry()
+        isReloading = false
+      }
     },
     generation: () => generation,
     has: toolset => !isHidden(toolset) && sets.has(toolset),
@@ -256,10 +298,6 @@ export function createCatalog(
       const item = compile(definition, where)
       warnOnce(item, where)
       return item
-    },
-    add(toolset, definition) {
-      if (!sets.has(toolset)) sets.set(toolset, new Map())
-      warnOnce(putInto(itemsIn(toolset), toolset, definition), describeToolset(toolset))
     },
     items: toolset => [...(sets.get(toolset)?.values() ?? [])],
     runtime: openRuntime(),

@@ -1,8 +1,8 @@
 // MCP part of the plugin host: definitions, methods, and hooks onCall each call.
 
-import { type Report, StartError } from '../http/errors.ts'
+import { formatPath, type Path, type Report, StartError } from '../http/errors.ts'
 import type { PluginInstance } from '../kernel/plugin-plan.ts'
-import { type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
+import { lacksCapability, type Note, notesFor, startPlugin } from '../kernel/set-up.ts'
 import type { Call, Next } from './call.ts'
 import type { Catalog, CatalogItem } from './catalog.ts'
 import { methodNameFault } from './check-added.ts'
@@ -10,9 +10,11 @@ import { type ContextMembers, createContextMembers } from './context-members.ts'
 import type { CallContext, Definition, RuntimeHost } from './define.ts'
 import { type AddedExtension, createExtensions, type Extension, type Extensions } from './extension.ts'
 import type { MethodTable } from './methods/index.ts'
+import type { ProvidedSource } from './name-clash.ts'
 import type { Observer } from './observe.ts'
+import type { ServedToolset } from './provided.ts'
 import { HANDSHAKE_REVISIONS, type Revision } from './revisions.ts'
-import type { CompiledRoute, McpRoute } from './routes.ts'
+import { type CompiledRoute, type McpRoute, TOOLSET_NAME_PATTERN } from './routes.ts'
 import { createToolKeys, type RouteToolKeys, type ToolKey } from './tool-key-handlers.ts'
 
 type Wrap = (call: Call, next: Next) => Promise<object>
@@ -21,10 +23,23 @@ type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
 type IsHidden = (name: string) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
-/** Definitions of a plugin, from `host.tools`. */
-export interface ServedDefinitions {
-  /** Replaces them, in the function that `onReload` returns. Throws, without a change, for an invalid definition. */
-  replace(definitions: readonly Definition[]): void
+/** Where the options of a plugin define a toolset. */
+export interface ToolsetPlace {
+  /** Keys in the plugin's options. */
+  readonly at?: Path
+  /** How to avoid duplicate names on a route, for messages. */
+  readonly fix?: string
+}
+
+/** Serves definitions of a plugin. */
+export interface AddToolset {
+  /** On all routes of the plugin. */
+  (definitions: readonly Definition[]): ServedToolset
+  /**
+   * As a toolset that routes choose by name, like those of `config.toolsets`. Requires `provides: ['toolsets']`. Without
+   * `definitions`, they are known only after startup. Throws a StartError for a name that is in use.
+   */
+  (name: string, definitions?: readonly Definition[], place?: ToolsetPlace): ServedToolset
 }
 
 /** The MCP part of the plugin host. */
@@ -33,8 +48,8 @@ export interface McpPluginHost {
   onCall(wrap: Wrap): void
   /** Receives the record of every request after its end, also of a refused one. Errors are logged. */
   onFinish(observer: Observer): void
-  /** Serves tools, resources and prompts on the plugin's routes. */
-  tools(definitions: readonly Definition[]): ServedDefinitions
+  /** Serves tools, resources and prompts. */
+  readonly toolset: AddToolset
   /** Registers what a key of `toolKeys` does, in `setup`. */
   toolKey<Value>(name: string, key: ToolKey<Value>): void
   /** Adds a member of `context` to the `ctx` of handlers. `create` runs at its first use in a call. */
@@ -65,8 +80,10 @@ export interface InternalMcpPluginHost extends McpPluginHost {
 
 interface Contribution {
   readonly toolset: string
-  definitions: readonly Definition[]
-  exchange?: Catalog['exchange']
+  readonly definitions: readonly Definition[]
+  /** Of a toolset that routes choose by name. */
+  readonly source?: ProvidedSource
+  served?: ServedToolset
 }
 
 export interface McpRegistrations {
@@ -78,6 +95,9 @@ export interface McpRegistrations {
   readonly toolKeys: RouteToolKeys
   readonly context: ContextMembers
   readonly contributed: Note<Contribution>[]
+  /** By name. */
+  readonly toolsets: Map<string, ProvidedSource>
+  readonly configToolsets: Readonly<Record<string, unknown>>
   readonly redirects: Note<Redirect>[]
   readonly unlisted: Note<IsHidden>[]
   readonly varies: Note<true>[]
@@ -88,6 +108,7 @@ export interface McpRegistrations {
 export const createMcpRegistrations = (
   reads: InternalMcpPluginHost['reads'],
   defaults: Parameters<typeof createContextMembers>[0],
+  configToolsets: McpRegistrations['configToolsets'],
 ): McpRegistrations => ({
   reads,
   onCall: [],
@@ -97,6 +118,8 @@ export const createMcpRegistrations = (
   toolKeys: createToolKeys(),
   context: createContextMembers(defaults),
   contributed: [],
+  toolsets: new Map(),
+  configToolsets,
   redirects: [],
   unlisted: [],
   varies: [],
@@ -112,7 +135,20 @@ export function createMcpPluginHost(
   if (instance.plugin.provides?.includes('transport')) {
     note(notes.revisions, ({ stateless }) => (stateless ? [] : HANDSHAKE_REVISIONS))
   }
-  const toolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
+  const ownToolset = `/plugins.${instance.name} on ${instance.routes.map(({ path }) => path).join(', ')}`
+  function addContribution(contribution: Contribution): ServedToolset {
+    note(notes.contributed, contribution)
+    const served = () => {
+      if (contribution.served) return contribution.served
+      throw new Error('replace() and withheld are for a host that is built')
+    }
+    return {
+      replace: definitions => served().replace(definitions),
+      get withheld() {
+        return served().withheld
+      },
+    }
+  }
   const { name: plugin, routes } = instance
   return {
     toolKey: <Value>(name: string, key: ToolKey<Value>) =>
@@ -132,16 +168,10 @@ export function createMcpPluginHost(
       for (const method of added.methods) note(notes.methods, method)
       return added
     },
-    tools(definitions) {
-      const contribution: Contribution = { toolset, definitions }
-      note(notes.contributed, contribution)
-      return {
-        replace(others) {
-          if (!contribution.exchange) throw new Error('replace() is for a host that is built')
-          contribution.exchange(toolset, contribution.definitions, others)
-          contribution.definitions = others
-        },
-      }
+    toolset(first: string | readonly Definition[], definitions?: readonly Definition[], place?: ToolsetPlace) {
+      if (typeof first !== 'string') return addContribution({ toolset: ownToolset, definitions: first })
+      const source = nameToolset(instance, notes, first, { isLate: definitions === undefined, ...place })
+      return addContribution({ toolset: first, definitions: definitions ?? [], source })
     },
     redirect: paramsFor => note(notes.redirects, paramsFor),
     unlist: isHidden => note(notes.unlisted, isHidden),
@@ -151,8 +181,30 @@ export function createMcpPluginHost(
   }
 }
 
+/** Registers the name of a toolset. Throws a StartError if it is in use. */
+function nameToolset(
+  instance: PluginInstance,
+  { toolsets, configToolsets }: Pick<McpRegistrations, 'toolsets' | 'configToolsets'>,
+  name: string,
+  { isLate, at: own = [], fix }: ToolsetPlace & Pick<ProvidedSource, 'isLate'>,
+): ProvidedSource {
+  if (!instance.plugin.provides?.includes('toolsets')) throw lacksCapability(instance, 'toolset', 'toolsets')
+  const at = [...instance.at, ...own]
+  if (!new RegExp(TOOLSET_NAME_PATTERN).test(name)) {
+    throw new StartError('MH1523', `"${name}" cannot name a toolset: no "/", and no ":" at its start`, { at })
+  }
+  const other = Object.hasOwn(configToolsets, name) ? ['toolsets', name] : toolsets.get(name)?.at
+  if (other) {
+    const what = `there is another toolset "${name}", at ${formatPath(other)}; rename one of them`
+    throw new StartError('MH1523', what, { at, also: [{ at: other }] })
+  }
+  const toolset = { toolset: name, at, fix, isLate }
+  toolsets.set(name, toolset)
+  return toolset
+}
+
 export const contributedTo = (notes: McpRegistrations, route: CompiledRoute): readonly string[] => [
-  ...new Set(notesFor(notes.contributed, route).map(({ toolset }) => toolset)),
+  ...new Set(notesFor(notes.contributed, route).flatMap(({ toolset, source }) => (source ? [] : [toolset]))),
 ]
 
 export function createUnlisting(notes: McpRegistrations): (route: CompiledRoute) => IsHidden {
@@ -192,8 +244,7 @@ export async function addContributions(
 ): Promise<void> {
   for (const { instance, value } of notes.contributed) {
     const add = () => {
-      for (const definition of value.definitions) catalog.add(value.toolset, definition)
-      value.exchange = catalog.exchange
+      value.served = catalog.provide(value.toolset, value.definitions, value.source)
     }
     await startPlugin(instance, add, report)
   }

@@ -18,9 +18,14 @@ export interface McpRoute extends Route {
 
 export interface CompiledRoute extends McpRoute {
   serveAs(other: CompiledRoute): void
+  /** Chooses among the toolsets of the config and `provided` ones. Reports unknown names. */
+  chooseToolsets(provided: Iterable<string>, report: Report): void
   readonly choice: ToolsetChoice
   knownCombinations(): ReadonlyArray<readonly string[]>
 }
+
+/** The names that toolsets can have. */
+export const TOOLSET_NAME_PATTERN = '^[^:/][^/]*$'
 
 function parsePath(path: string): Pattern {
   const at = ['routes', path]
@@ -171,7 +176,8 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
   const placed = [...patterns].filter(([path]) => !places.isLost(path))
   return placed.map(([path, pattern]) => {
     const settings = config.routes[path] ?? { toolsets: [] }
-    let choice = chooseToolsets({ path, config, pattern, places, report })
+    // Unknown names are reported once the toolsets of plugins are known.
+    let choice = chooseToolsets({ path, config, pattern, places, report: () => undefined })
     const route: CompiledRoute = {
       path,
       stateless: settings.stateless ?? config.stateless ?? false,
@@ -187,6 +193,10 @@ export function compileRoutes(config: RoutesConfig, late: LateFacts, report = st
       },
       serveAs(other) {
         choice = other.choice
+      },
+      chooseToolsets(provided, report) {
+        const toolsets = { ...config.toolsets, ...Object.fromEntries([...provided].map(name => [name, []])) }
+        choice = chooseToolsets({ path, config: { ...config, toolsets }, pattern, places, report })
       },
       get categories() {
         return choice.categories

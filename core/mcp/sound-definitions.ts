@@ -37,7 +37,7 @@ export function reportNameClashes(
   const items = (name: string) =>
     (toolsets.get(name) ?? []).map(definition => compileDefinition(definition, describeToolset(name), () => []))
   for (const names of routes.flatMap(route => route.knownCombinations())) {
-    collect({ items }, { toolsets: names, extra: [] }, report)
+    collect({ items, sourceOf: () => undefined }, { toolsets: names, extra: [] }, report)
   }
 }
 

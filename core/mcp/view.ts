@@ -14,7 +14,9 @@ import {
 } from './catalog.ts'
 import type { ServerSettings } from './configure-session.ts'
 import { SerializedResult } from './message.ts'
+import { type Clashing, nameClash } from './name-clash.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
+import { itemId } from './provided.ts'
 import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, type ListedKeys, resourcesOfKeys, wireWithKeys } from './tool-keys.ts'
 
@@ -121,32 +123,33 @@ function createPager(list: ListName, items: readonly CatalogItem[], { cacheScope
 }
 
 export function collect(
-  catalog: Pick<Catalog, 'items'>,
+  catalog: Pick<Catalog, 'items' | 'sourceOf'>,
   { toolsets, extra }: Pick<ViewRequest, 'toolsets' | 'extra'>,
   report = stopAtFirst,
 ): CatalogItem[] {
-  const seen = new Map<string, readonly [source: string, item: CatalogItem]>()
+  const seen = new Map<string, Clashing>()
   const items: CatalogItem[] = []
-  const sources = [...toolsets, EVERYWHERE].map(name => [describeToolset(name), catalog.items(name)] as const)
-  for (const [source, list] of [...sources, ['configureSession', extra] as const]) {
+  const sources = [...toolsets, EVERYWHERE].map(
+    name => [describeToolset(name), catalog.items(name), catalog.sourceOf(name)] as const,
+  )
+  for (const [where, list, source] of [...sources, ['configureSession', extra, undefined] as const]) {
     for (const item of list) {
-      const id = `${item.kind} ${item.key}`
+      const id = itemId(item)
       const first = seen.get(id)
       if (first !== undefined) {
-        const [other, twin] = first
-        const what = `two ${item.kind} are called "${item.key}": in ${other} and in ${source}`
-        const also = [{ of: twin.definition, at: ['name'] }]
-        report(new StartError('MH1107', what, { of: item.definition, at: ['name'], also }))
+        report(nameClash(first, { where, item, source }))
         continue
       }
-      seen.set(id, [source, item])
+      seen.set(id, { where, item, source })
       items.push(item)
     }
   }
   return items.sort(byKey)
 }
 
-function capabilitiesOf(items: readonly CatalogItem[]): ServerCapabilities {
+/** `isLate`: there can be other items after startup, so clients must be able to subscribe to all lists. */
+function capabilitiesOf(items: readonly CatalogItem[], isLate: boolean): ServerCapabilities {
+  if (isLate) return { logging: {}, completions: {}, prompts: {}, resources: {}, tools: {} }
   const completes = items.some(item =>
     item.kind === 'prompts'
       ? Object.values(item.definition.arguments ?? {}).some(({ complete }) => complete)
@@ -198,6 +201,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
   const templates = items.filter(item => item.kind === 'resources' && item.template !== undefined) as ResourceItem[]
   const prompts = items.filter(item => item.kind === 'prompts')
   const { instructions, ...serverInfo } = request.server
+  const isLate = request.toolsets.some(name => catalog.sourceOf(name)?.isLate)
   const { cacheScope } = request
   const meta = { [META.serverInfo]: serverInfo }
   const denials = new Map<CatalogItem, Denial>()
@@ -225,7 +229,7 @@ function buildView(catalog: Catalog, request: ViewRequest, audience: Audience): 
     serverInfo,
     metaJson: JSON.stringify(meta),
     instructions,
-    capabilities: { ...capabilitiesOf(items), ...request.capabilities },
+    capabilities: { ...capabilitiesOf(items, isLate), ...request.capabilities },
     tools: mapOf(tools),
     resources: mapOf(resources),
     resourcesByNormalUri: new Map(resources.toReversed().map(item => [item.normalUri, item])),

@@ -4,7 +4,7 @@ import type { Fields, Found, LogStep, Outcome, RecordStep, Score, SetStep, Step 
 /** A record as adapters keep it. */
 export interface RecordState {
   readonly version: number
-  readonly fields: Readonly<Record<string, string>>
+  readonly fields: Fields
   readonly expires: number | undefined
 }
 
@@ -19,7 +19,7 @@ export interface PartitionState {
   record(key: string): RecordState | undefined
   /** Undefined deletes. */
   putRecord(key: string, record: RecordState | undefined): void
-  hasMember(set: string, member: string): boolean
+  scoreOf(set: string, member: string): number | undefined
   /** The number of members with at least this score. */
   count(set: string, from: number): number
   putMember(set: string, member: string, score: number): void
@@ -45,10 +45,13 @@ const LOWEST = Number.NEGATIVE_INFINITY
 export const scoreAt = (score: Score, now: number): number => (typeof score === 'number' ? score : now + score.now)
 
 /** Fields can have the name of a member of `Object.prototype`. */
-const fieldIn = (fields: Readonly<Record<string, string>>, field: string): string | null =>
+const fieldIn = (fields: Fields, field: string): string | null =>
   Object.hasOwn(fields, field) ? (fields[field] ?? null) : null
 
-const numberIn = (fields: Readonly<Record<string, string>>, field: string) => Number(fieldIn(fields, field) ?? 0)
+const amountIn = (add: Readonly<Record<string, number>>, field: string) =>
+  Object.hasOwn(add, field) ? (add[field] ?? 0) : 0
+
+const numberIn = (fields: Fields, field: string) => Number(fieldIn(fields, field) ?? 0)
 
 function recordHolds(found: RecordState | undefined, { exists, version, where = {}, most = {}, add = {} }: RecordStep) {
   if (exists !== undefined && exists !== (found !== undefined)) return false
@@ -58,7 +61,7 @@ function recordHolds(found: RecordState | undefined, { exists, version, where = 
     const value = fieldIn(fields, field)
     if (!(Array.isArray(allowed) ? allowed.includes(value) : allowed === value)) return false
   }
-  return Object.entries(most).every(([field, limit]) => numberIn(fields, field) + (add[field] ?? 0) <= limit)
+  return Object.entries(most).every(([field, limit]) => numberIn(fields, field) + amountIn(add, field) <= limit)
 }
 
 function changeRecord(state: PartitionState, step: RecordStep, now: number): Found {
@@ -85,7 +88,7 @@ function changeRecord(state: PartitionState, step: RecordStep, now: number): Fou
   }
 }
 
-function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>) {
+function isSame(one: Fields, other: Fields) {
   const names = Object.keys(one)
   return names.length === Object.keys(other).length && names.every(name => one[name] === other[name])
 }
@@ -93,7 +96,8 @@ function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<st
 function setHolds(state: PartitionState, { sortedSet: set, below, most, has = [], lacks = [] }: SetStep, now: number) {
   const from = below === undefined ? LOWEST : scoreAt(below, now)
   if (most !== undefined && state.count(set, from) > most) return false
-  return has.every(member => state.hasMember(set, member)) && !lacks.some(member => state.hasMember(set, member))
+  const isIn = (member: string) => (state.scoreOf(set, member) ?? Number.NaN) >= from
+  return has.every(isIn) && !lacks.some(isIn)
 }
 
 function changeSet(state: PartitionState, step: SetStep, now: number): Found {
@@ -103,7 +107,7 @@ function changeSet(state: PartitionState, step: SetStep, now: number): Found {
     if (below !== undefined) state.removeBelow(set, scoreAt(below, now))
     for (const member of remove) state.removeMember(set, member)
     for (const [member, score] of Object.entries(touch)) {
-      if (state.hasMember(set, member)) state.putMember(set, member, scoreAt(score, now))
+      if (state.scoreOf(set, member) !== undefined) state.putMember(set, member, scoreAt(score, now))
     }
     for (const [member, score] of Object.entries(put)) state.putMember(set, member, scoreAt(score, now))
     const above = keep === undefined ? 0 : state.count(set, LOWEST) - keep

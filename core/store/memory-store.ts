@@ -98,8 +98,8 @@ class MemoryPartition implements PartitionState {
     return undefined
   }
 
-  hasMember(key: string, member: string): boolean {
-    return this.#setOf(key)?.scores.has(member) ?? false
+  scoreOf(key: string, member: string): number | undefined {
+    return this.#setOf(key)?.scores.get(member)
   }
 
   count(key: string, from: number): number {

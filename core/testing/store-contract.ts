@@ -1,14 +1,18 @@
 // `storeContract`: the checks of a store that a plugin puts into a slot.
 import type { Slots } from '../slots.ts'
+import type { Store } from '../store/store.ts'
 import { changeBusChecks } from './change-bus-contract.ts'
 import { type Check, type ContractSettings, checksOf, type Promises } from './contract.ts'
 import { eventStoreChecks } from './event-store-contract.ts'
 import { grantStoreChecks } from './grant-store-contract.ts'
 import { peersChecks } from './peers-contract.ts'
 import { sessionStoreChecks } from './session-store-contract.ts'
+import { storeChecks } from './store-checks.ts'
 import { taskStoreChecks } from './task-store-contract.ts'
 
-type Stores = Pick<Slots, 'changeBus' | 'eventStore' | 'grantStore' | 'peers' | 'sessionStore' | 'taskStore'>
+type Stores = Pick<Slots, 'changeBus' | 'eventStore' | 'grantStore' | 'peers' | 'sessionStore' | 'taskStore'> & {
+  readonly store: Store
+}
 
 const CHECKS: { readonly [Slot in keyof Stores]: Promises<Stores[Slot]> } = {
   changeBus: changeBusChecks,
@@ -16,6 +20,7 @@ const CHECKS: { readonly [Slot in keyof Stores]: Promises<Stores[Slot]> } = {
   grantStore: grantStoreChecks,
   peers: peersChecks,
   sessionStore: sessionStoreChecks,
+  store: storeChecks,
   taskStore: taskStoreChecks,
 }
 

@@ -35,7 +35,7 @@ export async function setUpSkills(host: InternalHost, options: SkillsOptions): P
   if (!read) return
   readFor.set(options, read)
   let now = read
-  const served = host.tools(now.resources)
+  const served = host.toolset(now.resources)
   host.extension(EXTENSION, {
     settings: { directoryRead: true },
     methods: createMethods((call, item) => createAdmission(host.services)(call, item)),

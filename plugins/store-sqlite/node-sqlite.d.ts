@@ -6,6 +6,7 @@ declare module 'node:sqlite' {
     run(...values: SqlValue[]): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint }
     get(...values: SqlValue[]): Record<string, unknown> | undefined
     all(...values: SqlValue[]): Record<string, unknown>[]
+    iterate(...values: SqlValue[]): IterableIterator<Record<string, unknown>>
   }
 
   export class DatabaseSync {

@@ -5,11 +5,12 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
+import type { Store } from '../../core/store.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
 import { createSqliteSessionStore } from './session-store.ts'
-import { createSqliteEventStore, createSqliteGrantStore, createSqliteTaskStore } from './stores.ts'
+import { createSqliteEventStore, createSqliteGrantStore, createSqliteStore, createSqliteTaskStore } from './stores.ts'
 import type { StoreBounds } from './thread/bounds.ts'
 import type { Committed } from './thread/messages.ts'
 import { Writer } from './writer.ts'
@@ -78,6 +79,13 @@ const MEMORY = ':memory:'
 const MIN_SIZE = 1_048_576
 
 export const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
+
+/** Routes with the same file share its thread. */
+export function sqliteStore(host: InternalHost, options: FilledStoreSqliteOptions): Store {
+  demandNode(host)
+  demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
+  return createSqliteStore(writerOf(host, options))
+}
 
 export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): void {
   demandNode(host)

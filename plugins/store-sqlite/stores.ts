@@ -3,10 +3,20 @@ import { createHash } from 'node:crypto'
 import { checkGrantTtl, type GrantStore, grantKindOf } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import type { EventStore, Logger, StreamWriter } from '../../core/plugin.ts'
+import type { Answers, Query, Store } from '../../core/store.ts'
 import { SMALL_OUTCOME, StreamFenced, type TaskNews, type TaskRefusal, type TaskStore } from '../../core/transport.ts'
 import type { RowWriter } from './thread/events.ts'
 import type { GrantPlace } from './thread/grants.ts'
 import type { Writer } from './writer.ts'
+
+/** The store in the file, for all processes of this host. */
+export const createSqliteStore = (file: Writer): Store => ({
+  shared: 'host',
+  transact: (partition, steps, durability) => file.ask('transact', partition, steps, durability),
+  read: async <const Queries extends readonly Query[]>(partition: string, queries: Queries) =>
+    (await file.ask('read', partition, queries)) as Answers<Queries>,
+  onReturn: listener => file.onReturn(listener),
+})
 
 const SOLE: StreamWriter = { epoch: 0, facts: '' }
 

@@ -22,13 +22,14 @@ const prefixHint = ({ kind, glob }: Rule) =>
   kind === 'tools' && glob.includes('://') ? `; a rule over URIs begins with "resource:"` : ''
 
 /** A skill rule without a match fails startup if there are skills, because it would leave them open. */
-function lintRules({ host, rules }: LintSubject, items: readonly CatalogItem[]) {
+function lintRules({ host, services, rules }: LintSubject, items: readonly CatalogItem[]) {
   const hasSkills = items.some(({ key, kind }) => kind === 'resources' && skillFoldersOf(key).length > 0)
   for (const rule of rules.list) {
     if (items.some(item => fits(rule, item))) continue
     const alike = items.filter(({ kind }) => kind === rule.kind).map(({ key }) => key)
     const keys = rule.ofSkills ? new Set(alike.flatMap(skillFoldersOf)) : alike
     const near = nearest(rule.glob.replaceAll('*', ''), keys)
+    if (near === undefined && !services.knowsItems()) continue
     const hint = prefixHint(rule) || (near === undefined ? '' : `; did you mean "${near}"?`)
     const what = `the rule matches nothing that is defined at start${hint}`
     const found = new StartError('MH2721', what, { at: [...host.config.at, 'rules', rule.key] })

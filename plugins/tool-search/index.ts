@@ -19,9 +19,9 @@ function checkPinned(pinned: readonly string[], host: InternalHost, services: Se
   const names = [...new Set(items.flatMap(({ kind, key }) => (kind === 'tools' ? key : [])))]
   for (const [index, text] of pinned.entries()) {
     const at = [...host.config.at, 'pinned', index]
-    if (!isGlob(text) && !names.includes(text)) {
+    if (!isGlob(text) && !names.includes(text) && services.knowsItems()) {
       host.report(new StartError('MH2920', `there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
-    } else if (isGlob(text) && !names.some(name => matchesGlob(text, name))) {
+    } else if (isGlob(text) && services.knowsItems() && !names.some(name => matchesGlob(text, name))) {
       host.report(new StartError('MH2920', `"${text}" pins no tool that is defined at start`, { at }), 'warning')
     }
   }
@@ -54,7 +54,7 @@ export const toolSearch = definePlugin<ToolSearchOptions, FilledToolSearchOption
     let isPinned = compilePinned(options.pinned)
     const isListed = (name: string) => isOwn(name) || isPinned(name)
     const tools = createSearchTools(createSearches(host.metrics))
-    host.tools(tools)
+    host.toolset(tools)
     host.unlist(name => !isListed(name))
     host.redirect(redirectCall)
     host.onReady(() => checkPinned(options.pinned, host, host.services))

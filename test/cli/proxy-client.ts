@@ -1,9 +1,9 @@
 // A relay in this process, and a client by hand at its stdin and stdout.
 
-import { TIMING, type Timing } from '../../cli/proxy/link.ts'
 import type { Relay } from '../../cli/proxy/relay.ts'
 import type { ProxyValues } from '../../cli/proxy.ts'
 import { type ProxyEnds, startProxy } from '../../cli/proxy.ts'
+import { TIMING, type Timing } from '../../remote/http/link.ts'
 import { makeFolder } from '../config/folder.ts'
 import { clientOf, type StdioClient } from '../plugins/transport-stdio/stdio-client.ts'
 import { type TestContext, testContext } from './printed-by.ts'

@@ -220,7 +220,7 @@ describe('mcp-host proxy', () => {
     }
     expect(await say(1, 'html')).to.match(/^-32000 /)
     expect(await say(2, 'pretty')).to.equal('{"a":"\\u001b[31m"}')
-    expect(await say(3, 'nobody')).to.match(/answered nothing/)
+    expect(await say(3, 'nobody')).to.match(/sent no response/)
     expect(await say(4, 'refused')).to.equal('-32099 no')
     expect(await say(5, 'moved')).to.match(/https:\/\/elsewhere\.example\//)
     expect(await say(6, 'stream')).to.equal('{}')

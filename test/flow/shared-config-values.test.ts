@@ -26,7 +26,7 @@ const sign = definePlugin<Record<never, never>>({
 /** Contributes a tool to the routes it acts on. */
 const keeper = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
-  setup: host => host.tools([secret]),
+  setup: host => host.toolset([secret]),
 })
 
 const list = ['clock']

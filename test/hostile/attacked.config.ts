@@ -118,7 +118,7 @@ const contributed = definePlugin<Record<never, never>>({
   options: { type: 'object', additionalProperties: false, properties: {} },
   setup(host) {
     const { guarded } = markers
-    host.tools([defineTool({ name: 'contributed', description: guarded, handler: () => guarded })])
+    host.toolset([defineTool({ name: 'contributed', description: guarded, handler: () => guarded })])
   },
 })
 

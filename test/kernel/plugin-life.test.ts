@@ -167,7 +167,7 @@ describe('Late plugin registration', () => {
     mount: host => host.mount('/late', (_ctx, next) => next()),
     onCall: host => host.onCall((_call, next) => next()),
     method: host => host.method('acme/late', () => ({})),
-    tools: host => host.tools([]),
+    toolset: host => host.toolset([]),
     extension: host => host.extension('com.example/late', {}),
   }
   for (const [name, register] of Object.entries(late)) {

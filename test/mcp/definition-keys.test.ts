@@ -145,7 +145,7 @@ describe('Location of unknown definition keys', () => {
 
 describe('Unknown keys of definitions added later', () => {
   it('stop startup with the plugin name for contributed definitions', async () => {
-    const adds = plugin(host => host.tools([tool({ acces: 'admin' })]))
+    const adds = plugin(host => host.toolset([tool({ acces: 'admin' })]))
     const config = { ...served(), plugins: { 'transport-streamable': {}, adds } }
     await expectStopped(config, /plugins\.adds on \/: tool "purge": acces: unknown option; did you mean "access"\?/)
   })

@@ -68,7 +68,7 @@ function addJobs(host: InternalHost) {
     const level = jobs.settingsOf(call)?.['level']
     return level === undefined ? next() : Promise.resolve(jobs.result('job', { jobId: String(++last), level }))
   })
-  host.tools([
+  host.toolset([
     defineTool({ name: 'slow', handler: (_args, ctx) => `declared: ${jobs.settingsOf(ctx) !== undefined}` }),
     defineTool({ name: 'always', handler: () => jobs.result('job', { jobId: '0' }) }),
     defineTool({ name: 'wrong', handler: () => jobs.result('other', {}) }),

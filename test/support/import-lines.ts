@@ -61,17 +61,26 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
   'proxy-addr',
   'tinyglobby',
   'tsx',
+  'undici',
   'yaml',
 ])
 
 const isIn = (folder: string, file: string) => file.startsWith(`${folder}/`)
+
+/** What the composition root passes to plugins as services. */
+const COMPOSED = [
+  'plugins/index.ts',
+  'client/node/guarded-agents.ts',
+  'client/node/guarded-fetch.ts',
+  'client/token-client.ts',
+]
 
 function mayCoreImport(from: string, { specifier }: Import): boolean {
   const name = packageOf(specifier)
   if (name !== undefined) return CORE_PACKAGES.has(name)
   const file = fileOf(from, specifier)
   if (file === undefined || isIn('core', file)) return true
-  return from === 'core/create-host.ts' && ['plugins/index.ts', 'client/node/guarded-fetch.ts'].includes(file)
+  return from === 'core/create-host.ts' && COMPOSED.includes(file)
 }
 
 const REDIS_STORES = [
@@ -86,6 +95,7 @@ const REDIS_STORES = [
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
+  'families/credentials': ['openapi'],
   'families/grants': ['auth-bridge'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
@@ -105,8 +115,8 @@ const MADE_OF: Readonly<Record<string, readonly string[]>> = { 'cluster-redis': 
 /** The folder of a plugin or family, without `plugins/`. */
 const homeOf = (file: string) => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? ''
 
-/** What built-in plugins may import from core: the package's entries for tools and plugins, and three internal files. */
-const SURFACE = ['index', 'plugin', 'internal', 'auth', 'transport'].map(name => `core/${name}.ts`)
+/** What built-in plugins may import from core: the package's entries for tools, plugins and stores, and three internal files. */
+const SURFACE = ['index', 'plugin', 'store', 'internal', 'auth', 'transport'].map(name => `core/${name}.ts`)
 
 /** The entry of the MCP client engine, for plugins. */
 const REMOTE = 'remote/index.ts'

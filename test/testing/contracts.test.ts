@@ -19,6 +19,7 @@ import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
+import { compareWithModel } from '../support/store-model.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
@@ -43,6 +44,10 @@ const contracts = {
     'eventStore',
     aboveStore(store => createEventStore(store, STREAM_BOUNDS)),
   ),
+  'the store in memory': storeContract(
+    'store',
+    inMemory(() => createMemoryStore()),
+  ),
   'the session store in memory': storeContract(
     'sessionStore',
     inMemory(() => createMemorySessionStore('here')),
@@ -58,6 +63,10 @@ const contracts = {
 }
 
 describeContracts(contracts, { together: true })
+
+describe('Store in memory', () => {
+  it('gives the results of the model for random transactions', () => compareWithModel(createMemoryStore(), 100))
+})
 
 describe('Event store example', () => {
   it('fulfils its contract', async () => {

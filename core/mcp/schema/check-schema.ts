@@ -46,13 +46,17 @@ export function checkSchema(schema: JsonSchema, role: SchemaRole): void {
   }
   checkMetaSchema(schema, dialect, role)
   checkCircles(schema, role)
-  if (role === 'input' && schema['type'] !== 'object') {
-    const found = JSON.stringify(schema['type']) ?? 'absent'
-    throw new SchemaFault(
-      [role],
-      `its input schema's \`type\` must be "object" (it is ${found}); wrap the value into an object's property`,
-    )
-  }
+  if (role === 'input') checkType(schema, role)
+}
+
+/** Throws for an input that is not an object. */
+export function checkType(schema: JsonSchema, role: SchemaRole): void {
+  if (schema['type'] === 'object') return
+  const found = JSON.stringify(schema['type']) ?? 'absent'
+  throw new SchemaFault(
+    [role],
+    `its input schema's \`type\` must be "object" (it is ${found}); wrap the value into an object's property`,
+  )
 }
 
 const validators = new Map<Dialect, ValidateFunction | undefined>()

@@ -6,7 +6,7 @@ import type { StandardSchema } from '../infer.ts'
 import { isObject } from '../is-object.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { createLinearAjv, type Dialect, forgetKeys, isDraft07, loadCompiler, needCompiler } from './ajv.ts'
-import { checkSchema, dialectOf, SchemaFault, surelyCompiles } from './check-schema.ts'
+import { checkSchema, checkType, dialectOf, SchemaFault, surelyCompiles } from './check-schema.ts'
 import { type Checked, explainErrors, explainIssues, type SchemaRole } from './explain-errors.ts'
 import {
   checkForeign,
@@ -24,8 +24,26 @@ export interface CompiledSchema {
   validate(value: unknown): Checked | Promise<Checked>
 }
 
+const unchecked = new WeakSet<object>()
+
+/**
+ * Marks the JSON Schema of a tool that another server validates: lists show it unchanged, and it is not compiled. Arguments and
+ * results are not checked against it.
+ */
+export function uncheckedSchema(schema: JsonSchema): JsonSchema {
+  unchecked.add(schema)
+  return schema
+}
+
+export const isUnchecked = (schema: object | undefined): schema is JsonSchema =>
+  schema !== undefined && unchecked.has(schema)
+
 /** Throws for a schema that is invalid, too large, of another dialect, or references another document. */
 export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaRole): CompiledSchema {
+  if (isUnchecked(schema)) {
+    if (role === 'input') checkType(schema, role)
+    return { json: schema, validate: value => ({ ok: true, value }) }
+  }
   if (isStandardSchema(schema)) {
     const json = standardToJson(schema, role)
     checkSchema(json, role)

@@ -1,16 +1,36 @@
 // All operations by name, and their durability.
 import type { DatabaseSync } from 'node:sqlite'
+import { applySteps, type Outcome, type Query, type Step } from '../../../core/store.ts'
 import type { StoreBounds } from './bounds.ts'
 import { eventOperations } from './events.ts'
 import { grantOperations } from './grants.ts'
+import { prepareStore, SqlPartition } from './partition.ts'
 import { sessionOperations } from './sessions.ts'
 import { taskOperations } from './tasks.ts'
+
+function storeOperations(db: DatabaseSync) {
+  const sql = prepareStore(db)
+  return {
+    transact(partition: string, steps: readonly Step[], _durability?: 'relaxed'): Outcome {
+      const now = Date.now()
+      const state = new SqlPartition(sql, partition, now)
+      const outcome = applySteps(state, steps, now)
+      state.save()
+      return outcome
+    },
+    read(partition: string, queries: readonly Query[]): readonly unknown[] {
+      const state = new SqlPartition(sql, partition, Date.now())
+      return queries.map(query => state.answer(query))
+    },
+  }
+}
 
 export const operationsOn = (db: DatabaseSync, bounds: StoreBounds) => ({
   ...sessionOperations(db, bounds),
   ...eventOperations(db, bounds),
   ...grantOperations(db, bounds),
   ...taskOperations(db, bounds),
+  ...storeOperations(db),
 })
 
 export type Operations = ReturnType<typeof operationsOn>
@@ -19,12 +39,19 @@ export type Operations = ReturnType<typeof operationsOn>
 export type Weight = 'read' | 'moment' | 'durable'
 
 const READS: ReadonlySet<keyof Operations> = new Set([
-  ...(['nodeOfRequest', 'sessionTimeLeft', 'streamState', 'eventsAfter', 'getGrant', 'grantMembers'] as const),
+  ...(['read', 'nodeOfRequest', 'sessionTimeLeft', 'streamState', 'eventsAfter', 'getGrant', 'grantMembers'] as const),
   ...(['getTask', 'lookAtTask', 'listTasks', 'taskDepths'] as const),
 ])
 
 /** Short-lived facts: running requests, session use, leases. */
 const MOMENTS: ReadonlySet<keyof Operations> = new Set(['enterSession', 'leaveSession', 'markSessions', 'renewTasks'])
 
-export const weightOf = (name: keyof Operations): Weight =>
-  READS.has(name) ? 'read' : MOMENTS.has(name) ? 'moment' : 'durable'
+interface Asked {
+  readonly name: keyof Operations
+  readonly args: readonly unknown[]
+}
+
+export function weightOf({ name, args }: Asked): Weight {
+  if (READS.has(name)) return 'read'
+  return MOMENTS.has(name) || (name === 'transact' && args[2] === 'relaxed') ? 'moment' : 'durable'
+}

@@ -1,9 +1,10 @@
 // The tables. Times are milliseconds since the epoch. Triggers keep dependent rows and counts up to date.
+import { STORE_SCHEMA } from './partition.ts'
 
-/** Counted from 5: files of versions 1 to 4 were written by unpublished versions and are refused. */
-export const SCHEMA_VERSION = 5
+/** Files of earlier versions are refused. */
+export const SCHEMA_VERSION = 6
 
-export const SCHEMA = `
+export const SCHEMA = `${STORE_SCHEMA}
 CREATE TABLE tallies (name TEXT PRIMARY KEY, entries INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO tallies VALUES ('idle', 0, 0), ('sessions', 0, 0), ('ended', 0, 0), ('pending', 0, 0), ('tasks', 0, 0);
 CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB);

@@ -14,7 +14,7 @@ const PATIENCE = 2_000
 const nap = new Int32Array(new SharedArrayBuffer(4))
 
 const heaviest = (asks: readonly Ask[]): Weight => {
-  const weights = new Set(asks.map(({ name }) => weightOf(name)))
+  const weights = new Set(asks.map(weightOf))
   return weights.has('durable') ? 'durable' : weights.has('moment') ? 'moment' : 'read'
 }
 
@@ -86,7 +86,7 @@ export function createTransactions(
       if (asks.length === 1) return [{ fault }]
       if (!OF_ALL.has(fault.word)) return asks.flatMap(ask => run([ask]))
       // Reads can still succeed.
-      return asks.flatMap(ask => (weightOf(ask.name) === 'read' ? run([ask]) : [{ fault }]))
+      return asks.flatMap(ask => (weightOf(ask) === 'read' ? run([ask]) : [{ fault }]))
     }
   }
 

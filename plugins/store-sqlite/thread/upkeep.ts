@@ -36,12 +36,20 @@ function prepareUpkeep(db: DatabaseSync) {
     ended: db.prepare(
       `DELETE FROM ended WHERE digest IN (SELECT digest FROM ended WHERE expires <= ? ORDER BY expires LIMIT ${STEP})`,
     ),
+    records: past('records', 'expires'),
+    sets: past('sorted_sets', 'expires'),
     uses: db.prepare('DELETE FROM uses WHERE until <= ?'),
     oldest: db.prepare('SELECT id, expires FROM streams ORDER BY expires LIMIT 1'),
     events: db.prepare(
       'DELETE FROM events WHERE stream = ? AND seq IN (SELECT seq FROM events WHERE stream = ? ORDER BY seq DESC LIMIT ?)',
     ),
     stream: db.prepare('DELETE FROM streams WHERE id = ?'),
+    oldestLog: db.prepare(
+      'SELECT id, first, last, expires FROM logs WHERE expires IS NOT NULL ORDER BY expires LIMIT 1',
+    ),
+    messages: db.prepare('DELETE FROM messages WHERE log = ? AND number < ? RETURNING octet_length(message) AS bytes'),
+    shorten: db.prepare('UPDATE logs SET first = ?, bytes = bytes - ? WHERE id = ?'),
+    log: db.prepare('DELETE FROM logs WHERE id = ?'),
   }
 }
 
@@ -66,6 +74,33 @@ function dropOldest(
   return { rows, streams }
 }
 
+interface OldestLog {
+  readonly id: number
+  readonly first: number
+  readonly last: number
+  readonly expires: number
+}
+
+/** Deletes logs, the least recently written first, and their oldest messages first. */
+function dropOldestLogs(sql: Statements, isToGo: (expires: number) => boolean) {
+  let rows = 0
+  let logs = 0
+  while (rows < STEP) {
+    const oldest = sql.oldestLog.get() as OldestLog | undefined
+    if (!oldest || !isToGo(oldest.expires)) break
+    const { id, first, last } = oldest
+    const next = Math.min(last + 1, first + STEP - rows)
+    const bytes = sql.messages.all(id, next).reduce((sum, row) => sum + Number(row['bytes']), 0)
+    rows += next - first + 1
+    if (next <= last) sql.shorten.run(next, bytes, id)
+    else {
+      sql.log.run(id)
+      logs++
+    }
+  }
+  return { rows, logs }
+}
+
 /** Skipped if the file is locked. */
 function giveBack(db: DatabaseSync) {
   try {
@@ -86,17 +121,21 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
 
   function expire(): boolean {
     const now = Date.now()
-    const gone = [sql.sessions, sql.grants, sql.tasks, sql.ended].map(statement => Number(statement.run(now).changes))
+    const gone = [sql.records, sql.sets, sql.sessions, sql.grants, sql.tasks, sql.ended].map(statement =>
+      Number(statement.run(now).changes),
+    )
     gone.push(Number(sql.news.run().changes))
     sql.uses.run(now)
     const { rows } = dropOldest(sql, expires => expires <= now)
+    gone.push(dropOldestLogs(sql, expires => expires <= now).rows)
     return [...gone, rows].some(count => count >= STEP)
   }
 
   function evict(): boolean {
     const { rows, streams } = dropOldest(sql, isNearlyFull)
-    evicted += streams
-    return rows >= STEP
+    const gone = dropOldestLogs(sql, isNearlyFull)
+    evicted += streams + gone.logs
+    return rows + gone.rows >= STEP
   }
 
   return {

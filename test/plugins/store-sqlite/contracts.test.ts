@@ -1,6 +1,7 @@
 // The store contracts against one SQLite file, with one thread per node and a new file per check.
 import { storeContract } from '../../../core/testing.ts'
 import { describeContracts } from '../../support/describe-contracts.ts'
+import { compareWithModel } from '../../support/store-model.ts'
 import { closeFiles, hasSqlite, newFile, type OpenedFile, openFile } from './support/sqlite-files.ts'
 
 const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
@@ -16,6 +17,10 @@ const onFile = <Service>(serviceOf: (file: OpenedFile) => Service) => ({
 })
 
 const contracts = {
+  'Store contract in SQLite': storeContract(
+    'store',
+    onFile(({ store }) => store),
+  ),
   'Session store in SQLite': storeContract(
     'sessionStore',
     onFile(({ sessions }) => sessions),
@@ -34,4 +39,14 @@ const contracts = {
   ),
 }
 
-if (hasSqlite) describeContracts(contracts, { after: closeFiles })
+if (hasSqlite) {
+  describeContracts(contracts, { after: closeFiles })
+  describe('Store in SQLite', () => {
+    after(closeFiles)
+
+    it('gives the results of the model for random transactions', async () => {
+      const { store } = await openFile(newFile())
+      await compareWithModel(store, 30)
+    })
+  })
+}

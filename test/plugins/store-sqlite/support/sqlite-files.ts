@@ -3,12 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Store } from '../../../../core/store.ts'
 import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
 import type { TaskStore } from '../../../../core/transport.ts'
 import { createSqliteSessionStore } from '../../../../plugins/store-sqlite/session-store.ts'
 import {
   createSqliteEventStore,
   createSqliteGrantStore,
+  createSqliteStore,
   createSqliteTaskStore,
 } from '../../../../plugins/store-sqlite/stores.ts'
 import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
@@ -40,9 +42,10 @@ export function newFolder(): string {
 
 export const newFile = (): string => join(newFolder(), 'host.db')
 
-/** One process's side of a file, with all four stores. */
+/** One process's side of a file, with all stores. */
 export interface OpenedFile {
   readonly writer: Writer
+  readonly store: Store
   readonly node: string
   readonly sessions: ReturnType<typeof createSqliteSessionStore>
   readonly events: ReturnType<typeof createSqliteEventStore>
@@ -65,6 +68,7 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
   opened.push(writer)
   const node = `node-${++nodes}`
   const stores = {
+    store: createSqliteStore(writer),
     sessions: createSqliteSessionStore(writer, { config: { node }, log }),
     events: createSqliteEventStore(writer),
     grants: createSqliteGrantStore(writer),

@@ -1,7 +1,7 @@
 // Request headers, including those that repeat body fields (2026-07-28 basic/transports/streamable-http, "Request Metadata").
 import { isObject } from '../../core/mcp/is-object.ts'
 import { collectHeaderParams, type HeaderParam } from '../../core/mcp/schema/header-params.ts'
-import type { Exchange, Fields, Request } from './messages.ts'
+import type { Exchange, Fields, Request } from '../messages.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method, including methods of the tasks extension. */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([
@@ -57,9 +57,7 @@ export function createToolHeaders(note: (what: string) => void): ToolHeaders {
     of({ method, params }) {
       const { name, arguments: args } = params
       if (method !== 'tools/call' || typeof name !== 'string') return {}
-      const values = (known.get(name) ?? []).map(
-        param => [`Mcp-Param-${param.name}`, valueAt(args, param.path)] as const,
-      )
+      const values = (known.get(name) ?? []).map(param => [param.header, valueAt(args, param.path)] as const)
       return Object.fromEntries(
         values
           .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
@@ -68,6 +66,10 @@ export function createToolHeaders(note: (what: string) => void): ToolHeaders {
     },
   }
 }
+
+/** Headers with lower-case names, so that the same header is never sent twice. */
+export const lowerCase = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
 export const JSON_TYPE = 'application/json'
 export const SSE_TYPE = 'text/event-stream'
@@ -78,8 +80,8 @@ function mirrored(request: Request, tools: ToolHeaders): Record<string, string> 
   const { method, params }: { method: string; params: Fields } = request
   const name = params[NAMED_BY.get(method) ?? '']
   return {
-    'Mcp-Method': method,
-    ...(typeof name === 'string' && { 'Mcp-Name': encodeHeaderValue(name) }),
+    'mcp-method': method,
+    ...(typeof name === 'string' && { 'mcp-name': encodeHeaderValue(name) }),
     ...tools.of(request),
   }
 }
@@ -89,5 +91,5 @@ export function ownHeaders(
   tools: ToolHeaders,
 ): Record<string, string> {
   const [request] = out.requests
-  return { ...POST_HEADERS, 'MCP-Protocol-Version': version, ...(request && mirrored(request, tools)) }
+  return { ...POST_HEADERS, 'mcp-protocol-version': version, ...(request && mirrored(request, tools)) }
 }

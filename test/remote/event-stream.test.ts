@@ -1,6 +1,6 @@
 // Server-Sent Events as the proxy reads them: the same however they are cut into chunks, at a cost that grows with their size.
 import { expect } from 'chai'
-import { readEvents, type StreamEvent } from '../../cli/proxy/event-stream.ts'
+import { readEvents, type StreamEvent } from '../../remote/http/event-stream.ts'
 
 async function eventsOf(chunks: Iterable<Uint8Array>, most = 1_000): Promise<StreamEvent[]> {
   const left = chunks[Symbol.iterator]()

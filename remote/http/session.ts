@@ -1,23 +1,27 @@
 // A session of a protocol version with `initialize`: its streams, and how it is reopened after a loss.
 import { isObject } from '../../core/mcp/is-object.ts'
-import { parseObject } from '../text.ts'
-import { readEvents } from './event-stream.ts'
+import { type Cancellation, sleep } from '../cancellation.ts'
+import { RemoteError } from '../errors.ts'
+import { answeredId, type Exchange, type Fields, MAX_MESSAGE, readMessages } from '../messages.ts'
+import { EventTooLarge, readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
 import {
   broken,
   createBackOff,
+  createFarewell,
+  type Farewell,
+  isOk,
   isSessionLost,
   isStream,
   type Link,
-  MAX_MESSAGE,
+  printableUrl,
   readJson,
   refusal,
   type Send,
-  sleep,
 } from './link.ts'
-import { answeredId, type Exchange, Failure, type Fields, readMessages } from './messages.ts'
+import type { WireResponse } from './wire.ts'
 
-const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-proxy-ping', method: 'ping' })
+const PING = JSON.stringify({ jsonrpc: '2.0', id: 'mcp-host-ping', method: 'ping' })
 const MAX_KEPT = 1_000
 
 interface KeptSession {
@@ -26,7 +30,7 @@ interface KeptSession {
   readonly epoch: number
   headers(): Record<string, string>
   ready(): Promise<void>
-  opened(exchange: Exchange, response: Response, result: Fields): void
+  opened(exchange: Exchange, response: WireResponse, result: Fields): void
   remember(exchange: Exchange): void
   /** Sends a ping to find out whether the session is lost. Rejects if the server is unreachable. */
   isLost(): Promise<boolean>
@@ -44,11 +48,10 @@ function changesOf(result: Fields): string[] {
   }).map(list => JSON.stringify({ jsonrpc: '2.0', method: `notifications/${list}/list_changed` }))
 }
 
-async function readAnswer(response: Response): Promise<Fields | undefined> {
+async function readAnswer(response: WireResponse): Promise<Fields | undefined> {
   const isAnswer = (message: Fields) => answeredId(message) !== undefined
   if (!isStream(response)) return readMessages((await readJson(response)) ?? '').find(isAnswer)
-  if (!response.body) return undefined
-  for await (const { data } of readEvents(response.body, MAX_MESSAGE)) {
+  for await (const { data } of readEvents(response.chunks(), MAX_MESSAGE)) {
     const answer = readMessages(data).find(isAnswer)
     if (answer) return answer
   }
@@ -56,10 +59,10 @@ async function readAnswer(response: Response): Promise<Fields | undefined> {
 }
 
 const failed = (url: string, why: string) =>
-  new Failure('session lost', `${url} has lost the session, and no other could be opened: ${why}; restart the client`)
+  new RemoteError('lost', `${printableUrl(url)} has lost the session, and no other could be opened: ${why}`)
 
 export function createKeptSession(link: Link, send: Send, reopened: () => void): KeptSession {
-  const { url, signal } = link
+  const { url } = link
   let id: string | undefined
   let version: string | undefined
   let epoch = 0
@@ -71,15 +74,13 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
 
   const headers = () => ({
     ...POST_HEADERS,
-    ...(id !== undefined && { 'Mcp-Session-Id': id }),
-    ...(version !== undefined && { 'MCP-Protocol-Version': version }),
+    ...(id !== undefined && { 'mcp-session-id': id }),
+    ...(version !== undefined && { 'mcp-protocol-version': version }),
   })
-  const post = (body: string) => send({ method: 'POST', headers: headers(), body, harmless: true, signal })
+  const post = (body: string) => send({ method: 'POST', headers: headers(), body, harmless: true, cancellations: [] })
 
-  async function say(body: string | undefined) {
-    if (body === undefined) return
-    const response = await post(body)
-    await response.body?.cancel()
+  async function repeat(body: string | undefined) {
+    if (body !== undefined) (await post(body)).discard()
   }
 
   async function open(body: string) {
@@ -89,16 +90,17 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
     const response = await post(body)
     const answer = await readAnswer(response)
     const result = answer?.['result']
-    if (!isObject(result)) throw failed(url, answer ? 'initialize was refused' : refusal(url, response.status).message)
-    id = response.headers.get('mcp-session-id') ?? undefined
+    if (!isObject(result)) throw failed(url, answer ? 'initialize was refused' : refusal(url, response).message)
+    id = response.header('mcp-session-id')
     version = String(result['protocolVersion'])
-    if (version !== before) throw failed(url, `it speaks ${version} now, and the client was told ${before}`)
-    await say(initialized)
-    for (const text of [level, ...subscribed.values()]) await say(text)
-    link.note('opened a new session in the place of one that the server has lost')
+    if (version !== before) throw failed(url, `its protocol version is ${version} now, and was ${before}`)
+    await repeat(initialized)
+    for (const text of [level, ...subscribed.values()]) await repeat(text)
+    link.note('opened a new session to replace one that the server has lost')
     epoch++
     reopened()
-    for (const change of changesOf(result)) await link.hear(change)
+    link.reopened()
+    for (const change of changesOf(result)) await link.receive(change, undefined)
   }
 
   return {
@@ -114,7 +116,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
       initialize = out.text
       initialized = level = undefined
       subscribed.clear()
-      id = response.headers.get('mcp-session-id') ?? undefined
+      id = response.header('mcp-session-id')
       version = typeof result['protocolVersion'] === 'string' ? result['protocolVersion'] : undefined
       epoch++
     },
@@ -135,11 +137,11 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
         headers: headers(),
         body: PING,
         harmless: true,
-        signal,
+        cancellations: [],
         patience: 0,
       })
-      if (!response.ok) return hasLost(named, response.status, await readJson(response))
-      await response.body?.cancel()
+      if (!isOk(response)) return hasLost(named, response.status, await readJson(response))
+      response.discard()
       return false
     },
     reopen(lost) {
@@ -156,11 +158,6 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
 export const hasLost = (named: string | undefined, status: number, text: string | undefined): boolean =>
   named !== undefined && isSessionLost(status, text)
 
-export function resultIn(text: string): Fields | undefined {
-  const result = parseObject(text)?.['result']
-  return isObject(result) ? result : undefined
-}
-
 interface Place {
   id: string | undefined
   retry: number | undefined
@@ -175,54 +172,65 @@ type BackOff = ReturnType<typeof createBackOff>
 const toHeader = (id: string): string | undefined =>
   /^[\t -~\u0080-\uffff]+$/.test(id) ? Buffer.from(id).toString('latin1') : undefined
 
-/** Delay before a stream is closed that the server leaves open after its response, milliseconds. */
-const FAREWELL = 500
-const lostInCall = (url: string): Failure =>
-  new Failure(
-    'session lost',
-    `${url} has lost the session while it ran this, and whether it was carried out is not known; a new session is open: look before it is sent again`,
-    { retryable: false },
+const lostInCall = (url: string): RemoteError =>
+  new RemoteError(
+    'lost',
+    `${printableUrl(url)} lost the session during the request, which it may have executed; a new session is open`,
+    { executed: 'maybe' },
   )
 
 /** Passes on every message of a response, and returns the resume position. Rejects on a broken connection. */
-async function hearAll(link: Link, response: Response, place: Place, heard: (text: string) => void): Promise<void> {
-  if (!response.body) return
-  for await (const { event, data, id, retry } of readEvents(response.body, MAX_MESSAGE)) {
+async function receiveAll(
+  link: Link,
+  response: WireResponse,
+  place: Place,
+  received: (text: string) => void,
+  exchange?: Exchange,
+  farewell?: Farewell,
+): Promise<void> {
+  for await (const { event, data, id, retry } of readEvents(response.chunks(), exchange?.limit ?? MAX_MESSAGE)) {
     if (id !== undefined) place.id = toHeader(id)
     if (retry !== undefined) place.retry = retry
     if (event !== 'message' || data === '') continue
-    heard(data)
-    await link.hear(data)
+    received(data)
+    const passed = link.receive(data, exchange)
+    farewell?.check()
+    if (passed) await passed
   }
 }
 
 export interface SessionStreams {
-  /** Reads a streamed response to its end. Rejects with a Failure if requests remain without a response. */
-  follow(response: Response, exchange: Exchange, end: AbortController, heard?: (text: string) => void): Promise<void>
+  /** Reads a streamed response to its end. Rejects with a RemoteError if requests remain without a response. */
+  follow(
+    response: WireResponse,
+    exchange: Exchange,
+    end: Cancellation,
+    received?: (text: string) => void,
+  ): Promise<void>
   listen(): Promise<void>
 }
 
 export function createSessionStreams(link: Link, send: Send, session: KeptSession): SessionStreams {
-  const { url, timing, signal: over, note } = link
+  const { url, timing, over, note } = link
   /** Shared by successive sessions, so that a server that keeps losing sessions is retried with delays. */
   const standing = createBackOff(timing)
 
-  const get = (place: Place, signal: AbortSignal) =>
+  const get = (place: Place, cancellation: Cancellation) =>
     send({
       method: 'GET',
-      headers: { ...session.headers(), accept: SSE_TYPE, ...(place.id !== undefined && { 'Last-Event-ID': place.id }) },
+      headers: { ...session.headers(), accept: SSE_TYPE, ...(place.id !== undefined && { 'last-event-id': place.id }) },
       harmless: true,
-      signal,
+      cancellations: [cancellation],
       patience: 0,
     })
 
   const isLost = () => session.isLost().catch(error => void note(`the session: ${error}`))
 
-  /** Undefined: retry later. Throws a Failure if the stream cannot be resumed. */
-  async function resume(place: Place, epoch: number, signal: AbortSignal): Promise<Response | undefined> {
+  /** Undefined: retry later. Throws a RemoteError if the stream cannot be resumed. */
+  async function resume(place: Place, epoch: number, cancellation: Cancellation): Promise<WireResponse | undefined> {
     const { id } = session
-    const response = await get(place, signal).catch(error => {
-      if (signal.aborted || over.aborted) throw error
+    const response = await get(place, cancellation).catch(error => {
+      if (cancellation.aborted || over.aborted) throw error
       note(String(error))
       return undefined
     })
@@ -239,11 +247,16 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     throw broken(url)
   }
 
-  async function resumed(place: Place, epoch: number, signal: AbortSignal, backOff: BackOff): Promise<Response> {
+  async function resumed(
+    place: Place,
+    epoch: number,
+    cancellation: Cancellation,
+    backOff: BackOff,
+  ): Promise<WireResponse> {
     const until = performance.now() + timing.resumption
     for (;;) {
-      await sleep(Math.max(place.retry ?? 0, backOff.pause), signal, over)
-      const response = await resume(place, epoch, signal)
+      await sleep(Math.max(place.retry ?? 0, backOff.pause), cancellation, over)
+      const response = await resume(place, epoch, cancellation)
       if (response) return response
       if (performance.now() > until) throw broken(url)
     }
@@ -258,7 +271,9 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
     if (!response) return true
     if (isStream(response)) {
       place.wasOpen = true
-      await hearAll(link, response, place, () => undefined).catch(error => note(`the stream of the session: ${error}`))
+      await receiveAll(link, response, place, () => undefined).catch(error =>
+        note(`the stream of the session: ${error}`),
+      )
       return true
     }
     const text = await readJson(response).catch(() => undefined)
@@ -277,28 +292,28 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
   }
 
   return {
-    async follow(first, exchange, end, heard = () => undefined) {
+    async follow(first, exchange, end, received = () => undefined) {
       const { epoch } = session
       const place = start()
       const backOff = createBackOff(timing)
-      let timer: NodeJS.Timeout | undefined
-      const answered = (text: string) => {
-        heard(text)
+      const farewell = createFarewell(exchange, end)
+      const reset = (text: string) => {
+        received(text)
         backOff.reset()
-        setImmediate(() => {
-          if (exchange.open.size === 0) timer ??= setTimeout(() => end.abort(), FAREWELL)
-        })
       }
       try {
-        for (let response = first; ; response = await resumed(place, epoch, exchange.signal, backOff)) {
+        for (let response = first; ; response = await resumed(place, epoch, exchange.cancellation, backOff)) {
           const begun = performance.now()
-          await hearAll(link, response, place, answered).catch(error => note(`a stream broke: ${error}`))
+          await receiveAll(link, response, place, reset, exchange, farewell).catch(error => {
+            if (error instanceof EventTooLarge) throw new RemoteError('too-large', error.message, { executed: 'maybe' })
+            note(`a stream broke: ${error}`)
+          })
           if (exchange.open.size === 0) return
           backOff.ended(begun)
           if (place.id === undefined) throw broken(url)
         }
       } finally {
-        clearTimeout(timer)
+        farewell.stop()
       }
     },
 

@@ -1,28 +1,28 @@
 // HTTP+SSE (2024-11-05): one stream for all responses, whose first event contains the message URL. A broken stream ends the
 // session.
-
+import { type Cancellation, sleep } from '../cancellation.ts'
+import { RemoteError } from '../errors.ts'
+import { answeredId, type Exchange, MAX_MESSAGE, readMessages } from '../messages.ts'
 import { readEvents } from './event-stream.ts'
 import { POST_HEADERS, SSE_TYPE } from './headers.ts'
 import {
   broken,
   createBackOff,
   createSend,
-  explainRefusal,
+  isOk,
   isStream,
   type Link,
-  MAX_MESSAGE,
-  type Remote,
+  printableUrl,
   readJson,
+  refusal,
   type Send,
-  sleep,
+  type Transport,
 } from './link.ts'
-import type { Exchange } from './messages.ts'
-import { answeredId, Failure, readMessages } from './messages.ts'
 
-/** The id of the relay's own `initialize` when it reopens a session. */
-const OWN_ID = 'mcp-host-proxy-initialize'
+/** The id of the `initialize` that reopens a session. */
+const OWN_ID = 'mcp-host-initialize'
 
-interface Line {
+interface OpenStream {
   readonly send: Send
   readonly ended: Promise<void>
 }
@@ -31,31 +31,40 @@ interface Line {
 function endpointOf(url: string, data: string): string {
   const endpoint = URL.canParse(data, url) ? new URL(data, url) : undefined
   if (endpoint && endpoint.origin === new URL(url).origin) return endpoint.href
-  throw new Failure('wrong endpoint', `${url} names an address of another server for messages; nothing is sent there`)
+  throw new RemoteError(
+    'invalid',
+    `${printableUrl(url)} names a URL of another server for messages; nothing is sent there`,
+  )
 }
 
-export function createOlderSse(link: Link): Remote {
-  const { url, timing, signal: over, note } = link
+export function createOlderSse(link: Link): Transport {
+  const { url, timing, over, note } = link
   const get = createSend(link)
-  const exchanges = new Set<{ exchange: Exchange; fail: (why: Failure) => void; done: () => void }>()
-  let line: Promise<Line> | undefined
+  const exchanges = new Set<{ exchange: Exchange; fail: (why: RemoteError) => void; done: () => void }>()
+  let stream: Promise<OpenStream> | undefined
   let initialize: string | undefined
   let initialized: string | undefined
   let reinitialized: (() => void) | undefined
   const backOff = createBackOff(timing)
 
-  async function hear(text: string) {
+  async function receive(text: string) {
     const own = readMessages(text).some(message => answeredId(message) === OWN_ID)
     if (own) return reinitialized?.()
     backOff.reset()
-    await link.hear(text)
+    await link.receive(text, undefined)
     for (const waiting of exchanges) if (waiting.exchange.open.size === 0) waiting.done()
   }
 
-  async function connect(patience: number = timing.patience): Promise<Line> {
-    const response = await get({ method: 'GET', headers: { accept: SSE_TYPE }, harmless: true, signal: over, patience })
-    if (!isStream(response) || !response.body) throw explainRefusal(url, response, await readJson(response))
-    const events = readEvents(response.body, MAX_MESSAGE)
+  async function connect(patience: number = timing.patience): Promise<OpenStream> {
+    const response = await get({
+      method: 'GET',
+      headers: { accept: SSE_TYPE },
+      harmless: true,
+      cancellations: [],
+      patience,
+    })
+    if (!isStream(response)) throw refusal(url, response, await readJson(response))
+    const events = readEvents(response.chunks(), MAX_MESSAGE)
     for (;;) {
       const { value, done } = await events.next()
       if (done) throw broken(url)
@@ -68,61 +77,62 @@ export function createOlderSse(link: Link): Remote {
   async function read(events: ReturnType<typeof readEvents>) {
     const begun = performance.now()
     try {
-      for await (const { event, data } of events) if (event === 'message' && data !== '') await hear(data)
+      for await (const { event, data } of events) if (event === 'message' && data !== '') await receive(data)
     } catch (error) {
       note(`the stream broke: ${error}`)
     }
     backOff.ended(begun)
-    line = undefined
+    stream = undefined
     for (const { fail } of [...exchanges]) fail(broken(url))
     if (initialize !== undefined && !over.aborted) void reconnect()
   }
 
-  const post = ({ send }: Line, body: string, signal: AbortSignal) =>
-    send({ method: 'POST', headers: { ...POST_HEADERS }, body, harmless: false, signal })
+  const post = ({ send }: OpenStream, body: string, ...cancellations: Cancellation[]) =>
+    send({ method: 'POST', headers: POST_HEADERS, body, harmless: false, cancellations })
 
-  async function reopen(): Promise<Line> {
+  async function reopen(): Promise<OpenStream> {
     const opened = await connect(0)
     if (initialize === undefined) return opened
     const answered = new Promise<void>(resolve => {
       reinitialized = resolve
     })
-    await post(opened, JSON.stringify({ ...(JSON.parse(initialize) as object), id: OWN_ID }), over)
+    await post(opened, JSON.stringify({ ...(JSON.parse(initialize) as object), id: OWN_ID }))
     await Promise.race([answered, opened.ended.then(() => Promise.reject(broken(url)))])
-    if (initialized !== undefined) await post(opened, initialized, over)
-    note('opened a new session in the place of one whose stream broke')
+    if (initialized !== undefined) await post(opened, initialized)
+    note('opened a new session to replace one whose stream broke')
+    link.reopened()
     for (const list of ['tools', 'prompts', 'resources']) {
-      await link.hear(JSON.stringify({ jsonrpc: '2.0', method: `notifications/${list}/list_changed` }))
+      await link.receive(JSON.stringify({ jsonrpc: '2.0', method: `notifications/${list}/list_changed` }), undefined)
     }
     return opened
   }
 
   async function reconnect() {
-    while (!line && !over.aborted) {
+    while (!stream && !over.aborted) {
       await sleep(backOff.pause, over).catch(() => undefined)
       if (over.aborted) return
       const opening = reopen()
-      line = opening
+      stream = opening
       await opening.catch(error => {
         note(String(error))
-        if (line === opening) line = undefined
+        if (stream === opening) stream = undefined
       })
     }
   }
 
   /** While a stream is being opened, its failure is the failure of this message. */
-  async function current(): Promise<Line> {
-    line ??= connect()
+  async function current(): Promise<OpenStream> {
+    stream ??= connect()
     try {
-      return await line
+      return await stream
     } catch (error) {
-      line = undefined
+      stream = undefined
       throw error
     }
   }
 
   return {
-    async carry(exchange) {
+    async perform(exchange) {
       const { text, requests, notification } = exchange.out
       const open = await current()
       if (requests[0]?.method === 'initialize') initialize = text
@@ -130,14 +140,14 @@ export function createOlderSse(link: Link): Remote {
       const answered = new Promise<void>((done, fail) => {
         const waiting = { exchange, fail, done }
         exchanges.add(waiting)
-        exchange.signal.addEventListener('abort', () => done(), { once: true })
+        exchange.cancellation.add(() => done())
         if (requests.length === 0) done()
       })
       try {
-        const posted = post(open, text, exchange.signal)
+        const posted = post(open, text, exchange.cancellation)
         const response = await (requests.length === 0 ? posted : Promise.race([posted, answered.then(() => undefined)]))
-        if (response && !response.ok) throw explainRefusal(url, response, await readJson(response))
-        await response?.body?.cancel()
+        if (response && !isOk(response)) throw refusal(url, response, await readJson(response))
+        response?.discard()
         await answered
       } finally {
         answered.catch(() => undefined)
@@ -145,5 +155,7 @@ export function createOlderSse(link: Link): Remote {
       }
     },
     leave: async () => undefined,
+    sessionId: undefined,
+    cancelsByClosing: () => false,
   }
 }

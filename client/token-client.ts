@@ -1,0 +1,106 @@
+// Requests access tokens without a user for one API: client credentials and token exchange (RFC 8693).
+import type { ClientContext } from './context.ts'
+import { type Authority, createAuthorityFinder, discoverServer } from './discovery.ts'
+import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
+import { createOAuthHttp } from './http.ts'
+import { createNetPolicy } from './net-policy.ts'
+import type { ClientIdentity } from './parties.ts'
+import { resolveOptions } from './resolve-options.ts'
+import { createSecrets } from './secrets.ts'
+import { tokenEndpointAlone } from './server-metadata.ts'
+import { requestToken } from './token-endpoint.ts'
+
+export interface TokenClientOptions {
+  /** The API. Without `issuer` and `tokenEndpoint`, its resource metadata names the issuer. */
+  readonly apiUrl: string
+  readonly issuer?: string | undefined
+  readonly tokenEndpoint?: string | undefined
+  readonly clientId: string
+  readonly clientSecret?: string | undefined
+  /** PKCS#8 PEM or a private JWK as JSON, for private_key_jwt. */
+  readonly privateKey?: string | undefined
+  readonly dpop?: boolean | undefined
+}
+
+export interface IssuedToken {
+  readonly accessToken: string
+  readonly tokenType: 'Bearer' | 'DPoP'
+  /** Seconds. */
+  readonly expiresIn: number | undefined
+}
+
+export interface TokenClient {
+  /** Throws an AuthError without secrets. */
+  request(
+    grantType: string,
+    parameters: Readonly<Record<string, string | undefined>>,
+    signal: AbortSignal,
+  ): Promise<IssuedToken>
+  /** The headers of a request to the API. */
+  headers(token: IssuedToken, method: string, url: string): Promise<readonly string[]>
+  /** A nonce of the API for DPoP proofs. */
+  rememberNonce(origin: string, nonce: string): void
+}
+
+const isJwk = (key: string): boolean => key.trimStart().startsWith('{')
+
+/** Throws an AuthError `invalid_options`. */
+export function createTokenClient(given: TokenClientOptions): TokenClient {
+  const { apiUrl, issuer, tokenEndpoint, clientId, clientSecret, privateKey, dpop = false } = given
+  const options = resolveOptions({
+    serverUrl: apiUrl,
+    clientId,
+    grant: { type: 'client_credentials' },
+    interactive: 'never',
+    dpop,
+    ...(tokenEndpoint !== undefined && { tokenEndpoint }),
+    ...(privateKey !== undefined && { privateKey: isJwk(privateKey) ? JSON.parse(privateKey) : privateKey }),
+  })
+  const secrets = createSecrets()
+  secrets.add(clientSecret, privateKey)
+  // The operator configures the issuer: it can be in the same private network as the host.
+  const policy = createNetPolicy(issuer ?? apiUrl, {}, tokenEndpoint)
+  const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
+  const ctx: ClientContext = { options, http, secrets, emit: () => undefined, now: Date.now }
+  const finder = createAuthorityFinder(ctx)
+  let signer: Promise<DPoPSigner> | undefined
+  let authority: Promise<Pick<Authority, 'server' | 'resource'>> | undefined
+
+  async function find(signal: AbortSignal): Promise<Pick<Authority, 'server' | 'resource'>> {
+    if (issuer !== undefined) {
+      return { server: await discoverServer(ctx, issuer, false, signal, tokenEndpoint), resource: undefined }
+    }
+    if (tokenEndpoint === undefined) return finder.find([], signal)
+    return { server: tokenEndpointAlone(tokenEndpoint, tokenEndpoint), resource: undefined }
+  }
+
+  function findOnce(): Promise<Pick<Authority, 'server' | 'resource'>> {
+    // Independent of one caller: the next caller can use the result.
+    authority ??= find(new AbortController().signal).catch((error: unknown) => {
+      authority = undefined
+      throw error
+    })
+    return authority
+  }
+
+  const signerOnce = (): Promise<DPoPSigner> => {
+    signer ??= createDPoPSigner()
+    return signer
+  }
+
+  return {
+    async request(grantType, parameters, signal) {
+      const { server, resource } = await findOnce()
+      const secret = clientSecret === undefined ? {} : { clientSecret }
+      const client: ClientIdentity = { source: 'configured', issuer: server.issuer, clientId, ...secret }
+      const about = { server, client, grantType, parameters: { resource, ...parameters } }
+      return requestToken(ctx, { ...about, dpop: dpop ? await signerOnce() : undefined }, signal)
+    },
+    async headers({ accessToken, tokenType }, method, url) {
+      if (tokenType === 'Bearer') return ['authorization', `Bearer ${accessToken}`]
+      const proof = await (await signerOnce()).proof(method, url, accessToken)
+      return ['authorization', `DPoP ${accessToken}`, 'dpop', proof]
+    },
+    rememberNonce: (origin, nonce) => void signer?.then(known => known.rememberNonce(origin, nonce)),
+  }
+}

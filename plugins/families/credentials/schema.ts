@@ -1,0 +1,81 @@
+// The options for credentials of an API, as JSON Schema and types.
+import type { JsonSchema, Typed } from '../../../core/index.ts'
+
+/** A secret, or a function that returns it: called for each request. */
+export type SecretSource = string | (() => string | Promise<string>)
+
+/** How the host gets access tokens of an API. */
+export type UpstreamAuth =
+  | {
+      readonly kind: 'client-credentials'
+      readonly clientId: string
+      readonly clientSecret?: SecretSource
+      readonly privateKey?: SecretSource
+      readonly issuer?: string
+      readonly scopes?: readonly string[]
+      readonly resource?: string
+      readonly dpop?: boolean
+    }
+  | { readonly kind: 'bridge'; readonly scope?: string | readonly string[] }
+  | {
+      readonly kind: 'exchange'
+      readonly tokenEndpoint: string
+      readonly clientId: string
+      readonly clientSecret?: SecretSource
+      readonly audience?: string
+      readonly resource?: string
+      readonly scopes?: readonly string[]
+    }
+
+export const SECRET = {
+  anyOf: [{ type: 'string', minLength: 1 }, { callable: true }],
+  writeOnly: true,
+  description: 'A secret; in code also a function that returns it for each request.',
+} as JsonSchema & { readonly writeOnly: true } & Typed<SecretSource>
+
+const text = (description: string) => ({ type: 'string', minLength: 1, description })
+const url = (description: string) => ({ type: 'string', pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$', description })
+const scopes = {
+  type: 'array',
+  items: { type: 'string', pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$' },
+  minItems: 1,
+  description: 'Scopes to request.',
+}
+const resource = text('The resource indicator of the API (RFC 8707).')
+
+const kind = (name: UpstreamAuth['kind'], required: readonly string[], properties: object) => ({
+  type: 'object',
+  additionalProperties: false,
+  required: ['kind', ...required],
+  properties: { kind: { const: name }, ...properties },
+})
+
+export const UPSTREAM_AUTH = {
+  title: 'UpstreamAuth',
+  description: 'How the host gets access tokens. The token of the caller is never forwarded.',
+  anyOf: [
+    kind('client-credentials', ['clientId'], {
+      clientId: text('The client id of this host.'),
+      clientSecret: SECRET,
+      privateKey: { ...SECRET, description: 'PKCS#8 PEM or private JWK for private_key_jwt.' },
+      issuer: url('The authorization server. Default: the metadata of the API names it.'),
+      scopes,
+      resource,
+      dpop: { type: 'boolean', description: 'Requests tokens that are bound to a key (RFC 9449).' },
+    }),
+    kind('bridge', [], {
+      scope: {
+        anyOf: [text('Scopes, separated by spaces.'), scopes],
+        description: "Scopes of the caller's token at the identity provider. Default: those of the login.",
+      },
+    }),
+    kind('exchange', ['tokenEndpoint', 'clientId'], {
+      tokenEndpoint: url("Exchanges the caller's token of the identity provider (RFC 8693)."),
+      clientId: text('The client id of this host.'),
+      clientSecret: SECRET,
+      audience: text('The audience of the new token.'),
+      resource,
+      scopes,
+    }),
+  ],
+} as unknown as JsonSchema & Typed<UpstreamAuth>

@@ -1,0 +1,169 @@
+// Access tokens of an API: requested, cached, and renewed before expiry or after a refusal.
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { CallContext } from '../../../core/index.ts'
+import type { Services, TokenClient } from '../../../core/internal.ts'
+import type { Clock } from '../../../core/plugin.ts'
+import type { UpstreamAuth } from './schema.ts'
+import { readKey } from './secret.ts'
+
+/** One request that needs a token. */
+export interface AuthorizedRequest {
+  readonly ctx: CallContext
+  readonly method: string
+  /** Without the query. */
+  readonly url: string
+}
+
+export interface Authorization {
+  /** Names and values in turn. */
+  readonly headers: readonly string[]
+  /** Values that no message contains. */
+  readonly secrets: readonly string[]
+}
+
+export interface TokenSource {
+  authorize(request: AuthorizedRequest): Promise<Authorization>
+  /** After a 401 response: true if a repetition can succeed. */
+  refused(used: Authorization, response: { readonly origin: string; readonly dpopNonce?: string | undefined }): boolean
+}
+
+export interface TokenSourceParts {
+  /** Where the option is, for messages. */
+  readonly what: string
+  readonly apiUrl: string
+  /** Of an `oauth2` scheme, for `client-credentials` without issuer. */
+  readonly tokenEndpoint?: string | undefined
+  readonly services: () => Services
+  readonly clock: Clock
+}
+
+type Issued = Awaited<ReturnType<TokenClient['request']>>
+
+interface Kept {
+  readonly token: Issued
+  /** Milliseconds since the epoch. */
+  readonly until: number
+}
+
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+/** Cached tokens of callers. */
+const MAX_TOKENS = 1_000
+/** Lifetime of a token without `expires_in`, and the longest time before expiry at which it is renewed, milliseconds. */
+const DEFAULT_LIFETIME = 300_000
+const MAX_LEEWAY = 60_000
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** Tokens by key, requested once for simultaneous calls. */
+function createTokenCache(clock: Clock) {
+  const kept = new LRUCache<string, Kept>({ max: MAX_TOKENS })
+  const pending = new Map<string, Promise<Issued>>()
+
+  async function request(key: string, obtain: () => Promise<Issued>): Promise<Issued> {
+    const token = await obtain()
+    const lifetime = token.expiresIn === undefined ? DEFAULT_LIFETIME : token.expiresIn * 1_000
+    const until = clock.now() + lifetime - Math.min(MAX_LEEWAY, lifetime / 10)
+    if (until > clock.now()) kept.set(key, { token, until })
+    return token
+  }
+
+  return {
+    get(key: string, obtain: () => Promise<Issued>): Promise<Issued> | Issued {
+      const known = kept.get(key)
+      if (known && known.until > clock.now()) return known.token
+      const running = pending.get(key)
+      if (running) return running
+      const started = request(key, obtain).finally(() => pending.delete(key))
+      pending.set(key, started)
+      return started
+    },
+    /** True if a token was dropped that is the refused one. */
+    drop(accessToken: string): boolean {
+      for (const [key, { token }] of kept.entries()) {
+        if (token.accessToken === accessToken) return kept.delete(key)
+      }
+      return false
+    },
+  }
+}
+
+type Requested = Exclude<UpstreamAuth, { readonly kind: 'bridge' }>
+
+/** One client for each secret, so that a rotated secret is used. */
+function createClients(auth: Requested, { what, apiUrl, tokenEndpoint, services }: TokenSourceParts) {
+  let current: { readonly key: string; readonly client: Promise<TokenClient> } | undefined
+  return async (): Promise<TokenClient> => {
+    const clientSecret = await readKey(auth.clientSecret, `${what}.clientSecret`)
+    const isExchange = auth.kind === 'exchange'
+    const privateKey = isExchange ? undefined : await readKey(auth.privateKey, `${what}.privateKey`)
+    const key = digest(JSON.stringify([clientSecret, privateKey]))
+    if (current?.key !== key) {
+      const own = isExchange
+        ? { tokenEndpoint: auth.tokenEndpoint }
+        : { issuer: auth.issuer, tokenEndpoint: auth.issuer === undefined ? tokenEndpoint : undefined, dpop: auth.dpop }
+      const client = services().createTokenClient({ apiUrl, clientId: auth.clientId, clientSecret, privateKey, ...own })
+      client.catch(() => {
+        current = undefined
+      })
+      current = { key, client }
+    }
+    return current.client
+  }
+}
+
+const joined = (scopes: readonly string[] | undefined): string | undefined => scopes?.join(' ')
+
+function createRequestedTokens(auth: Requested, parts: TokenSourceParts): TokenSource {
+  const clientOf = createClients(auth, parts)
+  const cache = createTokenCache(parts.clock)
+  const tokens = new WeakMap<Authorization, { readonly client: TokenClient; readonly token: Issued }>()
+
+  async function find(client: TokenClient, { ctx }: AuthorizedRequest): Promise<Issued> {
+    const { signal } = new AbortController()
+    const common = { scope: joined(auth.scopes), ...(auth.resource !== undefined && { resource: auth.resource }) }
+    if (auth.kind === 'client-credentials') {
+      return cache.get('', () => client.request('client_credentials', common, signal))
+    }
+    const subject = await ctx.upstreamToken()
+    const { audience } = auth
+    const parameters = { ...common, audience, subject_token: subject, subject_token_type: ACCESS_TOKEN }
+    return cache.get(digest(subject), () => client.request(EXCHANGE, parameters, signal))
+  }
+
+  return {
+    async authorize(request) {
+      const client = await clientOf()
+      const token = await find(client, request)
+      const headers = await client.headers(token, request.method, request.url)
+      const authorization = { headers, secrets: [token.accessToken] }
+      tokens.set(authorization, { client, token })
+      return authorization
+    },
+    refused(used, { origin, dpopNonce }) {
+      const sent = tokens.get(used)
+      if (!sent) return false
+      if (dpopNonce !== undefined && sent.token.tokenType === 'DPoP') {
+        sent.client.rememberNonce(origin, dpopNonce)
+        return true
+      }
+      return cache.drop(sent.token.accessToken)
+    },
+  }
+}
+
+/** The caller's own token of the identity provider, from auth-bridge. */
+function createBridgeTokens({ scope }: Extract<UpstreamAuth, { readonly kind: 'bridge' }>): TokenSource {
+  const wanted = typeof scope === 'object' ? scope.join(' ') : scope
+  return {
+    async authorize({ ctx }) {
+      const token = await ctx.upstreamToken(wanted === undefined ? {} : { scope: wanted })
+      return { headers: ['authorization', `Bearer ${token}`], secrets: [token] }
+    },
+    refused: () => false,
+  }
+}
+
+export const createTokenSource = (auth: UpstreamAuth, parts: TokenSourceParts): TokenSource =>
+  auth.kind === 'bridge' ? createBridgeTokens(auth) : createRequestedTokens(auth, parts)

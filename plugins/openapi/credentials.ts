@@ -1,0 +1,246 @@
+// Selects the security schemes of each operation, and adds their credentials to requests.
+import { didYouMean, type Services } from '../../core/internal.ts'
+import type { Clock } from '../../core/plugin.ts'
+import {
+  type Authorization,
+  type AuthorizedRequest,
+  createTokenSource,
+  readSecret,
+  type SecretSource,
+  type TokenSource,
+  type UpstreamAuth,
+} from '../families/credentials/index.ts'
+import type { Operation, SecurityScheme, SecuritySchemes } from './operation.ts'
+
+export type Credential = SecretSource | { readonly username: string; readonly password: SecretSource } | UpstreamAuth
+
+/** What credentials add to one request. */
+export interface AddedCredentials {
+  readonly headers: string[]
+  /** Encoded `name=value` parts. */
+  readonly query: string[]
+  readonly cookies: string[]
+  readonly secrets: string[]
+  readonly tokens: { readonly source: TokenSource; readonly used: Authorization }[]
+}
+
+/** The response that refused a token. */
+interface Refusal {
+  readonly origin: string
+  readonly dpopNonce?: string | undefined
+}
+
+/** After a 401 response: true if a repetition with other tokens can succeed. */
+export const refuseTokens = ({ tokens }: AddedCredentials, refusal: Refusal): boolean =>
+  tokens.some(({ source, used }) => source.refused(used, refusal))
+
+/** The credentials of one operation. */
+export interface OperationCredentials {
+  /** Parameters that arguments cannot set. Header names in lower case. */
+  readonly owned: Readonly<Record<'header' | 'query' | 'cookie', ReadonlySet<string>>>
+  add(request: AuthorizedRequest, added: AddedCredentials): Promise<void> | undefined
+}
+
+/** A credential of the config that cannot be used, by its name. */
+export interface CredentialFault {
+  readonly scheme: string
+  readonly text: string
+}
+
+type KindedCredential =
+  | { readonly kind: 'secret'; readonly source: SecretSource }
+  | { readonly kind: 'basic'; readonly username: string; readonly password: SecretSource }
+  | { readonly kind: 'token'; readonly auth: UpstreamAuth }
+
+function kindOf(credential: Credential): KindedCredential {
+  if (typeof credential === 'string' || typeof credential === 'function') return { kind: 'secret', source: credential }
+  return 'kind' in credential ? { kind: 'token', auth: credential } : { kind: 'basic', ...credential }
+}
+
+/** The credentials that a scheme accepts; empty: the host cannot use the scheme. */
+function acceptedBy(scheme: SecurityScheme): readonly KindedCredential['kind'][] {
+  if (scheme.type === 'apiKey') return ['secret']
+  if (scheme.type === 'oauth2' || scheme.type === 'openIdConnect') return ['secret', 'token']
+  if (scheme.type === 'http' && scheme.scheme === 'basic') return ['basic']
+  return scheme.type === 'http' && scheme.scheme === 'bearer' ? ['secret', 'token'] : []
+}
+
+const WANTED: Readonly<Record<KindedCredential['kind'], string>> = {
+  secret: 'a text or a function',
+  basic: '{ username, password }',
+  token: 'an object with `kind`',
+}
+
+function describeScheme(scheme: SecurityScheme): string {
+  return scheme.type === 'http' ? `http ${scheme.scheme}` : scheme.type
+}
+
+/** Credentials of unknown schemes, and of the wrong kind. */
+export function findCredentialFaults(
+  schemes: SecuritySchemes,
+  credentials: Readonly<Record<string, Credential>>,
+): CredentialFault[] {
+  return Object.entries(credentials).flatMap(([name, credential]) => {
+    const scheme = schemes.get(name)
+    if (!scheme) {
+      const known = [...schemes.keys()]
+      const hint = known.length === 0 ? 'it has none' : didYouMean(name, known)
+      return [{ scheme: name, text: `the document has no security scheme "${name}"; ${hint}` }]
+    }
+    const accepted = acceptedBy(scheme)
+    if (accepted.includes(kindOf(credential).kind)) return []
+    const wanted = accepted.map(kind => WANTED[kind]).join(' or ')
+    const text = wanted === '' ? 'is not supported' : `requires ${wanted}`
+    return [{ scheme: name, text: `the security scheme "${name}" (${describeScheme(scheme)}) ${text}` }]
+  })
+}
+
+/** Adds one credential. */
+interface Adder {
+  readonly place: 'header' | 'query' | 'cookie'
+  /** Header names in lower case. */
+  readonly name: string
+  add(request: AuthorizedRequest, added: AddedCredentials): Promise<void> | undefined
+}
+
+function whenRead(secret: string | Promise<string>, use: (secret: string) => void): Promise<void> | undefined {
+  if (typeof secret === 'string') use(secret)
+  else return secret.then(use)
+  return undefined
+}
+
+/** RFC 6265, `cookie-value`. */
+const COOKIE_VALUE = /^[!#-+\--:<-[\]-~]*$/
+
+function apiKeyAdder(
+  { name, in: place }: Extract<SecurityScheme, { readonly type: 'apiKey' }>,
+  source: SecretSource,
+  what: string,
+): Adder {
+  function use(secret: string, { headers, query, cookies, secrets }: AddedCredentials) {
+    secrets.push(secret)
+    if (place === 'header') headers.push(name, secret)
+    else if (place === 'query') query.push(`${encodeURIComponent(name)}=${encodeURIComponent(secret)}`)
+    else cookies.push(`${name}=${COOKIE_VALUE.test(secret) ? secret : encodeURIComponent(secret)}`)
+  }
+  const add: Adder['add'] = (_, added) => whenRead(readSecret(source, what), secret => use(secret, added))
+  return { place, name: place === 'header' ? name.toLowerCase() : name, add }
+}
+
+const AUTHORIZATION = { place: 'header', name: 'authorization' } as const
+
+const bearerAdder = (source: SecretSource, what: string): Adder => ({
+  ...AUTHORIZATION,
+  add: (_, { headers, secrets }) =>
+    whenRead(readSecret(source, what), secret => {
+      secrets.push(secret)
+      headers.push('authorization', `Bearer ${secret}`)
+    }),
+})
+
+const basicAdder = (username: string, source: SecretSource, what: string): Adder => ({
+  ...AUTHORIZATION,
+  add: (_, { headers, secrets }) =>
+    whenRead(readSecret(source, `${what}.password`), password => {
+      const encoded = Buffer.from(`${username}:${password}`).toString('base64')
+      secrets.push(password, encoded)
+      headers.push('authorization', `Basic ${encoded}`)
+    }),
+})
+
+const tokenAdder = (source: TokenSource): Adder => ({
+  ...AUTHORIZATION,
+  async add(request, { headers, secrets, tokens }) {
+    const used = await source.authorize(request)
+    headers.push(...used.headers)
+    secrets.push(...used.secrets)
+    tokens.push({ source, used })
+  },
+})
+
+export interface CredentialOptions {
+  /** The config path of the document, for messages. */
+  readonly what: string
+  readonly schemes: SecuritySchemes
+  readonly credentials: Readonly<Record<string, Credential>>
+  /** For operations without security requirements. */
+  readonly auth: UpstreamAuth | undefined
+  readonly services: () => Services
+  readonly clock: Clock
+}
+
+export interface CredentialPlan {
+  /** Why an operation cannot be called; undefined: it can. */
+  reasonFor(operation: Pick<Operation, 'security'>): string | undefined
+  of(operation: Pick<Operation, 'security' | 'baseUrl'>): OperationCredentials
+}
+
+const NOTHING: Adder[] = []
+
+/** Requires credentials without faults. */
+export function planCredentials({
+  what,
+  schemes,
+  credentials,
+  auth,
+  services,
+  clock,
+}: CredentialOptions): CredentialPlan {
+  const adders = new Map<string, Adder>()
+
+  function tokens(key: string, about: UpstreamAuth, apiUrl: string, tokenEndpoint?: string): Adder {
+    const at = `${key} ${apiUrl}`
+    const known = adders.get(at)
+    if (known) return known
+    const source = createTokenSource(about, { what: key, apiUrl, tokenEndpoint, services, clock })
+    const made = tokenAdder(source)
+    adders.set(at, made)
+    return made
+  }
+
+  function adderOf(name: string, apiUrl: string): Adder | undefined {
+    const scheme = schemes.get(name)
+    const given = Object.hasOwn(credentials, name) ? credentials[name] : undefined
+    if (!scheme || given === undefined) return undefined
+    const key = `${what}.credentials.${name}`
+    const credential = kindOf(given)
+    if (credential.kind === 'basic') return basicAdder(credential.username, credential.password, key)
+    if (credential.kind === 'token') {
+      return tokens(key, credential.auth, apiUrl, scheme.type === 'oauth2' ? scheme.tokenUrl : undefined)
+    }
+    return scheme.type === 'apiKey' ? apiKeyAdder(scheme, credential.source, key) : bearerAdder(credential.source, key)
+  }
+
+  const isGiven = (name: string) => Object.hasOwn(credentials, name) && schemes.has(name)
+
+  /** The first alternative whose schemes all have a credential, otherwise one without credentials. */
+  function select({ security }: Pick<Operation, 'security'>) {
+    const usable = security.filter(alternative => alternative.size > 0 && [...alternative.keys()].every(isGiven))
+    return usable[0] ?? security.find(alternative => alternative.size === 0)
+  }
+
+  return {
+    reasonFor(operation) {
+      const { security } = operation
+      if (security.length === 0 || select(operation)) return undefined
+      const wanted = security.map(alternative => [...alternative.keys()].map(name => `"${name}"`).join(' and '))
+      return `no credential for the security scheme ${wanted.join(', or ')}`
+    },
+    of(operation) {
+      const { baseUrl, security } = operation
+      const names = [...(select(operation)?.keys() ?? [])]
+      const own = names.flatMap(name => adderOf(name, baseUrl) ?? NOTHING)
+      const isUndeclared = security.length === 0 && auth !== undefined
+      const chosen = isUndeclared ? [tokens(`${what}.auth`, auth, baseUrl)] : own
+      const ownedIn = (place: Adder['place']) =>
+        new Set(chosen.filter(adder => adder.place === place).map(({ name }) => name))
+      return {
+        owned: { header: ownedIn('header'), query: ownedIn('query'), cookie: ownedIn('cookie') },
+        add(request, added) {
+          const waiting = chosen.flatMap(adder => adder.add(request, added) ?? [])
+          return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => undefined)
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,229 @@
+// Builds the path, query, headers and cookies of a request from arguments, and refuses arguments that change the request.
+import type { ArgumentPath, Operation, OperationArguments, Parameter } from './operation.ts'
+import {
+  ArgumentFault,
+  encodeText,
+  namedValues,
+  pathValue,
+  simpleValue,
+  textOf,
+  textsIn,
+  type ValueStyle,
+} from './request-values.ts'
+
+/** Headers that belong to the connection, the credentials or a proxy, or that replace the method or path. */
+const RESERVED =
+  /^(?:accept|accept-encoding|authorization|connection|content-(?:encoding|length|type)|cookie2?|dpop|expect|forwarded|host|http2-settings|keep-alive|mcp-.*|proxy-.*|set-cookie2?|te|trailer|transfer-encoding|upgrade|via|x-forwarded-.*|x-http-method.*|x-method-override|x-original-(?:host|method|url)|x-real-ip|x-rewrite-url)$/i
+
+/** Header names that are never arguments, even if the document declares them. */
+export const isReservedHeader = (name: string): boolean => RESERVED.test(name) || !TOKEN.test(name)
+
+/** RFC 9110, `token`: names of headers and cookies. */
+export const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
+
+const CONTROL = /\p{Cc}/u
+
+/** Characters of a header value: visible Latin-1, space and tab. */
+const HEADER_VALUE = /^[\t\u0020-\u007e\u00a0-\u00ff]*$/
+
+/** Texts without characters that a server could decode to a path. */
+const PLAIN_SEGMENT = /^[\w~:@, -]*$/
+
+/** Invalid UTF-8 that some servers decode to `.`, `/` or `\`. */
+const OVERLONG = /%(?:c[01]%[89ab][\da-f]|e0%[89][\da-f]%[89ab][\da-f]|f0%8[\da-f]%[89ab][\da-f]%[89ab][\da-f])/i
+
+const MAX_DECODINGS = 4
+
+/** Servers can drop the parameters of a segment (`..;x`) and the space around it. */
+function isDotSegment(segment: string): boolean {
+  const bare = segment.split(';', 1)[0]?.trim()
+  return bare === '.' || bare === '..'
+}
+
+function decodeOnce(text: string): string {
+  return text.replace(/(?:%[\da-f]{2})+/gi, encoded => {
+    try {
+      return decodeURIComponent(encoded)
+    } catch {
+      return encoded
+    }
+  })
+}
+
+/** Throws for a text that is, or that decodes to, a path of its own. */
+function checkPathText(text: string): void {
+  if (PLAIN_SEGMENT.test(text)) return
+  let decoded = text
+  for (let count = 0; ; count++) {
+    if (CONTROL.test(decoded)) throw new ArgumentFault('contains a control character')
+    if (OVERLONG.test(decoded)) throw new ArgumentFault('contains invalid UTF-8')
+    // Servers also treat compatibility forms such as U+FF0E as dots.
+    const plain = decoded.normalize('NFKC')
+    if (plain.includes('\\')) throw new ArgumentFault('contains a backslash')
+    if (plain.split('/').some(isDotSegment)) throw new ArgumentFault('contains the path segment "." or ".."')
+    const next = decodeOnce(decoded)
+    if (next === decoded) return
+    if (count === MAX_DECODINGS) throw new ArgumentFault('is percent-encoded too often')
+    decoded = next
+  }
+}
+
+export const argumentName = (path: ArgumentPath): string => path.join('.')
+
+/** The value at an argument path; undefined if it is missing. */
+export function argumentAt(args: OperationArguments, path: ArgumentPath): unknown {
+  let value: unknown = args
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+    value = (value as Readonly<Record<string, unknown>>)[key]
+  }
+  return value
+}
+
+/** Adds the name of the argument to the message. */
+export function forArgument<Value>(path: ArgumentPath, build: () => Value): Value {
+  try {
+    return build()
+  } catch (error) {
+    if (!(error instanceof ArgumentFault)) throw error
+    throw new ArgumentFault(`The argument "${argumentName(path)}" ${error.message}.`)
+  }
+}
+
+const styleOf = ({ name, style = 'simple', explode, allowReserved }: Parameter): ValueStyle => ({
+  name,
+  style,
+  explode,
+  allowReserved,
+})
+
+const isJsonType = (type: string): boolean => /[/+]json\b/i.test(type)
+
+/** A parameter with `content` is one text in its media type. */
+function contentText(type: string, value: unknown): string | undefined {
+  return isJsonType(type) && value !== undefined ? JSON.stringify(value) : textOf(value)
+}
+
+/** The value of a parameter, with the style that serializes it. */
+function styled(parameter: Parameter, value: unknown): { readonly style: ValueStyle; readonly value: unknown } {
+  const style = styleOf(parameter)
+  if (parameter.contentType === undefined) return { style, value }
+  const text = contentText(parameter.contentType, value)
+  return { style: { ...style, style: parameter.in === 'path' ? 'simple' : 'form', explode: false }, value: text }
+}
+
+const encodeLiteral = (text: string): string =>
+  text.replace(/%(?![\da-f]{2})/gi, '%25').replace(/[^\w.~!$&'()*+,;=:@/%-]+/g, encodeText)
+
+type Part = string | Parameter
+
+function readTemplate(template: string, byName: ReadonlyMap<string, Parameter>): Part[] {
+  return template
+    .split(/(\{[^{}]*\})/)
+    .filter(part => part !== '')
+    .map(part => (part.startsWith('{') ? (byName.get(part.slice(1, -1)) ?? encodeLiteral(part)) : encodeLiteral(part)))
+}
+
+/** Builds the path of one operation from arguments. */
+export function createPath({ baseUrl, path, parameters }: Operation): (args: OperationArguments) => string {
+  const base = new URL(baseUrl)
+  const root = base.pathname.replace(/\/$/, '')
+  const [template = ''] = path.split(/[?#]/, 1)
+  const inPath = parameters.filter(parameter => parameter.in === 'path')
+  const parts = readTemplate(template, new Map(inPath.map(parameter => [parameter.name, parameter])))
+
+  function partText(part: Part, args: OperationArguments): string {
+    if (typeof part === 'string') return part
+    return forArgument(part.argument, () => {
+      const { style, value } = styled(part, argumentAt(args, part.argument))
+      for (const text of textsIn(value)) checkPathText(text)
+      const text = pathValue(style, value)
+      if (text === undefined || text === '' || (text === '.' && style.style === 'label')) {
+        throw new ArgumentFault('must not be empty: it is a part of the path')
+      }
+      return text
+    })
+  }
+
+  return args => {
+    const full = root + parts.map(part => partText(part, args)).join('')
+    // The URL parser removes dot segments, so any that are left change the path.
+    if (new URL(base.origin + full).pathname !== full) {
+      throw new ArgumentFault('The arguments change the path of the request.')
+    }
+    return full
+  }
+}
+
+/** Builds the query of one operation, without `?`. `owned`: names that the credentials set. */
+export function createQuery(operation: Operation, owned: ReadonlySet<string>): (args: OperationArguments) => string[] {
+  const { path, parameters } = operation
+  const literal = /\?([^#]*)/.exec(path)?.[1]
+  const fixed = literal ? [encodeLiteral(literal)] : []
+  const inQuery = parameters.filter(({ in: place, name }) => place === 'query' && !owned.has(name))
+  return args =>
+    inQuery.reduce<string[]>((found, parameter) => {
+      const value = argumentAt(args, parameter.argument)
+      if (value === undefined) return found
+      found.push(
+        ...forArgument(parameter.argument, () => {
+          const { style, value: text } = styled(parameter, value)
+          return namedValues(style, text)
+        }),
+      )
+      return found
+    }, fixed.slice())
+}
+
+function checkHeader(text: string): string {
+  if (CONTROL.test(text.replaceAll('\t', ' '))) throw new ArgumentFault('contains a control character')
+  if (!HEADER_VALUE.test(text)) throw new ArgumentFault('contains characters that a header cannot hold')
+  return text.trim()
+}
+
+/** JSON in a header is ASCII. */
+const asciiJson = (json: string): string =>
+  json.replace(/[\u007f-\uffff]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** Builds the headers of one operation: names and values in turn. `owned`: lower-case names that the host sets. */
+export function createHeaders(
+  { parameters }: Operation,
+  owned: ReadonlySet<string>,
+): (args: OperationArguments, headers: string[]) => void {
+  const inHeader = parameters.filter(
+    ({ in: place, name }) => place === 'header' && !isReservedHeader(name) && !owned.has(name.toLowerCase()),
+  )
+  return (args, headers) => {
+    for (const parameter of inHeader) {
+      const value = argumentAt(args, parameter.argument)
+      if (value === undefined) continue
+      const text = forArgument(parameter.argument, () => {
+        const { style, value: plain } = styled(parameter, value)
+        const isJson = parameter.contentType !== undefined
+        const written = simpleValue(plain, style.explode, one => one)
+        return written === undefined ? undefined : checkHeader(isJson ? asciiJson(written) : written)
+      })
+      if (text !== undefined) headers.push(parameter.name, text)
+    }
+  }
+}
+
+/** Builds the cookies of one operation. Values are percent-encoded, so each is a `cookie-value` of RFC 6265. */
+export function createCookies(
+  { parameters }: Operation,
+  owned: ReadonlySet<string>,
+): (args: OperationArguments) => string[] {
+  const inCookie = parameters.filter(
+    ({ in: place, name }) => place === 'cookie' && TOKEN.test(name) && !owned.has(name),
+  )
+  return args =>
+    inCookie.flatMap(parameter => {
+      const value = argumentAt(args, parameter.argument)
+      if (value === undefined) return []
+      return forArgument(parameter.argument, () => {
+        const { style, value: text } = styled(parameter, value)
+        // A comma is no character of a `cookie-value`.
+        return namedValues(style, text).map(pair => pair.replaceAll(',', '%2C'))
+      })
+    })
+}

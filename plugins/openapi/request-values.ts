@@ -1,0 +1,134 @@
+// Serializes argument values by the parameter styles of OpenAPI 3.0 and 3.1, which follow RFC 6570.
+import { isObject } from '../../core/plugin.ts'
+import type { ParameterStyle } from './operation.ts'
+
+/** An argument that cannot be sent. The message is for the model and starts with the name of the argument. */
+export class ArgumentFault extends Error {}
+
+/** How one value is serialized. */
+export interface ValueStyle {
+  readonly name: string
+  readonly style: ParameterStyle
+  readonly explode: boolean
+  /** Keeps reserved characters of query values. */
+  readonly allowReserved?: boolean
+}
+
+type Encode = (text: string) => string
+type Pair = readonly [name: string, value: string]
+
+const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+
+/** Encodes everything but the unreserved characters of RFC 3986. */
+export function encodeText(text: string): string {
+  try {
+    return encodeURIComponent(text).replace(/[!'()*]/g, percent)
+  } catch {
+    throw new ArgumentFault('is not valid Unicode text: it has half of a surrogate pair')
+  }
+}
+
+/** `&`, `#` and `+` stay encoded, because they would change the query, and `%`, so that values arrive as they are. */
+const encodeReserved: Encode = text =>
+  encodeText(text).replace(/%(?:3A|2F|3F|5B|5D|40|21|24|27|28|29|2A|2C|3B|3D)/g, decodeURIComponent)
+
+/** Undefined for null, which RFC 6570 leaves out. Objects within a value have no style, so they are JSON. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (value === undefined || value === null) return undefined
+  if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw new ArgumentFault(`is ${value}, beyond 2^53: JSON numbers of this size are not exact`)
+  }
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+function textsOf(values: readonly unknown[]): string[] {
+  return values.flatMap(value => textOf(value) ?? [])
+}
+
+function membersOf(value: Readonly<Record<string, unknown>>): Pair[] {
+  return Object.entries(value).flatMap(([name, member]) => {
+    const text = textOf(member)
+    return text === undefined ? [] : [[name, text] as const]
+  })
+}
+
+const pairText = ([name, value]: Pair, encode: Encode): string => `${encode(name)}=${encode(value)}`
+
+/** The items of an array, or the members of an object: `R,100` or, exploded, `R=100`. Undefined for a primitive. */
+function listOf(value: unknown, explode: boolean, encode: Encode): string[] | undefined {
+  if (Array.isArray(value)) return textsOf(value).map(encode)
+  if (!isObject(value)) return undefined
+  const members = membersOf(value)
+  return explode ? members.map(member => pairText(member, encode)) : members.flat().map(encode)
+}
+
+/** `blue`, `blue,black` or `R=100,G=200`. Undefined for a value without text. */
+export function simpleValue(value: unknown, explode: boolean, encode: Encode): string | undefined {
+  const list = listOf(value, explode, encode)
+  if (list) return list.length === 0 ? undefined : list.join(',')
+  const text = textOf(value)
+  return text === undefined ? undefined : encode(text)
+}
+
+function labelValue(value: unknown, explode: boolean): string | undefined {
+  const list = listOf(value, explode, encodeText)
+  const text = list ? list.join(explode ? '.' : ',') : simpleValue(value, explode, encodeText)
+  return text === undefined || list?.length === 0 ? undefined : `.${text}`
+}
+
+function matrixValue(value: unknown, explode: boolean, name: string): string | undefined {
+  const label = encodeText(name)
+  const named = (text: string) => (text === '' ? `;${label}` : `;${label}=${text}`)
+  if (explode && Array.isArray(value)) return textsOf(value).map(encodeText).map(named).join('') || undefined
+  const list = listOf(value, explode, encodeText)
+  if (list?.length === 0) return undefined
+  if (list) return explode ? list.map(member => `;${member}`).join('') : named(list.join(','))
+  const text = simpleValue(value, explode, encodeText)
+  return text === undefined ? undefined : named(text)
+}
+
+/** The text that replaces a path parameter. Undefined for a value without text. */
+export function pathValue({ style, explode, name }: ValueStyle, value: unknown): string | undefined {
+  if (style === 'matrix') return matrixValue(value, explode, name)
+  if (style === 'label') return labelValue(value, explode)
+  return simpleValue(value, explode, encodeText)
+}
+
+/** Members of nested objects and items by index: `a[b][0]=c`, as common parsers expect them. */
+function deepPairs(name: string, value: unknown, found: Pair[] = []): Pair[] {
+  if (isObject(value) || Array.isArray(value)) {
+    for (const [key, member] of Object.entries(value)) deepPairs(`${name}[${key}]`, member, found)
+    return found
+  }
+  const text = textOf(value)
+  if (text !== undefined) found.push([name, text])
+  return found
+}
+
+const DELIMITERS: Readonly<Partial<Record<ParameterStyle, string>>> = {
+  spaceDelimited: '%20',
+  pipeDelimited: '%7C',
+}
+
+/** `name=value` parts of a query, a form or a cookie. */
+export function namedValues({ style, explode, name, allowReserved = false }: ValueStyle, value: unknown): string[] {
+  const encode = allowReserved ? encodeReserved : encodeText
+  const part = (text: string) => `${encodeText(name)}=${text}`
+  if (style === 'deepObject') return deepPairs(name, value).map(([at, text]) => `${encodeText(at)}=${encode(text)}`)
+  if (explode && Array.isArray(value)) return textsOf(value).map(text => part(encode(text)))
+  const list = listOf(value, explode, encode)
+  if (list) {
+    if (list.length === 0) return []
+    return explode ? list : [part(list.join(DELIMITERS[style] ?? ','))]
+  }
+  const text = textOf(value)
+  return text === undefined ? [] : [part(encode(text))]
+}
+
+/** All texts of a path value, to be checked before they are encoded. */
+export function textsIn(value: unknown): string[] {
+  if (Array.isArray(value)) return textsOf(value)
+  if (isObject(value)) return membersOf(value).flat()
+  return textsOf([value])
+}

@@ -1,0 +1,404 @@
+// Calls one operation of an API: builds the request, sends it with retries and redirects, and converts the response.
+import type { Dispatcher } from 'undici'
+import { type CallContext, type CallToolResult, ToolError } from '../../core/index.ts'
+import type { Connections, Services } from '../../core/internal.ts'
+import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
+import { readSecret, type SecretSource } from '../families/credentials/index.ts'
+import { type AddedCredentials, type CredentialPlan, type OperationCredentials, refuseTokens } from './credentials.ts'
+import type { Operation, OperationArguments } from './operation.ts'
+import { type EncodedBody, encodeBody } from './request-body.ts'
+import { headerOf, type ReceivedResponse, SendFailure, send } from './request-send.ts'
+import { createSlots } from './request-slots.ts'
+import { createCookies, createHeaders, createPath, createQuery } from './request-target.ts'
+import { ArgumentFault } from './request-values.ts'
+import { type ResponseLimits, toolResultOf } from './response.ts'
+
+export interface RequesterOptions extends ResponseLimits {
+  /** The config path of the document, for messages. */
+  readonly what: string
+  readonly allowHosts: readonly string[]
+  /** Sent with each request. */
+  readonly headers: Readonly<Record<string, SecretSource>>
+  /** Lower-case names of headers of the caller. */
+  readonly forwardHeaders: readonly string[]
+  readonly credentials: CredentialPlan
+  /** Milliseconds for a call, with its retries and its time in the queue. */
+  readonly timeout: number
+  readonly retries: number
+  /** Concurrent requests. */
+  readonly concurrency: number
+  readonly services: () => Pick<Services, 'openConnections'>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface Requester {
+  (operation: Operation, args: OperationArguments, ctx: CallContext): Promise<CallToolResult>
+  /** Why requests to a URL are refused; undefined: they are not. Names are resolved with the first request only. */
+  reasonAgainst(baseUrl: string): Promise<string | undefined>
+  /** Ends all requests. */
+  close(): Promise<void>
+}
+
+interface CompiledOperation {
+  readonly operation: Operation
+  readonly origin: string
+  readonly method: string
+  readonly accept: string
+  readonly credentials: OperationCredentials
+  readonly path: (args: OperationArguments) => string
+  readonly query: (args: OperationArguments) => string[]
+  readonly headers: (args: OperationArguments, headers: string[]) => void
+  readonly cookies: (args: OperationArguments) => string[]
+}
+
+/** A request that is built from arguments, without credentials. */
+interface BuiltRequest {
+  readonly path: string
+  readonly query: readonly string[]
+  readonly headers: readonly string[]
+  readonly cookies: readonly string[]
+  readonly body: EncodedBody | undefined
+}
+
+const REPEATABLE = new Set(['GET', 'HEAD'])
+const BUSY = new Set([429, 502, 503, 504])
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const MAX_REDIRECTS = 5
+/** Milliseconds before the first retry without `Retry-After`; doubled for each further one. */
+const BACK_OFF = 250
+/** Headers that are sent to another origin after a redirect. */
+const OPEN_HEADERS = new Set(['accept', 'accept-encoding', 'user-agent'])
+
+const isJson = (type: string): boolean => /[/+]json\b/.test(type)
+
+function acceptOf({ accepts }: Operation): string {
+  if (accepts.length === 0) return 'application/json, */*;q=0.8'
+  const json = accepts.filter(isJson)
+  const others = accepts.filter(type => !isJson(type))
+  return [...json, ...others.map(type => (json.length === 0 ? type : `${type};q=0.8`))].join(', ')
+}
+
+/** Stops a call once, after its time limit or when it is cancelled. */
+class CallEnd {
+  readonly #clock: Clock
+  readonly #until: number
+  readonly #timer: ReturnType<Clock['setTimeout']>
+  readonly #signal: AbortSignal
+  #reason: Error | undefined
+  #stop: ((reason: Error) => void) | undefined
+
+  constructor(clock: Clock, timeout: number, signal: AbortSignal) {
+    this.#clock = clock
+    this.#until = clock.monotonic() + timeout
+    this.#signal = signal
+    this.#timer = clock.setTimeout(
+      () => this.#end(new ToolError(`The API did not answer within ${timeout / 1_000} s.`)),
+      timeout,
+    )
+    if (signal.aborted) this.#cancel()
+    else signal.addEventListener('abort', this.#cancel, { once: true })
+  }
+
+  get left(): number {
+    return this.#until - this.#clock.monotonic()
+  }
+
+  /** One step of a call waits at a time. */
+  readonly onStop = (stop: (reason: Error) => void): (() => void) => {
+    if (this.#reason) stop(this.#reason)
+    this.#stop = stop
+    return () => {
+      if (this.#stop === stop) this.#stop = undefined
+    }
+  }
+
+  /** Rejects with the reason of a stop. */
+  within<Value>(work: Promise<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      const release = this.onStop(reject)
+      work.then(resolve, reject).finally(release)
+    })
+  }
+
+  wait(milliseconds: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.setTimeout(() => {
+        release()
+        resolve()
+      }, milliseconds)
+      const release = this.onStop(reason => {
+        this.#clock.clear(timer)
+        reject(reason)
+      })
+    })
+  }
+
+  close() {
+    this.#clock.clear(this.#timer)
+    this.#signal.removeEventListener('abort', this.#cancel)
+  }
+
+  readonly #cancel = () => this.#end(new ToolError('The call was cancelled.'))
+
+  #end(reason: Error) {
+    this.#reason ??= reason
+    this.#stop?.(this.#reason)
+  }
+}
+
+const ownerOf = ({ user, session }: CallContext): string =>
+  user ? JSON.stringify([user.issuer, user.subject]) : (session?.id ?? '')
+
+/** Milliseconds. */
+function retryAfterOf({ headers }: ReceivedResponse, clock: Clock): number | undefined {
+  const text = headerOf(headers, 'retry-after')?.trim()
+  if (text === undefined) return undefined
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - clock.now())
+}
+
+const CODE = /^(?:E[A-Z0-9_]{2,}|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|ERR_TLS_[A-Z_]+|[A-Z]+(?:_[A-Z]+){2,})$/
+
+/** The code of a network error. Its message can contain the request. */
+function codeOf(error: unknown): string | undefined {
+  const { code, errors } = error as { readonly code?: unknown; readonly errors?: readonly unknown[] }
+  if (typeof code === 'string' && CODE.test(code)) return code
+  return errors && errors.length > 0 ? codeOf(errors[0]) : undefined
+}
+
+const isRefusedAddress = (error: unknown): error is Error =>
+  error instanceof Error && ['blocked_address', 'insecure_endpoint'].includes(Reflect.get(error, 'code') as string)
+
+const networkFailure = (error: unknown): ToolError => {
+  const code = codeOf(error)
+  return new ToolError(`The API cannot be reached${code === undefined ? '' : ` (${code})`}.`)
+}
+
+const nothingAdded = (): AddedCredentials => ({ headers: [], query: [], cookies: [], secrets: [], tokens: [] })
+
+interface Target {
+  readonly origin: string
+  readonly path: string
+  readonly headers: string[]
+  readonly body: string | Buffer | null
+}
+
+/** Keeps only headers without credentials and arguments. */
+const openHeaders = (headers: readonly string[]): string[] =>
+  headers.flatMap((name, index) =>
+    index % 2 === 0 && OPEN_HEADERS.has(name.toLowerCase()) ? [name, headers[index + 1] ?? ''] : [],
+  )
+
+/** Creates the function that calls the operations of one document. */
+export function createRequester(options: RequesterOptions): Requester {
+  const { allowHosts, forwardHeaders, credentials, timeout, retries, concurrency, services, clock, log } = options
+  const slots = createSlots(concurrency)
+  const compiled = new WeakMap<Operation, CompiledOperation>()
+  const fixedHeaders = Object.entries({ 'user-agent': 'mcp-host', ...lowerNames(options.headers) })
+  const fixedNames = [...fixedHeaders.map(([name]) => name), ...forwardHeaders]
+  let opened: Promise<Connections> | undefined
+
+  function connections(): Promise<Connections> {
+    opened ??= services()
+      .openConnections({ allowHosts, connections: concurrency })
+      .catch((error: unknown) => {
+        opened = undefined
+        throw error
+      })
+    return opened
+  }
+
+  function compile(operation: Operation): CompiledOperation {
+    const known = compiled.get(operation)
+    if (known) return known
+    const own = credentials.of(operation)
+    const made = {
+      operation,
+      origin: new URL(operation.baseUrl).origin,
+      method: operation.method.toUpperCase(),
+      accept: acceptOf(operation),
+      credentials: own,
+      path: createPath(operation),
+      query: createQuery(operation, own.owned.query),
+      headers: createHeaders(operation, new Set([...fixedNames, ...own.owned.header])),
+      cookies: createCookies(operation, own.owned.cookie),
+    }
+    compiled.set(operation, made)
+    return made
+  }
+
+  function build(one: CompiledOperation, args: OperationArguments): BuiltRequest {
+    try {
+      const headers: string[] = []
+      one.headers(args, headers)
+      const body = encodeBody(one.operation, args)
+      return { path: one.path(args), query: one.query(args), headers, cookies: one.cookies(args), body }
+    } catch (error) {
+      if (error instanceof ArgumentFault) throw new ToolError(error.message)
+      throw error
+    }
+  }
+
+  async function addFixed(headers: string[], secrets: string[], owned: ReadonlySet<string>): Promise<void> {
+    for (const [name, source] of fixedHeaders) {
+      if (owned.has(name)) continue
+      const value = readSecret(source, `${options.what}.headers.${name}`)
+      const text = typeof value === 'string' ? value : await value
+      headers.push(name, text)
+      if (name !== 'user-agent') secrets.push(text)
+    }
+  }
+
+  function addForwarded(headers: string[], { headers: received }: CallContext, owned: ReadonlySet<string>): void {
+    for (const name of forwardHeaders) {
+      const value = received[name]
+      if (value !== undefined && !owned.has(name)) headers.push(name, Array.isArray(value) ? value.join(', ') : value)
+    }
+  }
+
+  /** Adds the credentials. Reads them again for each attempt, because tokens expire. */
+  async function authorize(
+    one: CompiledOperation,
+    built: BuiltRequest,
+    ctx: CallContext,
+  ): Promise<{ readonly target: Target; readonly added: AddedCredentials }> {
+    const added = nothingAdded()
+    const { owned } = one.credentials
+    const { method, origin } = one
+    const waiting = one.credentials.add({ ctx, method, url: origin + built.path }, added)
+    if (waiting) await waiting
+    const headers = ['accept', one.accept, 'accept-encoding', 'gzip, deflate, br', ...built.headers]
+    addForwarded(headers, ctx, owned.header)
+    await addFixed(headers, added.secrets, owned.header)
+    headers.push(...added.headers)
+    const cookies = [...built.cookies, ...added.cookies]
+    if (cookies.length > 0) headers.push('cookie', cookies.join('; '))
+    if (built.body) headers.push('content-type', built.body.contentType)
+    const query = [...built.query, ...added.query].join('&')
+    const path = query === '' ? built.path : `${built.path}?${query}`
+    return { target: { origin, path, headers, body: built.body?.content ?? null }, added }
+  }
+
+  async function agentFor(origin: string): Promise<Dispatcher> {
+    return (await connections()).agentFor(new URL(origin))
+  }
+
+  async function follow(method: string, first: Target, end: CallEnd): Promise<ReceivedResponse> {
+    const limits = { maxResponse: options.maxResponse, onStop: end.onStop }
+    let target = first
+    for (let count = 0; ; count++) {
+      const dispatcher = await agentFor(target.origin)
+      const response = await send({ ...target, dispatcher, method }, limits)
+      const location = headerOf(response.headers, 'location')
+      const isFollowed = REDIRECTS.has(response.status) && REPEATABLE.has(method) && count < MAX_REDIRECTS
+      const here = target.origin + target.path
+      if (!isFollowed || location === undefined || !URL.canParse(location, here)) return response
+      const { origin, pathname, search, username, password } = new URL(location, here)
+      if (username !== '' || password !== '') return response
+      const headers = origin === target.origin ? target.headers : openHeaders(target.headers)
+      target = { origin, path: pathname + search, headers, body: null }
+    }
+  }
+
+  /** Milliseconds until the next attempt; undefined: there is none. */
+  function pauseAfter(attempt: number, end: CallEnd, response?: ReceivedResponse): number | undefined {
+    if (attempt >= retries || (response && !BUSY.has(response.status))) return undefined
+    const asked = response && retryAfterOf(response, clock)
+    const pause = asked ?? BACK_OFF * 2 ** attempt * (1 + Math.random() / 2)
+    return pause < end.left ? pause : undefined
+  }
+
+  function refuseAddress(error: Error): ToolError {
+    log.warn({ code: 'MH3341', reason: errorText(error), document: options.what }, 'A request to an API was blocked')
+    return new ToolError(
+      'The request was blocked: the host does not allow the address of the API. Its log has the reason.',
+    )
+  }
+
+  function refuseCredentials(error: unknown): never {
+    if (ToolError.is(error) || HostError.is(error)) throw error
+    log.warn(
+      { code: 'MH3342', reason: errorText(error), document: options.what },
+      'No credentials for a request to an API',
+    )
+    throw new ToolError('The host has no valid credentials for the API. Its log has the reason.')
+  }
+
+  async function attemptAll(
+    one: CompiledOperation,
+    built: BuiltRequest,
+    ctx: CallContext,
+    end: CallEnd,
+  ): Promise<CallToolResult> {
+    const { operation, method, origin } = one
+    const mayRepeat = REPEATABLE.has(method)
+    let isRenewed = false
+    for (let attempt = 0; ; ) {
+      const { target, added } = await end.within(authorize(one, built, ctx).catch(refuseCredentials))
+      let response: ReceivedResponse | undefined
+      try {
+        response = await follow(method, target, end)
+      } catch (error) {
+        if (ToolError.is(error)) throw error
+        if (isRefusedAddress(error)) throw refuseAddress(error)
+        if (error instanceof SendFailure) throw new ToolError(`The API sent no usable response: ${error.message}.`)
+        const pause = mayRepeat ? pauseAfter(attempt++, end) : undefined
+        if (pause === undefined) throw networkFailure(error)
+        await end.wait(pause)
+        continue
+      }
+      if (response.status === 401 && !isRenewed) {
+        isRenewed = true
+        // The API did not process the request, so any method can be repeated.
+        if (refuseTokens(added, { origin, dpopNonce: headerOf(response.headers, 'dpop-nonce') })) continue
+      }
+      const pause = mayRepeat ? pauseAfter(attempt++, end, response) : undefined
+      if (pause === undefined) {
+        const facts = { operation, url: origin + built.path, query: built.query.join('&'), secrets: added.secrets }
+        return toolResultOf(response, {
+          ...facts,
+          maxResponse: options.maxResponse,
+          errorExcerpt: options.errorExcerpt,
+        })
+      }
+      await end.wait(pause)
+    }
+  }
+
+  async function call(operation: Operation, args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
+    const one = compile(operation)
+    const built = build(one, args)
+    const end = new CallEnd(clock, timeout, ctx.signal)
+    const owner = ownerOf(ctx)
+    try {
+      const turn = slots.take(owner, end.onStop)
+      if (turn) await turn
+      try {
+        return await attemptAll(one, built, ctx, end)
+      } finally {
+        slots.release(owner)
+      }
+    } finally {
+      end.close()
+    }
+  }
+
+  return Object.assign(call, {
+    async reasonAgainst(baseUrl: string) {
+      try {
+        await agentFor(new URL(baseUrl).origin)
+        return undefined
+      } catch (error) {
+        return errorText(error)
+      }
+    },
+    async close() {
+      await (await opened?.catch(() => undefined))?.close()
+    },
+  })
+}
+
+const lowerNames = <Value>(of: Readonly<Record<string, Value>>): Record<string, Value> =>
+  Object.fromEntries(Object.entries(of).map(([name, value]) => [name.toLowerCase(), value]))

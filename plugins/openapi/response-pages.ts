@@ -1,0 +1,116 @@
+// Finds the next page of a result in `Link` headers and in common cursor fields.
+import { isObject } from '../../core/plugin.ts'
+import type { Operation, Parameter } from './operation.ts'
+import { headerOf, type ResponseHeaders } from './request-send.ts'
+import { argumentName } from './request-target.ts'
+
+/** Response fields with a cursor, and the query parameters that take it. Names are compared without case and `_`. */
+const CURSORS: readonly (readonly [field: string, parameters: readonly string[]])[] = [
+  ['nextpagetoken', ['pagetoken', 'nextpagetoken']],
+  ['nextcursor', ['cursor', 'nextcursor', 'after', 'startcursor']],
+  ['nexttoken', ['nexttoken', 'token']],
+  ['continue', ['continue']],
+  ['continuationtoken', ['continuationtoken']],
+  ['endcursor', ['after', 'cursor']],
+  ['cursor', ['cursor']],
+  ['nextpage', ['page', 'pagenumber']],
+]
+/** Objects that contain such fields. */
+const CONTAINERS = new Set(['pagination', 'paging', 'pageinfo', 'responsemetadata', 'meta', 'metadata', 'cursors'])
+const MAX_CURSOR = 2_000
+const MAX_LINK = 8_192
+
+const plain = (name: string): string => name.replace(/[^A-Za-z0-9]/g, '').toLowerCase()
+
+const queryOf = ({ parameters }: Operation): Parameter[] => parameters.filter(({ in: place }) => place === 'query')
+
+const LINK = /<([^<>]*)>((?:\s*;\s*[\w*-]+\s*=\s*(?:"[^"]*"|[^\s;,"]*))*)/g
+
+/** The target of `rel="next"` (RFC 8288). */
+function nextLink(headers: ResponseHeaders): string | undefined {
+  const { link } = headers
+  const text = Array.isArray(link) ? link.join(', ') : link
+  if (text === undefined || text.length > MAX_LINK) return undefined
+  for (const [, target, parameters = ''] of text.matchAll(LINK)) {
+    const relation = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]*))/i.exec(parameters)
+    if ((relation?.[1] ?? relation?.[2] ?? '').toLowerCase().split(/\s+/).includes('next')) return target
+  }
+  return undefined
+}
+
+type Arguments = Readonly<Record<string, string | number>>
+
+const hint = (args: Arguments): string | undefined =>
+  Object.keys(args).length === 0 ? undefined : `More results: repeat the call with ${JSON.stringify(args)}.`
+
+const valueFor = ({ schema }: Parameter, text: string): string | number => {
+  const { type } = schema as { readonly type?: unknown }
+  const isNumber = type === 'integer' || type === 'number'
+  return isNumber && /^\d{1,15}$/.test(text) ? Number(text) : text
+}
+
+/** The arguments that differ from those of the call. */
+function fromLink(link: string, operation: Operation, sent: URLSearchParams): string | undefined {
+  if (!URL.canParse(link, operation.baseUrl)) return undefined
+  const next = new URL(link, operation.baseUrl).searchParams
+  const changed = queryOf(operation).flatMap(parameter => {
+    const text = next.get(parameter.name)
+    if (text === null || text.length > MAX_CURSOR || text === sent.get(parameter.name)) return []
+    return [[argumentName(parameter.argument), valueFor(parameter, text)] as const]
+  })
+  return hint(Object.fromEntries(changed))
+}
+
+function cursorIn(value: Readonly<Record<string, unknown>>, wanted: string): string | undefined {
+  for (const [name, member] of Object.entries(value)) {
+    if (plain(name) !== wanted) continue
+    if (typeof member === 'number') return String(member)
+    if (typeof member === 'string' && member !== '' && member.length <= MAX_CURSOR) return member
+  }
+  return undefined
+}
+
+const isOver = (value: Readonly<Record<string, unknown>>): boolean =>
+  Object.entries(value).some(([name, member]) => member === false && /^has(?:more|nextpage|next)$/.test(plain(name)))
+
+/** Lists that continue after the id of their last item, as Stripe's. */
+function afterLast(value: Readonly<Record<string, unknown>>, parameters: readonly Parameter[]): string | undefined {
+  const parameter = parameters.find(({ name }) => plain(name) === 'startingafter')
+  const { has_more: hasMore, data } = value as { readonly has_more?: unknown; readonly data?: unknown }
+  if (!parameter || hasMore !== true || !Array.isArray(data)) return undefined
+  const last: unknown = data.at(-1)
+  const id = isObject(last) ? last['id'] : undefined
+  return typeof id === 'string' ? hint({ [argumentName(parameter.argument)]: id }) : undefined
+}
+
+function fromBody(value: unknown, operation: Operation): string | undefined {
+  if (!isObject(value)) return undefined
+  const parameters = queryOf(operation)
+  if (parameters.length === 0) return undefined
+  const inner = Object.entries(value).flatMap(([name, member]) =>
+    isObject(member) && CONTAINERS.has(plain(name)) ? [member] : [],
+  )
+  for (const object of [value, ...inner]) {
+    if (isOver(object)) return undefined
+    for (const [field, names] of CURSORS) {
+      const parameter = parameters.find(({ name }) => names.includes(plain(name)))
+      const cursor = parameter && cursorIn(object, field)
+      if (parameter && cursor !== undefined) {
+        return hint({ [argumentName(parameter.argument)]: valueFor(parameter, cursor) })
+      }
+    }
+  }
+  return afterLast(value, parameters)
+}
+
+/** A text that says how to get the next page; undefined without one. `query`: as sent. */
+export function findNextPage(
+  headers: ResponseHeaders,
+  value: unknown,
+  operation: Operation,
+  query: string,
+): string | undefined {
+  const link = headerOf(headers, 'link') === undefined ? undefined : nextLink(headers)
+  if (link === undefined) return fromBody(value, operation)
+  return fromLink(link, operation, new URLSearchParams(query))
+}

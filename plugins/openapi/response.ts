@@ -1,0 +1,202 @@
+// Converts HTTP responses to tool results.
+import { isUtf8 } from 'node:buffer'
+import { STATUS_CODES } from 'node:http'
+import type { CallToolResult, ContentBlock } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
+import type { Operation } from './operation.ts'
+import { headerOf, type ReceivedResponse } from './request-send.ts'
+import { type ParsedJson, parseResponse } from './response-json.ts'
+import { findNextPage } from './response-pages.ts'
+
+export interface ResponseLimits {
+  /** Bytes. */
+  readonly maxResponse: number
+  readonly errorExcerpt: number
+}
+
+export interface ResponseFacts extends ResponseLimits {
+  readonly operation: Operation
+  /** Without the query, which can contain a secret. */
+  readonly url: string
+  readonly query: string
+  /** Values that were sent as credentials. */
+  readonly secrets: readonly string[]
+}
+
+const text = (value: string): ContentBlock => ({ type: 'text', text: value })
+const failure = (message: string): CallToolResult => ({ content: [text(message)], isError: true })
+
+/** The status text of the server is not used, because it is any text. */
+function statusLine(status: number): string {
+  const name = STATUS_CODES[status]
+  return name === undefined ? `HTTP ${status}` : `HTTP ${status} ${name}`
+}
+
+const REDACTED = '[redacted]'
+/** Shorter values occur by chance. */
+const MIN_SECRET = 6
+
+function spellings(secret: string): string[] {
+  return [...new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])]
+}
+
+/** Some APIs repeat the request in their responses. */
+function withoutSecrets(body: string, secrets: readonly string[]): string {
+  let clean = body
+  for (const secret of secrets) {
+    if (secret.length < MIN_SECRET) continue
+    for (const spelling of spellings(secret)) if (clean.includes(spelling)) clean = clean.replaceAll(spelling, REDACTED)
+  }
+  return clean
+}
+
+interface MediaType {
+  readonly type: string
+  readonly charset: string | undefined
+}
+
+const MEDIA_TYPE = /^[\w.+!#$&^-]+\/[\w.+!#$&^-]+$/
+
+function mediaTypeOf({ headers }: ReceivedResponse): MediaType {
+  const header = headerOf(headers, 'content-type') ?? ''
+  const [type = ''] = header.split(';', 1)
+  const name = type.trim().toLowerCase()
+  const charset = /;\s*charset\s*=\s*"?([\w:.-]+)"?/i.exec(header)?.[1]
+  return { type: MEDIA_TYPE.test(name) ? name : '', charset }
+}
+
+const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json') || type === 'text/json'
+
+const TEXTUAL =
+  /^(?:text\/.*|application\/(?:(?:.*\+)?xml|(?:x-)?yaml|.*\+yaml|javascript|ecmascript|x-ndjson|jsonl|json-seq|graphql|sql|toml|x-sh|x-www-form-urlencoded|http)|image\/svg\+xml|multipart\/.*)$/
+
+const isText = (type: string): boolean => isJson(type) || TEXTUAL.test(type)
+
+/** Undefined for an unknown charset, and for bytes that are not text in it. */
+function decodeText(body: Buffer, charset: string | undefined): string | undefined {
+  if (charset === undefined || /^utf-?8$/i.test(charset)) return isUtf8(body) ? body.toString('utf8') : undefined
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(body)
+  } catch {
+    return undefined
+  }
+}
+
+const withoutMark = (value: string): string => (value.charCodeAt(0) === 0xfeff ? value.slice(1) : value)
+
+function binaryResult({ body }: ReceivedResponse, type: string, { url }: ResponseFacts): CallToolResult {
+  const data = body.toString('base64')
+  if (type.startsWith('image/')) return { content: [{ type: 'image', data, mimeType: type }] }
+  if (type.startsWith('audio/')) return { content: [{ type: 'audio', data, mimeType: type }] }
+  const mimeType = type === '' ? 'application/octet-stream' : type
+  return { content: [{ type: 'resource', resource: { uri: url, mimeType, blob: data } }] }
+}
+
+function noteFor({ inexact, duplicate }: ParsedJson): string | undefined {
+  if (duplicate !== undefined) {
+    return `The JSON response repeats the key ${JSON.stringify(duplicate.slice(0, 100))}, so there is no structured content.`
+  }
+  if (inexact === 0) return undefined
+  const count = inexact === 1 ? '1 number' : `${inexact} numbers`
+  return `${count} of the response cannot be represented exactly. The structured content has text in place of them.`
+}
+
+function jsonResult(parsed: ParsedJson, response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
+  const notes = [noteFor(parsed), findNextPage(response.headers, parsed.value, facts.operation, facts.query)]
+  const content = [text(parsed.text)]
+  for (const note of notes) if (note !== undefined) content.push(text(note))
+  return parsed.duplicate === undefined ? { content, structuredContent: parsed.value } : { content }
+}
+
+function textResult(body: string, type: string, response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
+  const clean = withoutSecrets(body, facts.secrets)
+  if (isJson(type) || type === '') {
+    const parsed = parseResponse(clean)
+    if (parsed) return jsonResult(parsed, response, facts)
+  }
+  const content = [text(withoutMark(clean))]
+  if (isJson(type))
+    content.push(text('The response is declared as JSON, but it is not valid JSON, or it is nested too deeply.'))
+  const next = findNextPage(response.headers, undefined, facts.operation, facts.query)
+  if (next !== undefined) content.push(text(next))
+  return { content }
+}
+
+/** For a response without body: the location of a new resource is often all that it has. */
+function emptyResult({ status, headers }: ReceivedResponse, { secrets }: ResponseFacts): CallToolResult {
+  const location = headerOf(headers, 'location')
+  const lines = [statusLine(status)]
+  if (location !== undefined) lines.push(`Location: ${withoutSecrets(location, secrets).slice(0, MAX_LOCATION)}`)
+  return { content: [text(lines.join('\n'))] }
+}
+
+const MAX_LOCATION = 2_000
+
+const sizeText = (bytes: number): string =>
+  bytes >= 1_048_576 ? `${Math.round(bytes / 104_857.6) / 10} MB` : `${Math.ceil(bytes / 1_024)} kB`
+
+function tooLarge({ declaredSize }: ReceivedResponse, { maxResponse }: ResponseFacts): CallToolResult {
+  const size = declaredSize === undefined ? '' : ` (${sizeText(declaredSize)})`
+  return failure(
+    `The response is larger than ${sizeText(maxResponse)}${size} and was not read. Request less, for example a smaller page or fewer fields.`,
+  )
+}
+
+/** The texts of a problem document (RFC 9457), and of common error objects. */
+function problemOf(value: unknown): string | undefined {
+  if (!isObject(value)) return undefined
+  const said = ['title', 'detail', 'message', 'error_description'].flatMap(name => {
+    const member = value[name]
+    return typeof member === 'string' && member.trim() !== '' ? [member.trim()] : []
+  })
+  return said.length === 0 ? undefined : [...new Set(said)].join(': ')
+}
+
+function cutText(value: string, bytes: number): string {
+  const body = Buffer.from(value)
+  if (body.length <= bytes) return value
+  return `${new TextDecoder().decode(body.subarray(0, bytes), { stream: true })}… (cut after ${sizeText(bytes)})`
+}
+
+function excerptOf(response: ReceivedResponse, facts: ResponseFacts): string | undefined {
+  const { type, charset } = mediaTypeOf(response)
+  if (response.body.length === 0) return undefined
+  if (type !== '' && !isText(type)) return `The body is ${type}.`
+  // A cut body can end within a character.
+  const body = response.isCut ? new TextDecoder().decode(response.body) : decodeText(response.body, charset)
+  if (body === undefined) return undefined
+  const clean = withoutSecrets(withoutMark(body), facts.secrets).trim()
+  const isProblem = type === 'application/problem+json'
+  const problem = isProblem ? problemOf(parseResponse(clean)?.value) : undefined
+  const excerpt = cutText(clean, facts.errorExcerpt)
+  return problem === undefined ? excerpt : `${cutText(problem, facts.errorExcerpt)}\n${excerpt}`
+}
+
+function errorResult(response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
+  const retryAfter = headerOf(response.headers, 'retry-after')
+  const lines = [statusLine(response.status)]
+  if (retryAfter !== undefined && /^[\w ,:]{1,40}$/.test(retryAfter)) lines.push(`Retry-After: ${retryAfter}`)
+  const excerpt = excerptOf(response, facts)
+  if (excerpt) lines.push(excerpt)
+  return failure(lines.join('\n'))
+}
+
+function redirectResult(response: ReceivedResponse, { secrets }: ResponseFacts): CallToolResult {
+  const location = withoutSecrets(headerOf(response.headers, 'location') ?? '', secrets).slice(0, MAX_LOCATION)
+  const target = location === '' ? '' : ` to ${location}`
+  return failure(`HTTP ${response.status}: the API redirects${target}. The redirect was not followed.`)
+}
+
+/** The result of a call: `isError` for a status of 300 or more, except 304. */
+export function toolResultOf(response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
+  const { status, body, isCut } = response
+  if (status >= 400) return errorResult(response, facts)
+  if (isCut) return tooLarge(response, facts)
+  if (status >= 300 && status !== 304) return redirectResult(response, facts)
+  if (body.length === 0) return emptyResult(response, facts)
+  const { type, charset } = mediaTypeOf(response)
+  if (type !== '' && !isText(type)) return binaryResult(response, type, facts)
+  const decoded = decodeText(body, charset)
+  if (decoded === undefined) return binaryResult(response, isText(type) ? '' : type, facts)
+  return textResult(decoded, type, response, facts)
+}

@@ -1,0 +1,204 @@
+// Connects to a server of any protocol version: detects its era, and opens a session of a legacy server.
+import { isObject } from '../core/mcp/is-object.ts'
+import type { JsonObject, ServerCapabilities } from '../core/mcp/protocol.ts'
+import {
+  isHandshakeRevision,
+  isModernRevision,
+  LATEST_HANDSHAKE,
+  MODERN_REVISION,
+  type Revision,
+} from '../core/mcp/revisions.ts'
+import { Cancellation } from './cancellation.ts'
+import { BaseConnection } from './connection.ts'
+import type { CommandTarget, Connection, ConnectOptions, HttpTarget, Target } from './connection-types.ts'
+import { RemoteError } from './errors.ts'
+import { createToolHeaders, lowerCase } from './http/headers.ts'
+import { type Link, TIMING, type Transport } from './http/link.ts'
+import { createHttpTransport } from './http/streamable.ts'
+import { createFetchWire, createPool, createPoolWire, type Wire } from './http/wire.ts'
+import { MAX_MESSAGE } from './messages.ts'
+import { createStdioTransport } from './stdio.ts'
+
+/** Milliseconds. */
+const CONNECT_TIMEOUT = 15_000
+/** A legacy server can ignore an unknown request. */
+const PROBE_TIMEOUT = 3_000
+
+const isCommand = (target: Target): target is CommandTarget => 'command' in target
+
+/** Sends the headers of the target with each request. */
+function withHeaders(wire: Wire, headers: HttpTarget['headers']): Wire {
+  if (headers === undefined) return wire
+  const fixed = typeof headers === 'function' ? undefined : lowerCase(headers)
+  const read = () => fixed ?? (typeof headers === 'function' ? lowerCase(headers()) : {})
+  return (request, cancellations) => wire({ ...request, headers: { ...read(), ...request.headers } }, cancellations)
+}
+
+interface Opened {
+  readonly transport: Transport
+  end(): Promise<void>
+  /** What a message about a failed handshake adds. */
+  explain(): string
+}
+
+async function openHttp(target: HttpTarget, options: ConnectOptions, connection: BaseConnection): Promise<Opened> {
+  const { url, tls } = target
+  const over = new Cancellation()
+  const own = target.fetch || target.dispatcher ? undefined : await createPool(url, { tls })
+  const dispatcher = target.dispatcher ?? own
+  const wire = target.fetch || !dispatcher ? createFetchWire(target.fetch ?? fetch) : createPoolWire(dispatcher)
+  const note = (text: string) => options.onNote?.(text)
+  const link: Link = {
+    url,
+    wire: withHeaders(wire, target.headers),
+    timing: { ...TIMING, patience: options.patience ?? 0 },
+    receive: (text, exchange) => connection.receive(text, exchange),
+    reopened: () => options.onReopened?.(),
+    note,
+    isFinal: target.fetch ? isOfCaller : () => false,
+    over,
+  }
+  return {
+    transport: createHttpTransport(link, connection.tools, target.transport ?? 'auto'),
+    async end() {
+      over.abort(new RemoteError('closed', 'the connection is closed'))
+      await own?.close()
+    },
+    explain: () => '',
+  }
+}
+
+/** Errors of a given `fetch` that are no failures of the network: fetch itself throws TypeErrors. */
+const isOfCaller = (error: unknown): boolean => !(error instanceof TypeError)
+
+function openStdio(target: CommandTarget, options: ConnectOptions, connection: BaseConnection): Opened {
+  const transport = createStdioTransport(target, options.maxMessage ?? MAX_MESSAGE, {
+    line: text => connection.receive(text, undefined),
+    stderr: line => options.onStderr?.(line),
+    note: text => options.onNote?.(text),
+    ended: error => connection.fail(error),
+  })
+  return {
+    transport,
+    end: () => transport.process.end(),
+    explain: () =>
+      transport.process.stderr.length === 0 ? '' : `; it printed: ${transport.process.stderr.join('\n')}`,
+  }
+}
+
+/** A failure that says nothing about the era: of the network, of credentials, of the server itself. */
+function isInconclusive({ reason, status = 0 }: RemoteError): boolean {
+  return (
+    ['unreachable', 'lost', 'too-large', 'closed', 'cancelled'].includes(reason) ||
+    [401, 403, 408, 429].includes(status) ||
+    status >= 500
+  )
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+function describe(connection: BaseConnection, result: JsonObject, revision: Revision): void {
+  const { state } = connection
+  const meta = isObject(result['_meta']) ? result['_meta'] : {}
+  const server = result['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo']
+  state.revision = revision
+  state.server = isObject(server) ? server : {}
+  state.capabilities = (isObject(result['capabilities']) ? result['capabilities'] : {}) as ServerCapabilities
+  state.instructions = textOf(result['instructions'])
+}
+
+/** True if the server is modern. False: it answered as legacy servers do. */
+async function discover(connection: BaseConnection, timeout: number, signal: AbortSignal): Promise<boolean> {
+  connection.state.era = 'modern'
+  connection.state.revision = MODERN_REVISION
+  try {
+    const result = await connection.request('server/discover', {}, { timeout, maxTime: 0, signal })
+    const versions = Array.isArray(result['supportedVersions']) ? result['supportedVersions'] : []
+    const revision = versions.find(isModernRevision)
+    if (revision === undefined) return false
+    describe(connection, result, revision)
+    return true
+  } catch (error) {
+    if (!(error instanceof RemoteError) || isInconclusive(error)) throw error
+    return false
+  }
+}
+
+async function initialize(
+  connection: BaseConnection,
+  { client, capabilities = {}, revision: fixed }: ConnectOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { state } = connection
+  state.era = 'legacy'
+  const protocolVersion = fixed ?? LATEST_HANDSHAKE
+  state.revision = protocolVersion
+  const params = { protocolVersion, capabilities, clientInfo: client }
+  const result = await connection.request('initialize', params, { timeout: 0, maxTime: 0, signal })
+  const { protocolVersion: version } = result
+  if (!isHandshakeRevision(version) || (fixed !== undefined && version !== fixed))
+    throw new RemoteError('invalid', `the server offers protocol version ${JSON.stringify(version)?.slice(0, 50)} only`)
+  describe(connection, result, version)
+  await connection.notify('notifications/initialized')
+}
+
+async function negotiate(connection: BaseConnection, options: ConnectOptions, signal: AbortSignal): Promise<void> {
+  const { revision, era = revision && (isModernRevision(revision) ? 'modern' : 'legacy') } = options
+  if (era !== 'legacy') {
+    const isModern = await discover(connection, era === 'modern' ? 0 : PROBE_TIMEOUT, signal)
+    if (isModern) return
+    if (revision !== undefined)
+      throw new RemoteError('invalid', `the server does not support protocol version ${revision}`)
+  }
+  await initialize(connection, options, signal)
+}
+
+async function open(target: Target, options: ConnectOptions): Promise<Connection> {
+  const { connectTimeout = CONNECT_TIMEOUT, signal } = options
+  const connection = new BaseConnection(
+    options,
+    createToolHeaders(text => options.onNote?.(text)),
+    {
+      era: 'modern',
+      revision: MODERN_REVISION,
+      server: {},
+      capabilities: {},
+      instructions: undefined,
+    },
+  )
+  const opened = isCommand(target)
+    ? openStdio(target, options, connection)
+    : await openHttp(target, options, connection)
+  connection.use(opened.transport, opened.end)
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), connectTimeout)
+  const all = signal ? AbortSignal.any([signal, late.signal]) : late.signal
+  try {
+    await negotiate(connection, options, all)
+    connection.opened()
+    return connection
+  } catch (error) {
+    const explained = late.signal.aborted
+      ? new RemoteError('timeout', `no MCP handshake within ${connectTimeout / 1_000} s${opened.explain()}`)
+      : error
+    await connection.close()
+    throw explained
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Rejects with a `RemoteError` if the server cannot be reached, refuses the connection, or sends no handshake in time. A program
+ * that has not started, or has ended, is then gone.
+ */
+export async function connect(target: Target, options: ConnectOptions): Promise<Connection> {
+  try {
+    return await open(target, options)
+  } catch (error) {
+    // Some legacy programs exit when they receive an unknown request.
+    const isProbed = options.era === undefined && options.revision === undefined
+    if (!isCommand(target) || !isProbed || !(error instanceof RemoteError) || error.reason !== 'lost') throw error
+    return open(target, { ...options, era: 'legacy' })
+  }
+}

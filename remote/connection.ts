@@ -1,0 +1,384 @@
+// A connection over a transport: request ids, requests of the server, notifications, progress, cancellation and time limits.
+import { isObject } from '../core/mcp/is-object.ts'
+import { type Implementation, type JsonObject, META, type ServerCapabilities } from '../core/mcp/protocol.ts'
+import type { Revision } from '../core/mcp/revisions.ts'
+import { Cancellation } from './cancellation.ts'
+import type {
+  Connection,
+  ConnectOptions,
+  Era,
+  ListenFilters,
+  Listening,
+  Progress,
+  RequestOptions,
+} from './connection-types.ts'
+import { RemoteError } from './errors.ts'
+import { lowerCase, type ToolHeaders } from './http/headers.ts'
+import type { Transport } from './http/link.ts'
+import { createExchange, type Exchange, type Fields, isId, MAX_MESSAGE, type Outgoing, parse } from './messages.ts'
+
+/** Pending requests of one connection, and running requests of its server. */
+const MAX_PENDING = 1_000
+const MAX_RUNNING = 100
+/** Milliseconds. */
+const TIMEOUT = 60_000
+const MAX_TIME = 600_000
+const FAREWELL = 2_000
+
+const METHOD_NOT_FOUND = -32_601
+const INVALID_PARAMS = -32_602
+const INTERNAL_ERROR = -32_603
+const CANCELLED = 'notifications/cancelled'
+const PROGRESS = 'notifications/progress'
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+
+/** Methods during which a server can send requests. */
+const ASKING: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+/** The capability that permits a request of the server. */
+const PERMITTED_BY = {
+  'elicitation/create': 'elicitation',
+  'sampling/createMessage': 'sampling',
+  'roots/list': 'roots',
+} as const
+
+interface Pending {
+  readonly id: number
+  readonly method: string
+  readonly options: RequestOptions
+  readonly exchange: Exchange
+  settle(result: JsonObject | undefined, error?: Error): void
+  touch(): void
+}
+
+export interface ServerState {
+  era: Era
+  revision: Revision
+  server: Partial<Implementation>
+  capabilities: ServerCapabilities
+  instructions: string | undefined
+}
+
+const messageOf = (fields: Fields): string => JSON.stringify({ jsonrpc: '2.0', ...fields })
+
+const responseOf = (fields: Fields): Outgoing => ({
+  text: messageOf(fields),
+  calls: [],
+  requests: [],
+  notification: undefined,
+})
+
+function readProgress(params: JsonObject): Progress | undefined {
+  const { progress, total, message } = params
+  if (typeof progress !== 'number') return undefined
+  return {
+    progress,
+    ...(typeof total === 'number' && { total }),
+    ...(typeof message === 'string' && { message }),
+  }
+}
+
+function rpcError(error: Fields): RemoteError {
+  const { code, message, data } = error
+  return new RemoteError('rpc', typeof message === 'string' ? message : 'the server sent an error without a message', {
+    code: typeof code === 'number' ? code : INTERNAL_ERROR,
+    data,
+  })
+}
+
+const noResult = () => new RemoteError('invalid', 'the server sent a response without a result', { executed: 'maybe' })
+const tooLarge = (most: number) =>
+  new RemoteError('too-large', `the response has more than ${most} bytes`, { executed: 'maybe' })
+const closedHere = () => new RemoteError('closed', 'the connection is closed')
+
+/** The part of a connection that exists before its protocol version is known. */
+export class BaseConnection implements Connection {
+  readonly state: ServerState
+  readonly #options: ConnectOptions
+  readonly tools: ToolHeaders
+  readonly #pending = new Map<number, Pending>()
+  readonly #running = new Map<unknown, AbortController>()
+  #transport: Transport | undefined
+  #end: (() => Promise<void>) | undefined
+  #lastId = 0
+  #isOpen = false
+  #closed: RemoteError | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(options: ConnectOptions, tools: ToolHeaders, state: ServerState) {
+    this.#options = options
+    this.tools = tools
+    this.state = state
+  }
+
+  /** `end` releases what the transport uses. */
+  use(transport: Transport, end: () => Promise<void>): void {
+    this.#transport = transport
+    this.#end = end
+  }
+
+  /** The handshake is complete. */
+  opened(): void {
+    this.#isOpen = true
+    if (this.#closed) this.#options.onClosed?.(this.#closed)
+  }
+
+  get era(): Era {
+    return this.state.era
+  }
+  get revision(): Revision {
+    return this.state.revision
+  }
+  get server(): Partial<Implementation> {
+    return this.state.server
+  }
+  get capabilities(): ServerCapabilities {
+    return this.state.capabilities
+  }
+  get instructions(): string | undefined {
+    return this.state.instructions
+  }
+  get sessionId(): string | undefined {
+    return this.#transport?.sessionId
+  }
+
+  #metaOf({ capabilities, logLevel, onProgress }: RequestOptions, id: number): JsonObject | undefined {
+    const progress = onProgress && { progressToken: id }
+    if (this.state.era === 'legacy') return progress
+    return {
+      [META.protocolVersion]: this.state.revision,
+      [META.clientInfo]: this.#options.client,
+      [META.clientCapabilities]: capabilities ?? this.#options.capabilities ?? {},
+      ...(logLevel !== undefined && { [META.logLevel]: logLevel }),
+      ...progress,
+    }
+  }
+
+  request(method: string, params: JsonObject = {}, options: RequestOptions = {}): Promise<JsonObject> {
+    const { signal, timeout = TIMEOUT, maxTime = MAX_TIME, maxResult } = options
+    if (this.#closed) return Promise.reject(this.#closed)
+    if (signal?.aborted) return Promise.reject(new RemoteError('cancelled', 'the request was cancelled'))
+    if (this.#pending.size >= MAX_PENDING)
+      return Promise.reject(new RemoteError('refused', `${MAX_PENDING} requests are pending at the server`))
+    const id = ++this.#lastId
+    const meta = this.#metaOf(options, id)
+    const sent = meta === undefined ? params : { ...params, _meta: { ...(params['_meta'] as object), ...meta } }
+    const call = { id, method, params: sent }
+    const out = { text: messageOf(call), calls: [call], requests: [call], notification: undefined }
+    const exchange = createExchange(out, {
+      version: this.state.era === 'modern' ? this.state.revision : undefined,
+      headers: options.headers && lowerCase(options.headers),
+      limit: maxResult ?? this.#options.maxMessage ?? MAX_MESSAGE,
+    })
+    return new Promise((resolve, reject) => {
+      let idle: NodeJS.Timeout | undefined
+      let total: NodeJS.Timeout | undefined
+      const abort = () => cancel(new RemoteError('cancelled', 'the request was cancelled', { executed: 'maybe' }))
+      const pending: Pending = {
+        id,
+        method,
+        options,
+        exchange,
+        touch: () => void idle?.refresh(),
+        settle: (result, error) => {
+          if (!this.#pending.delete(id)) return
+          clearTimeout(idle)
+          clearTimeout(total)
+          signal?.removeEventListener('abort', abort)
+          if (result) resolve(result)
+          else reject(error)
+        },
+      }
+      const cancel = (error: RemoteError) => {
+        if (!this.#pending.has(id)) return
+        pending.settle(undefined, error)
+        this.#cancel(pending, error.message)
+      }
+      const late = (what: string) => () =>
+        cancel(new RemoteError('timeout', `no response of the server ${what}`, { executed: 'maybe' }))
+      this.#pending.set(id, pending)
+      if (timeout > 0) idle = setTimeout(late(`within ${timeout / 1_000} s`), timeout)
+      if (maxTime > 0) total = setTimeout(late(`in ${maxTime / 1_000} s, the maximum time`), maxTime)
+      signal?.addEventListener('abort', abort, { once: true })
+      this.#transport?.perform(exchange).catch((error: unknown) => {
+        if (exchange.open.size > 0) pending.settle(undefined, asRemoteError(error))
+      })
+    })
+  }
+
+  #cancel({ id, method, exchange }: Pending, reason: string): void {
+    const transport = this.#transport
+    const drop = () => exchange.drop(id, reason)
+    if (!transport || method === 'initialize' || transport.cancelsByClosing(exchange)) drop()
+    else
+      this.#send({ method: CANCELLED, params: { requestId: id, reason } })
+        .catch(error => this.#note(`the cancellation was not sent: ${error}`))
+        .finally(drop)
+  }
+
+  #note(text: string): void {
+    this.#options.onNote?.(text)
+  }
+
+  #send(fields: { readonly method: string; readonly params: Fields }): Promise<void> {
+    const out = { text: messageOf(fields), calls: [fields], requests: [], notification: fields }
+    const version = this.state.era === 'modern' ? this.state.revision : undefined
+    return this.#transport?.perform(createExchange(out, { version })) ?? Promise.reject(closedHere())
+  }
+
+  async notify(method: string, params: JsonObject = {}): Promise<void> {
+    if (this.#closed) throw this.#closed
+    await this.#send({ method, params })
+  }
+
+  listen(filters: ListenFilters): Listening {
+    const stop = new AbortController()
+    const end = () => stop.abort()
+    const options = { signal: stop.signal, timeout: 0, maxTime: 0 }
+    const ended =
+      this.era === 'legacy'
+        ? new Promise<void>(resolve => stop.signal.addEventListener('abort', () => resolve()))
+        : this.request('subscriptions/listen', { notifications: filters }, options).then(
+            () => undefined,
+            (error: unknown) => {
+              if (!stop.signal.aborted) throw error
+            },
+          )
+    ended.catch(() => undefined)
+    return { ended, end }
+  }
+
+  /** `exchange`: the one on whose response the message arrived, if it arrived on one. */
+  receive(text: string, exchange: Exchange | undefined): void {
+    const parsed = parse(text)
+    const messages = Array.isArray(parsed) ? parsed : [parsed]
+    for (const message of messages) {
+      if (!isObject(message) || message['jsonrpc'] !== '2.0') this.#note('omitted a message that is no JSON-RPC 2.0')
+      else if (message['method'] === undefined) this.#takeResponse(message, text, exchange)
+      else if (typeof message['method'] === 'string') this.#takeCall(message['method'], message, exchange)
+    }
+  }
+
+  #takeResponse(message: Fields, text: string, exchange: Exchange | undefined): void {
+    const { id, result, error } = message
+    const pending = this.#pending.get(id as number)
+    // A response on the stream of another request is a confusion of ids.
+    if (!pending || (exchange && exchange !== pending.exchange)) {
+      this.#note(`omitted a response to ${isId(id) ? JSON.stringify(id).slice(0, 100) : 'no request'}`)
+      return
+    }
+    const { exchange: own, method, options } = pending
+    own.open.delete(pending.id)
+    if (isObject(error) || !isObject(result)) {
+      pending.settle(undefined, isObject(error) ? rpcError(error) : noResult())
+      return
+    }
+    if (options.maxResult !== undefined && text.length > options.maxResult) {
+      pending.settle(undefined, tooLarge(options.maxResult))
+      return
+    }
+    if (method === 'tools/list' && own.version !== undefined && Array.isArray(result['tools']))
+      result['tools'] = this.tools.learn(result['tools'])
+    options.onText?.(text)
+    pending.settle(result)
+  }
+
+  /** The request that a message of the server belongs to: the one of its stream, or the only one that can have caused it. */
+  #ownerOf(exchange: Exchange | undefined): unknown {
+    let found: Pending | undefined
+    for (const pending of this.#pending.values()) {
+      if (exchange) {
+        if (pending.exchange === exchange) return pending.options.owner
+      } else if (ASKING.has(pending.method)) {
+        if (found) return undefined
+        found = pending
+      }
+    }
+    return found?.options.owner
+  }
+
+  #takeCall(method: string, message: Fields, exchange: Exchange | undefined): void {
+    const params = isObject(message['params']) ? message['params'] : {}
+    if ('id' in message) {
+      if (isId(message['id'])) this.#serve(method, message['id'], params, exchange)
+      return
+    }
+    if (method === PROGRESS) {
+      const pending = this.#pending.get(params['progressToken'] as number)
+      const progress = readProgress(params)
+      if (!pending || !progress) return
+      pending.touch()
+      pending.options.onProgress?.(progress)
+    } else if (method === CANCELLED) this.#running.get(params['requestId'])?.abort()
+    else if (method !== ACKNOWLEDGED) this.#options.onNotification?.({ method, params, owner: this.#ownerOf(exchange) })
+  }
+
+  #permits(method: string): boolean {
+    const { capabilities = {}, onRequest } = this.#options
+    const capability = Object.hasOwn(PERMITTED_BY, method)
+      ? PERMITTED_BY[method as keyof typeof PERMITTED_BY]
+      : undefined
+    return onRequest !== undefined && capability !== undefined && capabilities[capability] !== undefined
+  }
+
+  async #answer(method: string, params: JsonObject, exchange: Exchange | undefined, signal: AbortSignal) {
+    if (method === 'ping') return { result: {} }
+    if (!this.#permits(method)) return { error: { code: METHOD_NOT_FOUND, message: `${method} is not supported` } }
+    try {
+      return { result: await this.#options.onRequest?.({ method, params, owner: this.#ownerOf(exchange), signal }) }
+    } catch (error) {
+      const code = error instanceof RemoteError ? error.code : INTERNAL_ERROR
+      return { error: { code, message: error instanceof RemoteError ? error.message : 'the request failed' } }
+    }
+  }
+
+  #serve(method: string, id: string | number, params: JsonObject, exchange: Exchange | undefined): void {
+    const respond = (fields: Fields) =>
+      this.#transport
+        ?.perform(createExchange(responseOf({ id, ...fields })))
+        .catch(error => this.#note(`a response was not sent: ${error}`))
+    if (this.#running.has(id))
+      return void respond({ error: { code: INVALID_PARAMS, message: 'a request with this id is running' } })
+    if (this.#running.size >= MAX_RUNNING)
+      return void respond({ error: { code: INTERNAL_ERROR, message: 'too many requests are running' } })
+    const stop = new AbortController()
+    this.#running.set(id, stop)
+    this.#answer(method, params, exchange, stop.signal)
+      .then(fields => {
+        if (!stop.signal.aborted) return respond(fields)
+        return undefined
+      })
+      .finally(() => this.#running.delete(id))
+  }
+
+  /** The connection has ended: rejects all pending requests. */
+  fail(error: RemoteError): void {
+    if (this.#closed) return
+    this.#closed = new RemoteError(error.reason, error.message, { cause: error })
+    const inFlight = new RemoteError(error.reason, error.message, { executed: 'maybe', cause: error })
+    for (const pending of [...this.#pending.values()]) {
+      pending.settle(undefined, inFlight)
+      pending.exchange.drop(pending.id, error.message)
+    }
+    for (const stop of this.#running.values()) stop.abort()
+    if (this.#isOpen && error.reason !== 'closed') this.#options.onClosed?.(error)
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.fail(closedHere())
+    const farewell = new Cancellation()
+    const timer = setTimeout(() => farewell.abort(new Error('the server did not respond in time')), FAREWELL)
+    await this.#transport?.leave(farewell).catch(error => this.#note(`the session was not ended: ${error}`))
+    clearTimeout(timer)
+    await this.#end?.()
+  }
+}
+
+function asRemoteError(error: unknown): Error {
+  return error instanceof Error ? error : new RemoteError('lost', String(error), { executed: 'maybe' })
+}

@@ -1,0 +1,93 @@
+// Reads Server-Sent Events (HTML, "Interpreting an event stream") with a size limit.
+
+export interface StreamEvent {
+  readonly event: string
+  /** Empty for an event without data, which can still have an id. */
+  readonly data: string
+  readonly id: string | undefined
+  readonly retry: number | undefined
+}
+
+/** Maximum reconnection time that a server can set, milliseconds. */
+const MAX_RETRY = 3_600_000
+
+export class EventTooLarge extends Error {
+  constructor(most: number) {
+    super(`an event of the server is larger than ${most} characters`)
+  }
+}
+
+interface Draft {
+  event: string
+  data: string | undefined
+  id: string | undefined
+  retry: number | undefined
+  size: number
+}
+
+const blank = (): Draft => ({ event: 'message', data: undefined, id: undefined, retry: undefined, size: 0 })
+
+function take(draft: Draft, line: string): void {
+  const colon = line.indexOf(':')
+  if (colon === 0) return
+  const field = colon === -1 ? line : line.slice(0, colon)
+  const value = colon === -1 ? '' : line.slice(line.charCodeAt(colon + 1) === 32 ? colon + 2 : colon + 1)
+  if (field === 'data') draft.data = draft.data === undefined ? value : `${draft.data}\n${value}`
+  else if (field === 'event') draft.event = value
+  else if (field === 'id' && !value.includes('\0')) draft.id = value
+  else if (field === 'retry' && /^\d{1,9}$/.test(value)) draft.retry = Math.min(Number(value), MAX_RETRY)
+}
+
+/** Returns the events that each chunk completes, in linear time. Throws for an event of more than `most` characters. */
+export function createEventParser(most: number): (chunk: Uint8Array) => StreamEvent[] {
+  const decoder = new TextDecoder()
+  let begun: string[] = []
+  let size = 0
+  let endedWithReturn = false
+  let draft = blank()
+
+  function end(line: string, events: StreamEvent[]): void {
+    if (line !== '') {
+      draft.size += line.length
+      if (draft.size > most) throw new EventTooLarge(most)
+      take(draft, line)
+      return
+    }
+    const { event, data, id, retry } = draft
+    draft = blank()
+    if (data !== undefined || id !== undefined || retry !== undefined)
+      events.push({ event, data: data ?? '', id, retry })
+  }
+
+  return chunk => {
+    const events: StreamEvent[] = []
+    const text = decoder.decode(chunk, { stream: true })
+    if (text === '') return events
+    // Skips the second half of a CRLF that was split between chunks.
+    const rest = endedWithReturn && text.startsWith('\n') ? text.slice(1) : text
+    endedWithReturn = text.endsWith('\r')
+    const lines = rest.includes('\r') ? rest.split(/\r\n|\n|\r/) : rest.split('\n')
+    const last = lines.pop() ?? ''
+    for (const line of lines) {
+      if (begun.length === 0) end(line, events)
+      else {
+        begun.push(line)
+        const whole = begun.join('')
+        begun = []
+        size = 0
+        end(whole, events)
+      }
+    }
+    if (last !== '') {
+      begun.push(last)
+      size += last.length
+      if (size > most) throw new EventTooLarge(most)
+    }
+    return events
+  }
+}
+
+export async function* readEvents(body: AsyncIterable<Uint8Array>, most: number): AsyncGenerator<StreamEvent> {
+  const parse = createEventParser(most)
+  for await (const chunk of body) yield* parse(chunk)
+}

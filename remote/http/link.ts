@@ -1,0 +1,302 @@
+// Sends messages to the server over HTTP: retries, redirects, time limits, and errors for refusals.
+import { isObject } from '../../core/mcp/is-object.ts'
+import { type Cancellation, sleep } from '../cancellation.ts'
+import { RemoteError } from '../errors.ts'
+import { type Exchange, type Fields, MAX_MESSAGE, readMessages } from '../messages.ts'
+import { createCookies } from './cookies.ts'
+import { JSON_TYPE, SSE_TYPE } from './headers.ts'
+import type { Wire, WireRequest, WireResponse } from './wire.ts'
+
+/** Durations in milliseconds. */
+export interface Timing {
+  /** How long a message waits for an unreachable server before its error response. */
+  readonly patience: number
+  readonly pause: number
+  readonly longestPause: number
+  /** Time limit for resuming a broken stream. */
+  readonly resumption: number
+}
+
+export const TIMING: Timing = { patience: 15_000, pause: 250, longestPause: 30_000, resumption: 120_000 }
+
+/** What carries messages to the server. */
+export interface Transport {
+  /** Resolves when all requests have responses. Rejects with the error for the remaining ones. */
+  perform(exchange: Exchange): Promise<void>
+  /** Ends the session. */
+  leave(cancellation: Cancellation): Promise<void>
+  readonly sessionId: string | undefined
+  /** True if closing the response cancels a request of this exchange; otherwise a notification does. */
+  cancelsByClosing(exchange: Exchange): boolean
+}
+
+export interface Link {
+  readonly url: string
+  readonly wire: Wire
+  readonly timing: Timing
+  /**
+   * Passes on a message of the server and marks its request as done. Resolves when the next message can be passed.
+   * `exchange`: the one on whose response the message arrived; undefined for the stream of the session.
+   */
+  receive(text: string, exchange: Exchange | undefined): Promise<void> | void
+  /** A new session has replaced a lost one. */
+  reopened(): void
+  note(what: string): void
+  /** True for errors that are no failure of the connection, such as a failed login. */
+  isFinal(thrown: unknown): boolean
+  readonly over: Cancellation
+}
+
+/** A stream that was open this long resets the retry delay, milliseconds. */
+const SETTLED = 5_000
+
+/** Exponential back-off with jitter, because many clients reconnect to the same server. */
+export function createBackOff({ pause, longestPause }: Timing) {
+  let next = pause
+  return {
+    ended(begun: number) {
+      if (performance.now() - begun > SETTLED) next = pause
+    },
+    get pause() {
+      const now = next
+      next = Math.min(next * 2, longestPause)
+      return now * (0.75 + Math.random() / 2)
+    },
+    reset() {
+      next = pause
+    },
+  }
+}
+
+/** Delay before a response is closed that the server leaves open after its last message, milliseconds. */
+const FAREWELL = 500
+
+export interface Farewell {
+  check(): void
+  stop(): void
+}
+
+export function createFarewell(exchange: Exchange, end: Cancellation): Farewell {
+  let timer: NodeJS.Timeout | undefined
+  return {
+    check() {
+      if (exchange.open.size > 0) return
+      timer ??= setTimeout(() => end.abort(new Error('the request has its response')), FAREWELL)
+    },
+    stop: () => clearTimeout(timer),
+  }
+}
+
+/** Errors of a request that was never sent. */
+const NOT_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+export function networkCode(thrown: unknown): string | undefined {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
+    const { code } = error as NodeJS.ErrnoException
+    if (typeof code === 'string' && /^(?:E[A-Z_]+|UND_ERR_[A-Z_]+)$/.test(code)) return code
+    const [first] = error instanceof AggregateError ? error.errors : []
+    if (first instanceof Error && networkCode(first) !== undefined) return networkCode(first)
+  }
+  return undefined
+}
+
+/** Codes of OpenSSL and Node.js for certificates and TLS. The request was not sent. */
+const TLS_CODE = /^(?:CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)\w+$/
+
+function tlsCode(thrown: unknown): string | undefined {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
+    const { code } = error as NodeJS.ErrnoException
+    if (typeof code === 'string' && TLS_CODE.test(code)) return code
+  }
+  return undefined
+}
+
+const wasNotSent = (thrown: unknown): boolean =>
+  NOT_SENT.has(networkCode(thrown) ?? '') || tlsCode(thrown) !== undefined
+
+/** Without credentials, query and control characters. */
+export function printableUrl(url: string | URL): string {
+  const [text = ''] = String(url).split(/[?#]/, 1)
+  return printable(text.replace(/^([^/]*\/\/)[^/]*@/, '$1'))
+}
+
+const MAX_SHOWN = 300
+
+/** Text of a server for messages, without control and invisible characters. */
+export const printable = (text: string): string =>
+  text
+    .slice(0, MAX_SHOWN)
+    .replace(
+      /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu,
+      character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )
+
+export function unreachable(url: string, thrown: unknown): RemoteError {
+  const code = networkCode(thrown) ?? tlsCode(thrown)
+  const why = code === undefined ? '' : ` (${code})`
+  return new RemoteError('unreachable', `${printableUrl(url)} cannot be reached${why}`, { cause: thrown })
+}
+
+/** The connection broke after the request was sent, so the outcome is unknown. */
+export const broken = (url: string, cause?: unknown): RemoteError =>
+  new RemoteError(
+    'lost',
+    `the connection to ${printableUrl(url)} broke before the response; the server may have executed the request`,
+    { executed: 'maybe', cause },
+  )
+
+const typeOf = (response: WireResponse) => response.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+
+export const isOk = ({ status }: WireResponse): boolean => status >= 200 && status < 300
+
+export const isStream = (response: WireResponse): boolean => isOk(response) && typeOf(response) === SSE_TYPE
+
+/** The text of a JSON response; undefined for other types. Rejects if it is too large or incomplete. */
+export async function readJson(response: WireResponse, limit = MAX_MESSAGE): Promise<string | undefined> {
+  if (typeOf(response) === JSON_TYPE) return response.text(limit)
+  response.discard()
+  return undefined
+}
+
+export function errorIn(text: string | undefined): Fields | undefined {
+  const [message] = text === undefined ? [] : readMessages(text)
+  return isObject(message?.['error']) ? message['error'] : undefined
+}
+
+/** Error codes that identify a server of 2026-07-28, whatever the HTTP status. */
+const MODERN_CODES: readonly unknown[] = [-32_020, -32_021, -32_022, -32_601]
+
+/** True for a refusal after which a legacy transport is tried ("Backward Compatibility"). */
+export const mayBeOlder = (status: number, text: string | undefined): boolean =>
+  status >= 400 &&
+  status < 500 &&
+  ![401, 403, 408, 429].includes(status) &&
+  !MODERN_CODES.includes(errorIn(text)?.['code'])
+
+/** True if the server does not know the session; some servers use 400. The message was not processed. */
+export function isSessionLost(status: number, text: string | undefined): boolean {
+  if (status === 404) return errorIn(text)?.['code'] !== -32_601
+  return status === 400 && /session|not initialized/i.test(String(errorIn(text)?.['message'] ?? ''))
+}
+
+const REFUSALS: Readonly<Record<number, string>> = {
+  401: 'requires a login',
+  403: 'does not permit this request',
+  404: 'serves nothing at this path; check the URL',
+  405: 'is no MCP endpoint; check the path of the URL',
+  413: 'does not accept a message of this size',
+  429: 'received too many requests; wait before the next one',
+}
+
+/** The error for a response that is no success. */
+export function refusal(url: string, response: WireResponse, text?: string): RemoteError {
+  const { status } = response
+  const error = errorIn(text)
+  const executed = status >= 500 && status !== 503 ? 'maybe' : 'no'
+  const challenge = response.header('www-authenticate')
+  if (typeof error?.['message'] === 'string' && typeof error['code'] === 'number')
+    return new RemoteError('rpc', error['message'], {
+      code: error['code'],
+      data: error['data'],
+      status,
+      challenge,
+      executed,
+    })
+  const why = REFUSALS[status] ?? (status >= 500 ? 'failed; see its log' : 'refused the message')
+  return new RemoteError('refused', `${printableUrl(url)} ${why} (HTTP ${status})`, { status, challenge, executed })
+}
+
+interface Sending {
+  readonly method: WireRequest['method']
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** True if the message can safely be sent twice. */
+  readonly harmless: boolean
+  readonly cancellations: readonly Cancellation[]
+  readonly patience?: number
+  /** Credentials of one user: cookies are neither sent nor kept. */
+  readonly isPersonal?: boolean
+}
+
+export type Send = (sending: Sending) => Promise<WireResponse>
+
+const MAX_REDIRECTS = 5
+
+/** Only within the same origin, so that credentials are not sent elsewhere. */
+function redirected(from: string, response: WireResponse): string | undefined {
+  const { status } = response
+  if (status < 300 || status >= 400) return undefined
+  const location = response.header('location')
+  if (location === undefined || !URL.canParse(location, from)) return undefined
+  const to = new URL(location, from)
+  if (to.origin === new URL(from).origin && (status === 307 || status === 308)) return to.href
+  throw new RemoteError(
+    'refused',
+    `${printableUrl(from)} redirects to ${printableUrl(to)}; configure that URL if it is the intended server`,
+    { status },
+  )
+}
+
+function retryAfter(response: WireResponse): number {
+  const seconds = Number(response.header('retry-after') ?? 0)
+  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 30) * 1_000 : 0
+}
+
+export function createSend({ url, wire, timing, note, isFinal, over }: Link): Send {
+  let address = url
+  const cookies = createCookies()
+
+  async function once({ method, headers, body, cancellations, isPersonal }: Sending): Promise<WireResponse> {
+    const cookie = isPersonal ? undefined : cookies.header
+    const all = [...cancellations, over]
+    for (let hops = 0; ; hops++) {
+      const sent = cookie === undefined ? headers : { ...headers, cookie }
+      const response = await wire({ method, url: address, headers: sent, body }, all)
+      if (!isPersonal && response.setCookies.length > 0) cookies.keep(response.setCookies)
+      const next = redirected(address, response)
+      if (next === undefined) return response
+      response.discard()
+      if (hops === MAX_REDIRECTS)
+        throw new RemoteError('refused', `${printableUrl(url)} redirects in a circle; check the URL`)
+      address = next
+    }
+  }
+
+  return async sending => {
+    const begun = performance.now()
+    const patience = sending.patience ?? timing.patience
+    const backOff = createBackOff(timing)
+    let again = sending.harmless
+    for (;;) {
+      let failure: RemoteError
+      let wait = 0
+      try {
+        const response = await once(sending)
+        if (response.status !== 503 || patience === 0) return response
+        response.discard()
+        failure = refusal(url, response)
+        wait = retryAfter(response)
+      } catch (error) {
+        const isCancelled = over.aborted || sending.cancellations.some(({ aborted }) => aborted)
+        if (isCancelled || error instanceof RemoteError || isFinal(error)) throw error
+        const sent = !wasNotSent(error)
+        if (sent && !again) throw broken(url, error)
+        if (sent) again = false
+        failure = unreachable(url, error)
+        // A socket that the server has closed: the next one can succeed at once.
+        if (sent && patience === 0) continue
+      }
+      const pause = Math.max(wait, backOff.pause)
+      if (performance.now() + pause > begun + patience) throw failure
+      note(`${failure.message}; trying again`)
+      await sleep(pause, ...sending.cancellations, over)
+    }
+  }
+}

@@ -1,0 +1,109 @@
+// JSON-RPC messages, and exchanges: a message to the server with the responses that it waits for.
+import { isObject } from '../core/mcp/is-object.ts'
+import { Cancellation } from './cancellation.ts'
+
+export type Id = string | number
+export type Fields = Readonly<Record<string, unknown>>
+
+export interface Request {
+  readonly id: Id
+  readonly method: string
+  readonly params: Fields
+}
+
+export type Call = Omit<Request, 'id'>
+
+export interface Outgoing {
+  readonly text: string
+  readonly calls: readonly Call[]
+  readonly requests: readonly Request[]
+  /** Undefined for a batch and for a response to the server. */
+  readonly notification: Call | undefined
+}
+
+export const isId = (id: unknown): id is Id => typeof id === 'string' || typeof id === 'number'
+
+export const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const isMessage = (value: unknown): value is Fields => isObject(value) && value['jsonrpc'] === '2.0'
+
+export function readMessages(text: string): readonly Fields[] {
+  const parsed = parse(text)
+  return (Array.isArray(parsed) ? parsed : [parsed]).filter(isMessage)
+}
+
+export const answeredId = ({ id, method, result, error }: Fields): Id | undefined =>
+  isId(id) && method === undefined && (result !== undefined || error !== undefined) ? id : undefined
+
+export function resultIn(text: string): Fields | undefined {
+  const message = parse(text)
+  const result = isObject(message) ? message['result'] : undefined
+  return isObject(result) ? result : undefined
+}
+
+export interface Exchange {
+  readonly out: Outgoing
+  readonly open: Map<Id, Request>
+  /** The protocol version that the request contains; undefined for versions with a handshake. */
+  readonly version: string | undefined
+  readonly cancellation: Cancellation
+  /** Additional headers. */
+  readonly headers: Readonly<Record<string, string>> | undefined
+  /** Maximum size of a message of the response, bytes. */
+  readonly limit: number
+  drop(id: Id, reason: string): void
+}
+
+/** Maximum size of a message. */
+export const MAX_MESSAGE = 64 * 1_024 * 1_024
+
+export interface ExchangeOptions {
+  readonly version?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly limit?: number | undefined
+}
+
+export function createExchange(
+  out: Outgoing,
+  { version, headers, limit = MAX_MESSAGE }: ExchangeOptions = {},
+): Exchange {
+  const open = new Map(out.requests.map(request => [request.id, request]))
+  const cancellation = new Cancellation()
+  return {
+    out,
+    open,
+    version,
+    headers,
+    limit,
+    cancellation,
+    drop(id, reason) {
+      if (open.delete(id) && open.size === 0) cancellation.abort(new Error(reason))
+    },
+  }
+}
+
+/** Idempotent methods, sent again after an unknown outcome. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  'initialize',
+  'ping',
+  'server/discover',
+  'completion/complete',
+  'prompts/list',
+  'prompts/get',
+  'tools/list',
+  'resources/read',
+  'resources/list',
+  'resources/templates/list',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'logging/setLevel',
+])
+
+export const isHarmless = ({ out }: Exchange): boolean =>
+  out.requests.length === 0 ? out.notification !== undefined : out.requests.every(({ method }) => HARMLESS.has(method))

@@ -1,0 +1,46 @@
+// Splits a byte stream into lines, with a size limit.
+
+const NEWLINE = 0x0a
+const RETURN = 0x0d
+
+/** Returns a function for chunks. `take` receives each line without its end; `tooLong` is called once per line above `most` bytes. */
+export function createLineSplitter(
+  most: number,
+  { take, tooLong }: { readonly take: (line: Buffer) => void; readonly tooLong: () => void },
+): (chunk: Buffer) => void {
+  let parts: Buffer[] = []
+  let size = 0
+  let isSkipped = false
+
+  function add(part: Buffer): void {
+    if (isSkipped || part.length === 0) return
+    size += part.length
+    if (size <= most) {
+      parts.push(part)
+      return
+    }
+    isSkipped = true
+    parts = []
+    tooLong()
+  }
+
+  function end(): void {
+    const [first] = parts
+    const line = parts.length === 1 && first ? first : Buffer.concat(parts)
+    const wasSkipped = isSkipped
+    parts = []
+    size = 0
+    isSkipped = false
+    if (!wasSkipped) take(line.at(-1) === RETURN ? line.subarray(0, -1) : line)
+  }
+
+  return chunk => {
+    let start = 0
+    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, start)) {
+      add(chunk.subarray(start, at))
+      start = at + 1
+      end()
+    }
+    if (start < chunk.length) add(chunk.subarray(start))
+  }
+}

@@ -1,0 +1,204 @@
+// Runs an MCP server as a process group of its own, and ends it: stdin closed, SIGTERM, SIGKILL.
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
+import type { CommandTarget } from '../connection-types.ts'
+import { RemoteError } from '../errors.ts'
+import { guard, unguard } from './guardian.ts'
+import { createLineSplitter } from './lines.ts'
+import { readStderr } from './stderr.ts'
+
+/** Variables that every server gets. */
+const PASSED = ['PATH', 'HOME', 'LANG', 'TZ', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR'] as const
+const PASSED_ON_WINDOWS = ['SystemRoot', 'SystemDrive', 'ComSpec', 'PATHEXT', 'TEMP', 'USERPROFILE', 'APPDATA'] as const
+
+/** Lines without JSON in succession, after which the program is taken for no MCP server. */
+const MAX_FOREIGN = 10
+/** Unread bytes of messages to a server that does not read. */
+const MAX_UNREAD = 16 * 1_024 * 1_024
+/** Milliseconds. */
+const STOP_GRACE = 2_000
+const TERM_GRACE = 3_000
+/** How long the output of an ended process is read: a process that left the group can hold it open. */
+const OUTPUT_GRACE = 1_000
+const MAX_SHOWN = 200
+
+export interface ServerProcessEvents {
+  /** A line that begins like JSON. */
+  line(text: string): void
+  stderr(line: string): void
+  note(text: string): void
+  /** The process has ended, or its output is unusable and it is being ended. Called once. */
+  ended(error: RemoteError): void
+}
+
+export interface ServerProcess {
+  readonly pid: number | undefined
+  /** The last lines of its stderr. */
+  readonly stderr: readonly string[]
+  /** Throws if the server does not read its input, or has ended. */
+  write(line: string): void
+  /** Resolves when the process and its group have ended. */
+  end(): Promise<void>
+}
+
+function environmentOf({ env = {}, passEnv = [] }: CommandTarget): Record<string, string> {
+  const names = [...PASSED, ...(process.platform === 'win32' ? PASSED_ON_WINDOWS : []), ...passEnv]
+  const passed = names.flatMap(name => {
+    const value = process.env[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return { ...Object.fromEntries(passed), ...env }
+}
+
+function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return
+  if (process.platform === 'win32') {
+    spawnSync('taskkill', ['/PID', String(pid), '/T', '/F'])
+    return
+  }
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // The group has ended.
+  }
+}
+
+const isJson = (line: Buffer): boolean => line[0] === 0x7b || line[0] === 0x5b
+
+function trimStart(line: Buffer): Buffer {
+  let start = 0
+  while (line[start] === 0x20 || line[start] === 0x09) start++
+  return start === 0 ? line : line.subarray(start)
+}
+
+export function startServerProcess(target: CommandTarget, maxLine: number, events: ServerProcessEvents): ServerProcess {
+  const { command, args = [], cwd, stopGrace = STOP_GRACE } = target
+  let child: ChildProcessWithoutNullStreams
+  try {
+    child = spawn(command, args, {
+      detached: process.platform !== 'win32',
+      env: environmentOf(target),
+      ...(cwd !== undefined && { cwd }),
+      stdio: ['pipe', 'pipe', 'pipe'],
+      windowsHide: true,
+    })
+  } catch (cause) {
+    throw new RemoteError('unreachable', `cannot start ${command}: ${(cause as Error).message}`, { cause })
+  }
+  const { pid } = child
+  if (pid !== undefined) guard(pid)
+  const stderr = readStderr(child.stderr, line => events.stderr(line))
+  let isEnding = false
+  let isOver = false
+  let foreign: string[] = []
+  let skipped = 0
+  let ending: Promise<void> | undefined
+
+  const withStderr = (text: string): string =>
+    stderr.last.length === 0 ? text : `${text}; it printed: ${stderr.last.join('\n')}`
+
+  function report(error: RemoteError): void {
+    if (isOver) return
+    isOver = true
+    if (!isEnding) events.ended(error)
+  }
+
+  function refuse(error: RemoteError): void {
+    report(error)
+    void end()
+  }
+
+  function take(given: Buffer): void {
+    const line = trimStart(given)
+    if (line.length === 0 || isOver) return
+    if (isJson(line)) {
+      foreign = []
+      events.line(line.toString('utf8'))
+      return
+    }
+    skipped++
+    const text = JSON.stringify(line.toString('utf8', 0, MAX_SHOWN))
+    foreign.push(text)
+    if (skipped === 1) events.note(`${command} prints lines that are no JSON to stdout; they are skipped: ${text}`)
+    if (foreign.length >= MAX_FOREIGN)
+      refuse(new RemoteError('invalid', `${command} is not an MCP server; it printed: ${foreign.join('\n')}`))
+  }
+
+  child.stdout.on(
+    'data',
+    createLineSplitter(maxLine, {
+      take,
+      tooLong: () =>
+        refuse(
+          new RemoteError('too-large', `${command} sent a message of more than ${maxLine} bytes`, {
+            executed: 'maybe',
+          }),
+        ),
+    }),
+  )
+  for (const stream of [child.stdin, child.stdout]) stream.on('error', () => undefined)
+
+  const exited = new Promise<void>(resolve => {
+    child.once('error', cause => {
+      report(new RemoteError('unreachable', `cannot start ${command}: ${cause.message}`, { cause }))
+      if (pid === undefined) resolve()
+    })
+    child.once('exit', (code, signal) => {
+      // Processes that the server has started are of the same group.
+      signalGroup(pid, 'SIGKILL')
+      resolve()
+      const timer = setTimeout(() => {
+        child.stdout.destroy()
+        child.stderr.destroy()
+      }, OUTPUT_GRACE)
+      // What the server printed last can still arrive.
+      const how = signal === null ? `exit code ${code}` : String(signal)
+      child.once('close', () => {
+        clearTimeout(timer)
+        report(new RemoteError('lost', withStderr(`${command} has ended (${how})`)))
+      })
+    })
+  })
+  const closed = new Promise<void>(resolve => {
+    child.once('close', () => resolve())
+    child.once('error', () => {
+      if (pid === undefined) resolve()
+    })
+  }).then(() => {
+    if (pid !== undefined) unguard(pid)
+  })
+
+  const waitFor = (milliseconds: number): Promise<boolean> => {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<boolean>(resolve => {
+      timer = setTimeout(() => resolve(false), milliseconds)
+    })
+    return Promise.race([exited.then(() => true), late]).finally(() => clearTimeout(timer))
+  }
+
+  async function climb(): Promise<void> {
+    child.stdin.end()
+    if (await waitFor(stopGrace)) return closed
+    signalGroup(pid, 'SIGTERM')
+    if (await waitFor(TERM_GRACE)) return closed
+    signalGroup(pid, 'SIGKILL')
+    return closed
+  }
+
+  function end(): Promise<void> {
+    isEnding = true
+    ending ??= climb()
+    return ending
+  }
+
+  return {
+    pid,
+    stderr: stderr.last,
+    write(line) {
+      if (isOver || isEnding) throw new RemoteError('lost', withStderr(`${command} has ended`))
+      if (child.stdin.writableLength > MAX_UNREAD)
+        throw new RemoteError('refused', `${command} does not read its input`)
+      child.stdin.write(`${line}\n`)
+    },
+    end,
+  }
+}
