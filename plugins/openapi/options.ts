@@ -34,7 +34,7 @@ const filter = {
       description: 'All that is given must match.',
       properties: {
         tag: text('A glob for one of its tags.'),
-        path: text('A glob for the path template; `*` is one segment, `**` is any number of them.'),
+        path: text('A glob for the path template; `*` also matches slashes.'),
         method,
         operation: text('A glob for the operationId, or for the method and path.'),
         deprecated: flag('Whether the operation is deprecated.'),
@@ -169,3 +169,4 @@ export const OPTIONS = {
 export interface OpenApiOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledOptions extends OptionsOf<typeof OPTIONS, true> {}
 export type Source = FilledOptions['documents'][string]
+export type Override = NonNullable<Source['overrides']>[string]

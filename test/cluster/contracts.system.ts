@@ -4,22 +4,28 @@ import { storeContract } from '../../core/testing.ts'
 import { createBus } from '../../plugins/change-bus-redis/bus.ts'
 import { createPeers, createReading } from '../../plugins/change-bus-redis/peers.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
+import { type RedisSettings, redisStore } from '../../plugins/families/redis/index.ts'
 import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
+import { startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { compareWithModel } from '../support/store-model.ts'
 
 let redis: RedisServer
 let spaces = 0
 
 /** As many hosts on keys that nobody else has, and what each of them is given. */
-const onRedis = <Service>(create: (host: RedisHost) => Service | Promise<Service>) => ({
+const onRedis = <Service>(
+  create: (host: RedisHost) => Service | Promise<Service>,
+  settings: () => RedisSettings = () => ({ url: redis.url, keyPrefix: `space-${++spaces}:` }),
+) => ({
   shared: true,
   async open(count: number) {
-    const settings = { url: redis.url, keyPrefix: `space-${++spaces}:` }
-    const hosts = await Promise.all(Array.from({ length: count }, () => startRedisHost(settings)))
+    const own = settings()
+    const hosts = await Promise.all(Array.from({ length: count }, () => startRedisHost(own)))
     return {
       nodes: await Promise.all(hosts.map(create)),
       close: async () => void (await Promise.all(hosts.map(host => host.close()))),
@@ -85,3 +91,30 @@ describeContracts(contracts, {
     await stopHostsAndRedis()
   },
 })
+
+for (const isCluster of [false, true]) {
+  const name = isCluster ? 'Store in Redis Cluster' : 'Store in Redis'
+  const settings = () => ({
+    ...(isCluster ? { cluster: [redis.url] } : { url: redis.url }),
+    keyPrefix: `space-${++spaces}:`,
+  })
+  const startServers: Mocha.Func = async function () {
+    needsRedis(this)
+    redis = isCluster ? (await startRedisCluster())[0] : await startRedis()
+  }
+  const contract = storeContract(
+    'store',
+    onRedis(({ connection }) => redisStore(connection), settings),
+  )
+  describeContracts({ [`${name}: contract`]: contract }, { before: startServers, after: stopHostsAndRedis })
+
+  describe(name, () => {
+    before(startServers)
+    after(stopHostsAndRedis)
+
+    it('gives the results of the model for random transactions', async () => {
+      const { connection } = await startRedisHost(settings())
+      await compareWithModel(redisStore(connection), 100)
+    })
+  })
+}

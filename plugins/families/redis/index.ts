@@ -12,3 +12,5 @@ export {
   type RedisSections,
   type RedisSettings,
 } from './schema.ts'
+export { redisStore } from './store.ts'
+export { STORE_COMMANDS } from './store-scripts.ts'
