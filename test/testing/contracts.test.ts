@@ -18,6 +18,7 @@ import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transpor
 import { createPlainEvents } from '../../examples/event-store/plain-events.ts'
 import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { compareWithModel } from '../support/store-model.ts'
 
@@ -36,7 +37,7 @@ const aboveStore = <Service>(create: (store: Store, node: string) => Service) =>
 })
 
 const contracts = {
-  'the session store above a store': storeContract(
+  'the session store above a store': serviceContract(
     'sessionStore',
     aboveStore((store, node) => createSessionStore(store, { node, log: createKeptLog() })),
   ),
@@ -48,15 +49,15 @@ const contracts = {
     'store',
     inMemory(() => createMemoryStore()),
   ),
-  'the session store in memory': storeContract(
+  'the session store in memory': serviceContract(
     'sessionStore',
     inMemory(() => createMemorySessionStore('here')),
   ),
   'the event store in memory': storeContract('eventStore', inMemory(createMemoryEventStore)),
   'the grant store in memory': storeContract('grantStore', inMemory(createMemoryGrantStore)),
   'the task store in memory': storeContract('taskStore', inMemory(createMemoryTaskStore)),
-  'the change bus in memory': storeContract('changeBus', inMemory(createMemoryChangeBus)),
-  'the peers of a node without others': storeContract(
+  'the change bus in memory': serviceContract('changeBus', inMemory(createMemoryChangeBus)),
+  'the peers of a node without others': serviceContract(
     'peers',
     inMemory(() => createMemoryPeers('here')),
   ),
@@ -131,12 +132,12 @@ function createLaterStore(): SessionStore {
 
 describe('Store contracts', () => {
   it('accept a session store with its own last-used times', async () => {
-    expect(await failing(storeContract('sessionStore', inMemory(createLaterStore)))).to.deep.equal([])
+    expect(await failing(serviceContract('sessionStore', inMemory(createLaterStore)))).to.deep.equal([])
   })
 
   it('describe the expected store behaviour in the error', async () => {
     const store = createMemorySessionStore('here')
-    const [first] = storeContract(
+    const [first] = serviceContract(
       'sessionStore',
       inMemory(() => ({ ...store, create: () => undefined })),
     )
@@ -149,7 +150,7 @@ describe('Store contracts', () => {
       const store = createMemorySessionStore('here')
       return { ...store, enter: (digest, visit, bounds) => store.enter(digest, { ...visit, requests: [] }, bounds) }
     }
-    expect(await failing(storeContract('sessionStore', inMemory(forgetful)))).to.include(
+    expect(await failing(serviceContract('sessionStore', inMemory(forgetful)))).to.include(
       'rejects a second request with the id of a running request',
     )
   })
@@ -218,14 +219,14 @@ describe('Store contracts', () => {
         publish: change => new Promise(resolve => setTimeout(() => resolve(bus.publish(change)), 20 - (count++ % 20))),
       }
     }
-    expect(await failing(storeContract('changeBus', inMemory(hasty)))).to.include(
+    expect(await failing(serviceContract('changeBus', inMemory(hasty)))).to.include(
       'notifies every listener of every change once, in publishing order',
     )
   })
 
   it('detect peers that keep messages for unknown nodes', async () => {
     const trusting = (): Peers => ({ ...createMemoryPeers('here'), send: async () => true })
-    expect(await failing(storeContract('peers', inMemory(trusting)))).to.deep.equal([
+    expect(await failing(serviceContract('peers', inMemory(trusting)))).to.deep.equal([
       'stores no messages for an unknown node',
     ])
   })
@@ -255,10 +256,10 @@ describe('Store contracts', () => {
         return { nodes: [createMemoryPeers('here')], close: () => void open-- }
       },
     }
-    const failed = await failing(storeContract('peers', settings))
+    const failed = await failing(serviceContract('peers', settings))
     expect(open).to.equal(0)
     expect(failed.every(name => name.startsWith('two nodes: '))).to.equal(true)
-    const together = storeContract('peers', settings).find(({ name }) => name.startsWith('two nodes: '))
+    const together = serviceContract('peers', settings).find(({ name }) => name.startsWith('two nodes: '))
     const error = await together?.run().catch(thrown => thrown)
     expect(error).to.have.property('message', 'open(2) gave 1 nodes')
   })

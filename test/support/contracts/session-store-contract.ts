@@ -1,9 +1,9 @@
 // The contract of session stores.
-import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../mcp/client-limits.ts'
-import { LATEST_HANDSHAKE } from '../mcp/revisions.ts'
-import type { SessionStore } from '../sessions/session-store.ts'
-import { FIRST_STATE } from '../sessions/session-store.ts'
-import { eventually, holds, type Promises, pause, same } from './contract.ts'
+import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../../../core/mcp/client-limits.ts'
+import { LATEST_HANDSHAKE } from '../../../core/mcp/revisions.ts'
+import type { SessionStore } from '../../../core/sessions/session-store.ts'
+import { FIRST_STATE } from '../../../core/sessions/session-store.ts'
+import { eventually, holds, type Promises, pause, same } from '../../../core/testing/contract.ts'
 import { BOUNDS, enter, kindOf, mark, open, recordIn, recordOf } from './session-steps.ts'
 
 const records: Promises<SessionStore>['alone'] = {

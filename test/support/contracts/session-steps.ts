@@ -1,8 +1,8 @@
 // Steps that the checks of session stores share.
-import type { RequestId } from '../mcp/protocol.ts'
-import type { Entered, SessionBounds, SessionStore, Visit } from '../sessions/session-store.ts'
-import { FIRST_STATE, type SessionRecord } from '../sessions/session-store.ts'
-import { pause } from './contract.ts'
+import type { RequestId } from '../../../core/mcp/protocol.ts'
+import type { Entered, SessionBounds, SessionStore, Visit } from '../../../core/sessions/session-store.ts'
+import { FIRST_STATE, type SessionRecord } from '../../../core/sessions/session-store.ts'
+import { pause } from '../../../core/testing/contract.ts'
 
 export const BOUNDS: SessionBounds = {
   idleTimeout: 60_000,
