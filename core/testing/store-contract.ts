@@ -1,6 +1,8 @@
 // `storeContract`: the checks of a store that a plugin puts into a slot.
 import type { Slots } from '../slots.ts'
+import type { Bus } from '../store/bus.ts'
 import type { Store } from '../store/store.ts'
+import { busChecks } from './bus-checks.ts'
 import { type Check, type ContractSettings, checksOf, type Promises } from './contract.ts'
 import { eventStoreChecks } from './event-store-contract.ts'
 import { grantStoreChecks } from './grant-store-contract.ts'
@@ -9,9 +11,11 @@ import { taskStoreChecks } from './task-store-contract.ts'
 
 type Stores = Pick<Slots, 'eventStore' | 'grantStore' | 'taskStore'> & {
   readonly store: Store
+  readonly bus: Bus
 }
 
 const CHECKS: { readonly [Slot in keyof Stores]: Promises<Stores[Slot]> } = {
+  bus: busChecks,
   eventStore: eventStoreChecks,
   grantStore: grantStoreChecks,
   store: storeChecks,

@@ -4,7 +4,7 @@ import { storeContract } from '../../core/testing.ts'
 import { createBus } from '../../plugins/change-bus-redis/bus.ts'
 import { createPeers, createReading } from '../../plugins/change-bus-redis/peers.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
-import { type RedisSettings, redisStore } from '../../plugins/families/redis/index.ts'
+import { type RedisSettings, redisBus, redisStore } from '../../plugins/families/redis/index.ts'
 import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
@@ -46,6 +46,14 @@ async function beginReading({ connection, plugin }: RedisHost) {
   await reading.begin()
   closing.push(reading.close)
   return { bus, peers }
+}
+
+/** As a plugin begins it. */
+async function beginBus({ connection, plugin }: RedisHost) {
+  const bus = redisBus(connection, plugin)
+  closing.push(() => void bus.close())
+  await bus.begin()
+  return bus
 }
 
 /** As the plugin task-store-redis begins it. */
@@ -107,7 +115,11 @@ for (const isCluster of [false, true]) {
     'store',
     onRedis(({ connection }) => redisStore(connection), settings),
   )
-  describeContracts({ [`${name}: contract`]: contract }, { before: startServers, after: stopHostsAndRedis })
+  const bus = storeContract('bus', onRedis(beginBus, settings))
+  describeContracts(
+    { [`${name}: contract`]: contract, [`${name}: bus`]: bus },
+    { before: startServers, after: stopHostsAndRedis },
+  )
 
   describe(name, () => {
     before(startServers)

@@ -9,6 +9,7 @@ import { createSessionStore } from '../../core/sessions/create-session-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryPeers } from '../../core/sessions/peers.ts'
+import { createMemoryBus } from '../../core/store/memory-bus.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Check } from '../../core/testing/contract.ts'
@@ -48,6 +49,10 @@ const contracts = {
   'the store in memory': storeContract(
     'store',
     inMemory(() => createMemoryStore()),
+  ),
+  'the bus in memory': storeContract(
+    'bus',
+    inMemory(() => createMemoryBus('here')),
   ),
   'the session store in memory': serviceContract(
     'sessionStore',
