@@ -8,6 +8,7 @@ import { type RedisSettings, redisBus, redisStore } from '../../plugins/families
 import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
+import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
@@ -66,7 +67,7 @@ async function openTasks({ connection, plugin }: RedisHost) {
 const BOUNDS = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
 const contracts = {
-  'Redis session store': storeContract(
+  'Redis session store': serviceContract(
     'sessionStore',
     onRedis(({ connection, plugin }) => createRedisSessionStore(connection, plugin)),
   ),
@@ -74,16 +75,16 @@ const contracts = {
     'eventStore',
     onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
   ),
-  'Redis grant store': storeContract(
+  'Redis grant store': serviceContract(
     'grantStore',
     onRedis(({ connection }) => createRedisGrantStore(connection)),
   ),
-  'Redis task store': storeContract('taskStore', onRedis(openTasks)),
-  'Redis change bus': storeContract(
+  'Redis task store': serviceContract('taskStore', onRedis(openTasks)),
+  'Redis change bus': serviceContract(
     'changeBus',
     onRedis(async host => (await beginReading(host)).bus),
   ),
-  'Redis node messages (peers)': storeContract(
+  'Redis node messages (peers)': serviceContract(
     'peers',
     onRedis(async host => (await beginReading(host)).peers),
   ),
