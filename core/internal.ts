@@ -9,6 +9,7 @@ export type { CrossOrigin } from './kernel/endpoint.ts'
 export type { BuiltInContext } from './mcp/define.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
+export { compileSchema } from './mcp/schema/schema.ts'
 export type { Slots } from './slots.ts'
 
 /** `definePlugin` for built-in plugins. */

@@ -1,6 +1,7 @@
 // Reads the document of a toolset: the tools, and what is left out and why.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { parseSize } from '../../core/plugin.ts'
 import { type Api, type Candidate, candidatesOf, createApi } from './api.ts'
 import { createDocuments, type LoadSettings, loadDocument } from './document/load.ts'
 import { applyOverlay } from './document/overlay.ts'
@@ -8,7 +9,7 @@ import { DocumentError, located, MissingDocument } from './document/place.ts'
 import { createNames } from './names.ts'
 import type { Source } from './options.ts'
 import { type ApiTool, readTool } from './read-tool.ts'
-import { overrideOf, reasonToSkip } from './select.ts'
+import { overrideKeyOf, reasonToSkip } from './select.ts'
 
 interface LeftOut {
   /** The operationId, or the method and path. */
@@ -32,11 +33,12 @@ export interface ReadSettings extends LoadSettings {
 }
 
 /** Throws a LoadError or a DocumentError for a document that cannot be used at all. */
-export async function readApi(source: Source, maxSchema: number, settings: ReadSettings): Promise<ApiReading> {
-  const { file } = await loadDocument(urlOf(source.document, settings), source.document, settings)
+export async function readApi(source: Source, settings: ReadSettings): Promise<ApiReading> {
+  const maxSchema = parseSize(source.maxSchema)
+  let { file } = await loadDocument(urlOf(source.document, settings), source.document, settings)
   for (const name of [source.overlay ?? []].flat()) {
     const overlay = await loadDocument(urlOf(name, settings), name, settings)
-    await applyOverlay(overlay.file, file)
+    file = await applyOverlay(overlay.file, file)
   }
   const documents = createDocuments(file, settings)
   const retrying = async <Value>(read: () => Value): Promise<Value> => {
@@ -65,7 +67,7 @@ export async function readApi(source: Source, maxSchema: number, settings: ReadS
       reading.skipped.push({ id: candidate.id, reason })
       continue
     }
-    const own = overrideOf(candidate, source)?.name
+    const own = source.overrides?.[overrideKeyOf(candidate, source) ?? '']?.name
     const name = own === undefined ? nameOf(candidate) : `${source.prefix}${own}`
     try {
       reading.tools.push(await retrying(() => readTool(api, candidate, source, name, maxSchema)))

@@ -5,17 +5,17 @@ import { type Api, type Candidate, childOf, idByPath, objectAt, securityOf } fro
 import { mapArguments } from './arguments.ts'
 import { DocumentError } from './document/place.ts'
 import { jsonTypeIn } from './media-types.ts'
-import type { Operation, OperationArguments } from './operation.ts'
+import type { Operation, OperationArguments, SecurityRequirement } from './operation.ts'
 import type { Source } from './options.ts'
 import { readBody } from './read-body.ts'
 import { readParameters } from './read-parameters.ts'
 import type { Definitions } from './schema/definitions.ts'
 import { type FittedSchema, fitSchema } from './schema/fit-schema.ts'
-import { overrideOf } from './select.ts'
+import { overrideKeyOf } from './select.ts'
 import { baseUrlOf } from './servers.ts'
 
+/** Holds nothing of the document itself, which can be large. */
 export interface ApiTool {
-  readonly candidate: Candidate
   readonly operation: Operation
   readonly name: string
   readonly description: string
@@ -23,6 +23,8 @@ export interface ApiTool {
   /** Listed for `pass` and `check`. */
   readonly output?: FittedSchema
   readonly outputMode: Source['output']
+  /** The key in `overrides`. */
+  readonly override: string | undefined
   fill(args: OperationArguments): OperationArguments
   /** Names in the override's `arguments` that no argument has. */
   readonly stray: readonly string[]
@@ -33,7 +35,8 @@ const MAX_DESCRIPTION = 2_048
 
 /** Throws a DocumentError for an operation that cannot be a tool, and a MissingDocument error. */
 export function readTool(api: Api, candidate: Candidate, source: Source, name: string, maxSchema: number): ApiTool {
-  const override = overrideOf(candidate, source)
+  const key = overrideKeyOf(candidate, source)
+  const override = key === undefined ? undefined : source.overrides?.[key]
   const uses = new Set<string>()
   const isCredential = credentialNames(api)
   const parameters = readParameters(api, candidate, uses).filter(one => !isCredential.has(`${one.in} ${one.name}`))
@@ -51,12 +54,12 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
   const outputMode = override?.output ?? source.output
   const output = outputMode === 'omit' ? undefined : outputOf(api, success, maxSchema)
   return {
-    candidate,
     name,
     description: override?.description ?? descriptionOf(candidate),
     input,
     ...(output && { output }),
     outputMode,
+    override: key,
     fill,
     stray,
     operation: {
@@ -66,7 +69,7 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
       baseUrl: baseUrlOf(api, candidate, source),
       parameters: placed,
       ...(body && { body }),
-      security: securityOf(api, candidate),
+      security: securityOf(api, candidate).map(requirement => withoutSent(requirement, api, source)),
       accepts: success.flatMap(({ types }) => types),
       schemas: (input.schema['$defs'] ?? {}) as Readonly<Record<string, JsonSchema>>,
     },
@@ -80,6 +83,17 @@ const credentialNames = ({ securitySchemes }: Api): ReadonlySet<string> =>
   new Set(
     [...securitySchemes.values()].flatMap(scheme => (scheme.type === 'apiKey' ? [`${scheme.in} ${scheme.name}`] : [])),
   )
+
+/** Without the schemes whose header is set by the options. */
+function withoutSent(requirement: SecurityRequirement, { securitySchemes }: Api, source: Source): SecurityRequirement {
+  const sent = new Set([...Object.keys(source.headers ?? {}), ...source.forwardHeaders].map(name => name.toLowerCase()))
+  const headerOf = (name: string) => {
+    const scheme = securitySchemes.get(name)
+    if (scheme?.type === 'apiKey') return scheme.in === 'header' ? scheme.name.toLowerCase() : undefined
+    return scheme?.type === 'mutualTLS' ? undefined : 'authorization'
+  }
+  return new Map([...requirement].filter(([name]) => !sent.has(headerOf(name) ?? '')))
+}
 
 interface Success {
   readonly content: ReturnType<typeof childOf>

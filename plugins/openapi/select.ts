@@ -5,7 +5,8 @@ import type { Source } from './options.ts'
 
 type Filter = NonNullable<Source['include']>[number]
 
-const namesOf = (candidate: Candidate) => [candidate.id, idByPath(candidate)]
+/** What filters and `overrides` call an operation. */
+export const namesOf = (candidate: Candidate) => [candidate.id, idByPath(candidate)]
 
 function matches(filter: Filter, candidate: Candidate): boolean {
   if (typeof filter === 'string') return namesOf(candidate).some(name => matchesGlob(filter, name))
@@ -25,11 +26,9 @@ export function reasonToSkip(candidate: Candidate, { methods, include, exclude =
   return index === -1 ? undefined : `\`exclude[${index}]\` matches`
 }
 
-/** The override of an operation, by operationId, or by method and path. */
-export const overrideOf = (candidate: Candidate, { overrides = {} }: Source) =>
-  namesOf(candidate)
-    .filter(name => Object.hasOwn(overrides, name))
-    .map(name => overrides[name])[0]
+/** The key of an operation in `overrides`: its operationId, or its method and path. */
+export const overrideKeyOf = (candidate: Candidate, { overrides = {} }: Source): string | undefined =>
+  namesOf(candidate).find(name => Object.hasOwn(overrides, name))
 
 /** Keys of `overrides` that name no operation. */
 export function strayOverrides(candidates: readonly Candidate[], { overrides = {} }: Source): string[] {

@@ -4,10 +4,11 @@ import { storeContract } from '../../core/testing.ts'
 import { createBus } from '../../plugins/change-bus-redis/bus.ts'
 import { createPeers, createReading } from '../../plugins/change-bus-redis/peers.ts'
 import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
-import { type RedisSettings, redisStore } from '../../plugins/families/redis/index.ts'
+import { type RedisSettings, redisBus, redisStore } from '../../plugins/families/redis/index.ts'
 import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
+import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
@@ -47,6 +48,14 @@ async function beginReading({ connection, plugin }: RedisHost) {
   return { bus, peers }
 }
 
+/** As a plugin begins it. */
+async function beginBus({ connection, plugin }: RedisHost) {
+  const bus = redisBus(connection, plugin)
+  closing.push(() => void bus.close())
+  await bus.begin()
+  return bus
+}
+
 /** As the plugin task-store-redis begins it. */
 async function openTasks({ connection, plugin }: RedisHost) {
   const store = createRedisTaskStore(connection, plugin.log)
@@ -58,7 +67,7 @@ async function openTasks({ connection, plugin }: RedisHost) {
 const BOUNDS = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
 const contracts = {
-  'Redis session store': storeContract(
+  'Redis session store': serviceContract(
     'sessionStore',
     onRedis(({ connection, plugin }) => createRedisSessionStore(connection, plugin)),
   ),
@@ -66,16 +75,16 @@ const contracts = {
     'eventStore',
     onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
   ),
-  'Redis grant store': storeContract(
+  'Redis grant store': serviceContract(
     'grantStore',
     onRedis(({ connection }) => createRedisGrantStore(connection)),
   ),
-  'Redis task store': storeContract('taskStore', onRedis(openTasks)),
-  'Redis change bus': storeContract(
+  'Redis task store': serviceContract('taskStore', onRedis(openTasks)),
+  'Redis change bus': serviceContract(
     'changeBus',
     onRedis(async host => (await beginReading(host)).bus),
   ),
-  'Redis node messages (peers)': storeContract(
+  'Redis node messages (peers)': serviceContract(
     'peers',
     onRedis(async host => (await beginReading(host)).peers),
   ),
@@ -106,7 +115,11 @@ for (const isCluster of [false, true]) {
     'store',
     onRedis(({ connection }) => redisStore(connection), settings),
   )
-  describeContracts({ [`${name}: contract`]: contract }, { before: startServers, after: stopHostsAndRedis })
+  const bus = storeContract('bus', onRedis(beginBus, settings))
+  describeContracts(
+    { [`${name}: contract`]: contract, [`${name}: bus`]: bus },
+    { before: startServers, after: stopHostsAndRedis },
+  )
 
   describe(name, () => {
     before(startServers)

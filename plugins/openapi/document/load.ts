@@ -4,6 +4,7 @@ import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DocumentFault, readJson, readYaml } from '../../../core/internal.ts'
 import { errorText, isObject } from '../../../core/plugin.ts'
+import type { FetchText } from './fetch-text.ts'
 import { DocumentError, type DocumentFile, MissingDocument, type Place } from './place.ts'
 
 /** Bytes of the main document and of an overlay. GitHub's has 13 MB. */
@@ -11,14 +12,12 @@ const MAX_DOCUMENT = 64 * 1_024 ** 2
 /** Documents that `$ref`s name, per main document: number, and bytes of all. */
 const MAX_OTHERS = 10
 const MAX_OTHER_BYTES = 10 * 1_024 ** 2
-const FETCH_TIMEOUT = 30_000
 
 /** A document that cannot be loaded or parsed. The message names the file, and the line if it is known. */
 export class LoadError extends Error {}
 
 export interface LoadSettings {
-  /** Connects only to addresses that the operator allows; used without redirects. */
-  readonly fetch: typeof fetch
+  readonly fetchText: FetchText
   /** Registers each file that is read. */
   readonly reads: (path: string) => void
 }
@@ -51,29 +50,11 @@ async function readText(url: URL, name: string, { reads }: LoadSettings, limit: 
 const tooLarge = (name: string, limit: number) => `${name} has more than ${Math.floor(limit / 1_024)} kB`
 
 async function fetchText(url: URL, name: string, settings: LoadSettings, limit: number): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
   try {
-    const response = await settings.fetch(url, {
-      redirect: 'manual',
-      headers: { accept: 'application/vnd.oai.openapi+json, application/json, application/yaml, */*;q=0.5' },
-      signal: AbortSignal.timeout(FETCH_TIMEOUT),
-    })
-    if (response.status >= 300 && response.status < 400) {
-      const target = response.headers.get('location') ?? 'nowhere'
-      throw new LoadError(`it redirects to ${target}; redirects are not followed: configure that URL`)
-    }
-    if (!response.ok) throw new LoadError(`it answered HTTP ${response.status}`)
-    for await (const chunk of response.body ?? []) {
-      size += chunk.byteLength
-      if (size > limit) throw new LoadError(`it has more than ${Math.floor(limit / 1_024)} kB`)
-      chunks.push(chunk)
-    }
+    return await settings.fetchText(url, limit)
   } catch (cause) {
-    const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
-    throw new LoadError(`${name} cannot be fetched: ${errorText(reason)}`, { cause })
+    throw new LoadError(`${name} cannot be fetched: ${errorText(cause)}`, { cause })
   }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 function parse(url: URL, name: string, text: string): DocumentFile {
