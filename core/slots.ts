@@ -20,15 +20,11 @@ import { createNeighbourBus, type Neighbours } from './sessions/neighbours.ts'
 import { createPeers, type Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
 import { createMemoryBus } from './store/memory-bus.ts'
+import { createMemoryTaskStore } from './tasks/create-task-store.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
 /** The default services. `node`: the name of this node. `neighbours`: other processes of this machine. */
-export const defaultSlots = (
-  node: string,
-  { now }: Clock,
-  neighbours: Neighbours | undefined,
-  stores: MemoryStores,
-): Slots => {
+export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbours | undefined): Slots {
   const bus = neighbours ? createNeighbourBus(node, neighbours) : createMemoryBus(node)
   return {
     access: openAccess,
@@ -42,11 +38,9 @@ export const defaultSlots = (
     tracer: NO_TRACER,
     authorizationServer: noAuthorizationServer,
     grantStore: createMemoryGrantStore({}, now),
-    ...stores,
+    taskStore: createMemoryTaskStore(undefined, now),
   }
 }
-
-export type MemoryStores = Pick<Slots, 'taskStore'>
 
 /** The services that plugins can replace. Default stores are in memory and limited. */
 export interface Slots {
