@@ -3,6 +3,7 @@ import { HostError } from '../http/errors.ts'
 import { applySteps, type PartitionState, type RecordState, scoreAt } from './apply-steps.ts'
 import type { Answers, LogPage, LogQuery, Members, Query, SetQuery, Store } from './store.ts'
 
+/** Options of `createMemoryStore`. */
 export interface MemoryStoreSettings {
   /** Milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number

@@ -1,5 +1,7 @@
 // The storage primitive: partitions of records, sorted sets and logs, changed by one atomic operation.
 
+import type { Bus } from './bus.ts'
+
 type Awaitable<Value> = Value | Promise<Value>
 
 /**
@@ -20,6 +22,8 @@ export interface Store {
   transact(partition: string, steps: readonly Step[], durability?: 'relaxed'): Awaitable<Outcome>
   /** Answers the queries in order, from one consistent state. */
   read<const Queries extends readonly Query[]>(partition: string, queries: Queries): Awaitable<Answers<Queries>>
+  /** The bus of the nodes that share the store. A plugin's store without it is for one node. */
+  readonly bus?: Bus
   /** Calls the listener when the store responds again after an outage. Recent changes can be lost. */
   onReturn?(listener: () => void): void
 }
