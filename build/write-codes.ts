@@ -35,6 +35,7 @@ export const AREAS = {
   MH31: 'Commands that serve: start, dev, stdio, workers',
   MH32: 'Commands that call a server',
   MH33: 'Other commands',
+  MH34: 'store-postgres',
 }
 
 export interface Use {
