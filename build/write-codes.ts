@@ -35,7 +35,8 @@ export const AREAS = {
   MH31: 'Commands that serve: start, dev, stdio, workers',
   MH32: 'Commands that call a server',
   MH33: 'Other commands',
-  MH34: 'store-postgres',
+  MH34: 'openapi, upstream',
+  MH35: 'store-postgres',
 }
 
 export interface Use {

@@ -189,9 +189,10 @@ async function add(
 }
 
 export const addVerb = defineVerb({
-  summary: 'add a tool, resource, prompt or plugin to a project, with its test',
+  summary: 'Add a tool, resource, prompt or plugin to a project, with a test',
+  example: 'tool convert_time',
   positionals: ['tool|resource|prompt|plugin', 'NAME'],
   options: CONFIG_OPTION,
-  notes: 'Nothing that is there is ever written over.',
+  notes: 'Existing files are never overwritten.',
   run: add,
 })

@@ -15,9 +15,9 @@ import { defineVerb, type VerbValues } from './verb.ts'
 const OPTIONS = {
   ...SERVER_OPTIONS,
   ...TIMEOUT_OPTION,
-  follow: { type: 'string', value: '<id>', help: 'show one task, and each change of it, until it is over' },
-  cancel: { type: 'string', value: '<id>', help: 'cancel one task' },
-  json: { type: 'boolean', help: 'print JSON: a list, or a line for each change' },
+  follow: { type: 'string', value: '<id>', help: 'Show one task and its changes until it ends' },
+  cancel: { type: 'string', value: '<id>', help: 'Cancel one task' },
+  json: { type: 'boolean', help: 'Print JSON: a list, or one line per change' },
 } as const
 
 type Values = VerbValues<typeof OPTIONS>
@@ -121,9 +121,10 @@ async function tasks(values: Values, [url = '']: readonly string[], context: Com
 }
 
 export const tasksVerb = defineVerb({
-  summary: 'the tasks that you have at a host: list, follow, cancel',
+  summary: 'List, follow or cancel your tasks on a server',
+  example: 'https://mcp.example/mcp',
   positionals: ['URL'],
   options: OPTIONS,
-  notes: 'It lists those of the login or header that it is given; any server with tasks takes --follow and --cancel.',
+  notes: 'Lists the tasks of the login or header. --follow and --cancel work with every server that supports tasks.',
   run: tasks,
 })

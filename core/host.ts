@@ -317,7 +317,12 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   slots.seal()
   // A plugin that failed could have provided the unknown toolsets.
   const knowsToolsets = isSetUp || (isWhole && !provides('toolsets'))
-  for (const route of routes) route.chooseToolsets(author.toolsets.keys(), knowsToolsets ? report : () => undefined)
+  const hasToolsets = toolsets.size + author.toolsets.size > 0
+  for (const route of routes) {
+    route.chooseToolsets(author.toolsets.keys(), knowsToolsets && hasToolsets ? report : () => undefined)
+  }
+  const isAnyNamed = routes.some(({ path }) => [config.routes[path]?.toolsets ?? []].flat().length > 0)
+  if (knowsToolsets && !hasToolsets && isAnyNamed) report(new StartError('MH1204', NO_TOOLSETS, { at: ['toolsets'] }))
   const sharedOn = (route: Route) => isSetUp && slots.on('sessionStore', route).shared
   // A failed plugin could have filled the slot.
   const isFilled = (slot: keyof Slots, route: Route) =>
@@ -486,4 +491,5 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts
   return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
 }
 
+const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'
 const ONLY_ASKED = "this host was made with `purpose: 'inspect'`, to be asked and not to listen; make one to serve"

@@ -91,6 +91,8 @@ export interface Services extends AccessServices, Outbound {
   readonly streams: SessionStreams
   /** Change notifications for clients of a route; for `subscriptions/listen`. */
   changesOn(route: McpRoute): ChangeFeed
+  /** `listener` receives the first and the last watcher of a resource URI on this node. */
+  onWatch(listener: (uri: string, isWatched: boolean) => void): void
   /**
    * Throws `unauthorized` or `forbidden` if a caller cannot use a route. For transports that bypass the `authorize` step;
    * `makeOffer`, `sessions.open` and `sessions.find` call it for callers without `admitted`.

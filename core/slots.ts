@@ -1,7 +1,12 @@
 // The slots of a host: services that plugins can replace for their routes.
 
 import { noTokenBinding, openAccess, plainResource } from './access/authorize.ts'
-import { type AuthorizationServer, type GrantStore, noAuthorizationServer } from './access/grant-store.ts'
+import {
+  type AuthorizationServer,
+  createMemoryGrantStore,
+  type GrantStore,
+  noAuthorizationServer,
+} from './access/grant-store.ts'
 import { describeKind } from './config/explain-problems.ts'
 import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
@@ -33,10 +38,11 @@ export const defaultSlots = (
   isolation: noIsolation,
   tracer: NO_TRACER,
   authorizationServer: noAuthorizationServer,
+  grantStore: createMemoryGrantStore({}, now),
   ...stores,
 })
 
-export type MemoryStores = Pick<Slots, 'grantStore' | 'taskStore'>
+export type MemoryStores = Pick<Slots, 'taskStore'>
 
 /** The services that plugins can replace. Default stores are in memory and limited. */
 export interface Slots {

@@ -9,7 +9,7 @@ export { pageHeaders } from './http/page.ts'
 export { requestIdIn } from './http/request-target.ts'
 export { type EventStream, openEventStream, RETRY, whenClosed } from './http/sse.ts'
 export { type Transport, transportOf } from './internal-host.ts'
-export { isAnswer, type Question } from './mcp/asks.ts'
+export { isAnswer, missingCapability } from './mcp/asks.ts'
 export type {
   AskClient,
   CallReply,
@@ -33,7 +33,7 @@ export {
   sizeFault,
   WATCH_COST,
 } from './mcp/client-limits.ts'
-export { callOf, createCallFetch } from './mcp/context.ts'
+export { callOf, createCallFetch, roundOf } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
@@ -50,6 +50,7 @@ export {
 export { clientInfoProblem } from './mcp/methods/params.ts'
 export { plainText } from './mcp/plain-text.ts'
 export { LIST_FILTERS, LOG_LEVELS, META, type RequestId } from './mcp/protocol.ts'
+export type { Question } from './mcp/request-state.ts'
 export {
   ASSUMED_REVISION,
   HANDSHAKE_REVISIONS,
@@ -60,6 +61,7 @@ export {
   REVISIONS,
   rulesOf,
 } from './mcp/revisions.ts'
+export { InputRequired, type Round } from './mcp/rounds.ts'
 export { checkHeaderParams, decodeHeaderValue } from './mcp/schema/header-params.ts'
 export type { View } from './mcp/view.ts'
 export {

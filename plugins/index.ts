@@ -12,7 +12,6 @@ import { clusterRedis } from './cluster-redis/index.ts'
 import { cors } from './cors/index.ts'
 import { eventLoop } from './event-loop/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
-import { createMemoryGrantStore } from './families/grants/index.ts'
 import type { RedisSections } from './families/redis/section.ts'
 import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
@@ -94,6 +93,5 @@ export const defaultPlugins = ['isolate'] as const
 
 /** The stores of hosts without a plugin that replaces them. */
 export const memoryStores = ({ now }: Clock) => ({
-  grantStore: createMemoryGrantStore(undefined, now),
   taskStore: createMemoryTaskStore(undefined, now),
 })

@@ -179,8 +179,8 @@ function showResult({ content, structuredContent }: CallToolResult): string {
 const OPTIONS = {
   ...SERVER_OPTIONS,
   ...TIMEOUT_OPTION,
-  json: { type: 'boolean', help: 'print the whole result as one JSON document' },
-  detach: { type: 'boolean', help: 'if the call becomes a task: print the task id, and do not wait for the result' },
+  json: { type: 'boolean', help: 'Print the complete result as JSON' },
+  detach: { type: 'boolean', help: 'If the call becomes a task, print its id and do not wait for the result' },
 } as const
 
 /** The official client reports its elicitation rounds as progress, which the user already sees as prompts. */
@@ -266,10 +266,11 @@ async function call(
 }
 
 export const callVerb = defineVerb({
-  summary: 'call a tool of any MCP server',
+  summary: 'Call a tool of an MCP server',
+  example: 'https://mcp.example/mcp convert_time time=12:00 to=Asia/Tokyo',
   positionals: ['URL', 'TOOL', '[ARGUMENT...]'],
   options: OPTIONS,
-  notes: `Arguments: name=value for each, read by the tool's schema; or one JSON object; @file; - for stdin.
+  notes: `Arguments: name=value pairs, converted by the schema of the tool, or one JSON object; @file reads a file, - reads stdin.
   mcp-host call URL add a=1 b=2
   mcp-host call URL add '{"a": 1, "b": 2}'
   mcp-host call URL report --detach

@@ -10,10 +10,10 @@ import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
 const OPTIONS = {
   ...SERVER_OPTIONS,
   ...TIMEOUT_OPTION,
-  tools: { type: 'boolean', help: 'tools; default: everything' },
-  resources: { type: 'boolean', help: 'resources and resource templates' },
-  prompts: { type: 'boolean', help: 'prompts' },
-  json: { type: 'boolean', help: 'print everything about them as one JSON document' },
+  tools: { type: 'boolean', help: 'List tools only' },
+  resources: { type: 'boolean', help: 'List resources and resource templates only' },
+  prompts: { type: 'boolean', help: 'List prompts only' },
+  json: { type: 'boolean', help: 'Print complete definitions as JSON' },
 } as const
 
 type ListValues = VerbValues<typeof OPTIONS>
@@ -103,7 +103,8 @@ async function list(values: ListValues, [url = '']: readonly string[], context: 
 }
 
 export const listVerb = defineVerb({
-  summary: 'list what any MCP server offers',
+  summary: 'List the tools, resources and prompts of an MCP server',
+  example: 'https://mcp.example/mcp --tools',
   positionals: ['URL'],
   options: OPTIONS,
   run: list,

@@ -18,7 +18,7 @@ export const TIMEOUT_OPTION = {
   timeout: {
     type: 'string',
     value: '<seconds>',
-    help: 'for the whole command, restarted by each sign of progress; default: 300',
+    help: 'Time limit, restarted by each progress notification [300]',
   },
 } as const
 

@@ -207,6 +207,7 @@ const toolsets: JsonSchema = {
       ),
     ],
   },
+  default: {},
   examples: [{ clock: './tools/clock.ts' }],
 }
 
@@ -391,7 +392,7 @@ export function buildConfigSchema(
     },
     {
       title: 'Config',
-      required: ['server', 'toolsets', 'routes'],
+      required: ['server', 'routes'],
       ...(Object.keys($defs).length > 0 && { $defs }),
     },
   )

@@ -83,8 +83,8 @@ export interface Config extends BuiltInSections {
   tools?: ToolLimits
   /** Session limits; sessions exist in legacy protocol versions only. */
   sessions?: SessionLimits
-  /** Named groups of tools, resources and prompts, which routes serve. */
-  toolsets: Record<string, ToolsetSource>
+  /** Named groups of tools, resources and prompts, which routes serve. Plugins can provide others. */
+  toolsets?: Record<string, ToolsetSource>
   /** Routes by path. ':name?' is an optional parameter. */
   routes: Record<string, RouteSettings>
   /** Plugin options by plugin name; `false` disables a plugin. */
@@ -101,6 +101,7 @@ export interface FilledConfig extends Config {
   stateless: boolean
   tools: FilledToolLimits
   sessions: FilledSessionLimits
+  toolsets: Record<string, ToolsetSource>
   routes: Record<string, FilledRouteSettings>
 }
 

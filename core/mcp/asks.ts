@@ -8,8 +8,8 @@ import type { CatalogItem } from './catalog.ts'
 import { MAX_REPLAYED_BYTES, MAX_REPLAYED_QUESTIONS } from './client-limits.ts'
 import { isObject } from './is-object.ts'
 import { RESULT_TYPE, withoutNulls } from './message.ts'
-import type { ClientCapabilities, ElicitParams, JsonSchema, SampleParams } from './protocol.ts'
-import { digest, openState, type RequestState, sealState } from './request-state.ts'
+import type { ClientCapabilities, JsonSchema } from './protocol.ts'
+import { digest, openState, type Question, type RequestState, sealState } from './request-state.ts'
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
 import { ToolError } from './tool-error.ts'
@@ -53,29 +53,41 @@ const withHandledRejections = (ask: Asks['ask']): Asks => ({
 
 export type Interrupt = (result: () => Promise<unknown>) => void
 
-function noteQuestion(call: Call, { method }: Question): void {
+export function noteQuestion(call: Call, { method }: Question): void {
   const { asked = [] } = call.notes
   if (!asked.includes(method)) call.notes.asked = [...asked, method]
 }
 
 interface Bindings {
+  /** The opened `requestState`. */
+  readonly earlier: RequestState | undefined
   readonly keys: readonly Buffer[]
   readonly clock: Clock
   readonly interrupt: Interrupt
 }
 
 /** Binds a sealed state: only a retry of this request by this caller can open it. */
-function bindingOf(call: Call, item: CatalogItem): string {
+export function bindingOf(call: Call, item: CatalogItem): string {
   const { user, method, params, offer } = call
   const caller = user ? userKey(user) : 'anonymous'
   const subject = params['arguments'] ?? params['uri'] ?? null
   return JSON.stringify([caller, offer.route.path, offer.params, method, item.key, digest(subject), item.digest])
 }
 
-export function createAsks(call: Call, item: CatalogItem, { keys, clock, interrupt }: Bindings): Asks {
+/** Throws `invalidParams` for a state that is invalid or belongs to another request. */
+export const openCallState = (call: Call, item: CatalogItem, { keys, clock }: Pick<Bindings, 'keys' | 'clock'>) =>
+  openState(call.params['requestState'], bindingOf(call, item), keys, clock.now())
+
+/** The result that carries requests to a 2026-07-28 client. */
+export const inputRequired = (inputRequests: object, requestState: string): object => ({
+  [RESULT_TYPE]: INPUT_REQUIRED,
+  inputRequests,
+  requestState,
+})
+
+export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, clock, interrupt }: Bindings): Asks {
   const { requestState, inputResponses } = call.params
   const binding = bindingOf(call, item)
-  const earlier: RequestState = requestState === undefined ? {} : openState(requestState, binding, keys, clock.now())
   const responses = isObject(inputResponses) ? inputResponses : {}
   const recorded: Record<string, RequestState[string]> = {}
   const keyFor = createKeys(key => Object.hasOwn(recorded, key))
@@ -98,20 +110,16 @@ export function createAsks(call: Call, item: CatalogItem, { keys, clock, interru
   function leave() {
     if (open.size === 0) return
     const questions = [...open].map(([key, { question }]) => [key, question] as const)
-    interrupt(() => inputRequired(questions))
+    interrupt(() => sealQuestions(questions))
     for (const { reject } of open.values()) reject(failure ?? new AwaitingInput())
     open.clear()
   }
 
-  async function inputRequired(questions: ReadonlyArray<readonly [string, Question]>): Promise<object> {
+  async function sealQuestions(questions: ReadonlyArray<readonly [string, Question]>): Promise<object> {
     if (failure) throw failure
     const [key] = keys
     if (!key) throw new Error('no key to seal requestState with')
-    return {
-      [RESULT_TYPE]: INPUT_REQUIRED,
-      inputRequests: Object.fromEntries(questions),
-      requestState: sealState(recorded, binding, key, clock.now()),
-    }
+    return inputRequired(Object.fromEntries(questions), sealState({ asked: recorded }, binding, key, clock.now()))
   }
 
   async function ask(question: Question, given?: string): Promise<never> {
@@ -148,13 +156,13 @@ const liveParams = ({ method, params }: Question, { elicitationIds }: RevisionRu
     ? { elicitationId: randomUUID(), ...params }
     : params
 
-function demandCapability(call: Call, question: Question) {
+export function demandCapability(call: Call, question: Question) {
   noteQuestion(call, question)
   const missing = missingCapability(question, call.client.capabilities)
   if (missing) throw new ToolError(`This needs a client that declares ${JSON.stringify(missing)}.`)
 }
 
-async function askLive(askClient: AskClient, call: Call, question: Question, signal: AbortSignal, key?: string) {
+export async function askLive(askClient: AskClient, call: Call, question: Question, signal: AbortSignal, key?: string) {
   const params = liveParams(question, call.rules)
   const send = (message: string) => call.send(message)
   const answer = readAnswer(question, await askClient.ask({ method: question.method, params, signal, key, send }))
@@ -173,12 +181,6 @@ export const createLiveAsks = (
     return waiting(() => askLive(askClient, call, question, signal, key))
   },
 })
-
-/** A request of a handler to its client. */
-export type Question =
-  | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
-  | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
-  | { readonly method: 'roots/list'; readonly params: Record<string, never> }
 
 export function missingCapability(
   { method, params }: Question,

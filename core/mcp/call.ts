@@ -69,6 +69,8 @@ export interface CallSession {
   unwatch(uri: string): void
   /** Stores a setting for all nodes; undefined if it is already stored. */
   keep(change: SessionSetting): Promise<void> | undefined
+  /** Runs `task` when the session ends on this node. */
+  onDispose(task: () => void): void
 }
 
 /** Connects one call to its client; provided by the transport. */

@@ -10,6 +10,7 @@ import {
   createLiveAsks,
   createReplayedAsks,
   type Interrupt,
+  openCallState,
   type Replay,
 } from './asks.ts'
 import type { Call } from './call.ts'
@@ -19,6 +20,8 @@ import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
 import type { Isolation } from './isolation.ts'
 import { type ElicitParams, LOG_LEVELS, type LogLevel, type SampleParams } from './protocol.ts'
+import type { OpenRound, SealedState } from './request-state.ts'
+import { askRound, InputRequired, type Round, readRound, sealRound } from './rounds.ts'
 import { ToolError } from './tool-error.ts'
 import type { RouteToolKeys } from './tool-key-handlers.ts'
 import type { ItemLimits, ToolLimits } from './tool-limits.ts'
@@ -65,6 +68,17 @@ interface HandlerRun {
   readonly timeout: number | undefined
   readonly turn: Turn | undefined
   readonly replay: Replay | undefined
+  /** Of a run that continues with responses of the client. */
+  readonly round?: LiveRound
+  /** Enters the queue of the tool again. */
+  readonly enterAgain?: (() => Turn | undefined) | undefined
+}
+
+interface LiveRound extends Round {
+  readonly number: number
+  /** Milliseconds; undefined: no limit. */
+  readonly timeLeft: number | undefined
+  readonly progress: number
 }
 
 export class HandlerContext implements PlainContext {
@@ -72,6 +86,8 @@ export class HandlerContext implements PlainContext {
   readonly #call: Call
   readonly #settings: HandlerSettings
   #asks: Asks | undefined
+  #opened: SealedState | undefined
+  #round: Round | undefined
   #host: CallRuntime | undefined
   #controller: AbortController | undefined
   #stop: (() => void) | undefined
@@ -88,15 +104,16 @@ export class HandlerContext implements PlainContext {
   #outlived: (() => void) | undefined
 
   constructor(run: HandlerRun) {
-    const { call, settings, timeout, turn, replay } = run
+    const { call, item, settings, timeout, turn, replay, round } = run
     this.#run = run
     this.#call = call
     this.#settings = settings
-    this.#progress = replay?.progress ?? Number.NEGATIVE_INFINITY
+    this.#round = round
+    this.#progress = (replay ?? round)?.progress ?? Number.NEGATIVE_INFINITY
     if (call.asks === 'input_required' && call.params['requestState'] !== undefined && this.#canAsk)
-      this.#asks = this.#createAsks()
+      this.#opened = openCallState(call, item, { keys: settings.stateKeys, clock: settings.clock })
     if (timeout === undefined) return
-    this.#left = (replay?.timeLeft ?? timeout) - (turn?.waited ?? 0)
+    this.#left = ((replay ?? round)?.timeLeft ?? timeout) - (turn?.waited ?? 0)
     this.#startTimer()
   }
 
@@ -107,13 +124,17 @@ export class HandlerContext implements PlainContext {
     return #call in ctx ? ctx.#run.replay?.used : undefined
   }
 
+  static roundOf(ctx: PlainContext): Round | undefined {
+    return #call in ctx ? ctx.#round : undefined
+  }
+
   static run(run: HandlerRun, handle: Handle): unknown {
     let ctx: (HandlerContext & CallContext) | undefined
     let value: PromiseLike<unknown> | undefined
     try {
       const { Context } = run.settings.contextOn(run.call.offer.route)
       ctx = new Context(run)
-      value = handle(ctx) as PromiseLike<unknown> | undefined
+      value = ctx.#start(handle) as PromiseLike<unknown> | undefined
     } catch (error) {
       run.turn?.leave()
       if (!ctx) throw error
@@ -122,21 +143,51 @@ export class HandlerContext implements PlainContext {
       if (!pending) throw error
       return pending.then(() => Promise.reject(error))
     }
-    if (typeof value === 'object' && typeof value?.then === 'function') return ctx.#settle(value)
+    if (typeof value === 'object' && typeof value?.then === 'function') return ctx.#settle(value, handle)
     ctx.#end()
     run.turn?.leave()
     const pending = ctx.#host?.pending()
     return pending ? pending.then(() => value) : value
   }
 
-  #settle(value: PromiseLike<unknown>): Promise<unknown> {
+  #start(handle: Handle): unknown {
+    const opened = this.#opened
+    const ctx = this as unknown as CallContext
+    if (opened && 'round' in opened) return this.#continue(opened.round, handle, ctx)
+    const value = handle(ctx)
+    return value instanceof InputRequired ? Promise.resolve(value) : value
+  }
+
+  async #continue(open: OpenRound, handle: Handle, ctx: CallContext): Promise<unknown> {
+    this.#round = await readRound(this.#call, open)
+    return this.#round ? handle(ctx) : new InputRequired(open.requests, open.state)
+  }
+
+  /** Sends the requests of a handler that has ended. */
+  async #nextRound(asked: InputRequired, handle: Handle): Promise<unknown> {
+    const { call, item, settings, turn: _, enterAgain, round, ...run } = this.#run
+    if (!call.asks || !this.#canAsk) throw this.#cannotAsk()
+    if (call.asks === 'input_required') {
+      return sealRound(call, item, { ...asked }, { keys: settings.stateKeys, clock: settings.clock })
+    }
+    const number = (round?.number ?? 0) + 1
+    const answered = await askRound(call.asks, call, asked, number)
+    const turn = enterAgain?.()
+    await turn?.ready
+    const next = { ...answered, number, timeLeft: this.#left, progress: this.#progress }
+    return HandlerContext.run({ ...run, call, item, settings, turn, enterAgain, round: next }, handle)
+  }
+
+  #settle(value: PromiseLike<unknown>, handle: Handle): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
       value.then(
         result => {
           this.#finish()
-          resolve(this.#afterChanges(() => result))
+          resolve(
+            this.#afterChanges(() => (result instanceof InputRequired ? this.#nextRound(result, handle) : result)),
+          )
         },
         error => {
           this.#finish()
@@ -343,21 +394,24 @@ export class HandlerContext implements PlainContext {
     if (typeof asks === 'object' && replay) return createReplayedAsks(asks, this.#call, replay, interrupt)
     if (typeof asks === 'object') return createLiveAsks(asks, this.#call, this.signal, ask => this.#waiting(ask))
     return createAsks(this.#call, item, {
+      earlier: this.#opened && 'asked' in this.#opened ? this.#opened.asked : undefined,
       keys: this.#settings.stateKeys,
       clock: this.#settings.clock,
       interrupt,
     })
   }
 
+  #cannotAsk() {
+    const { method, revision } = this.#call
+    const why = ASKING_METHODS.has(method)
+      ? `a ${revision} client cannot be asked on a stateless route`
+      : `${method} cannot ask`
+    return new ToolError(`This needs an answer from the user or client, but ${why}.`)
+  }
+
   #ask(question: Parameters<Asks['ask']>[0], key: string | undefined): Promise<never> {
     const { asks } = this.#call
-    if (!asks || !this.#canAsk) {
-      const { method, revision } = this.#call
-      const why = ASKING_METHODS.has(method)
-        ? `a ${revision} client cannot be asked on a stateless route`
-        : `${method} cannot ask`
-      return Promise.reject(new ToolError(`This needs an answer from the user or client, but ${why}.`))
-    }
+    if (!asks || !this.#canAsk) return Promise.reject(this.#cannotAsk())
     this.#asks ??= this.#createAsks()
     return this.#asks.ask(question, key)
   }
@@ -376,7 +430,9 @@ export function runHandler(
   turn?: Turn,
 ): unknown {
   const { timeout, isolate } = limits
-  const run = { call, item, settings, timeout, turn, replay: undefined }
+  const { queue } = limits
+  const enterAgain = queue && (() => queue.enterAgain(call))
+  const run = { call, item, settings, timeout, turn, replay: undefined, enterAgain }
   if (isolate && typeof call.asks === 'object') return runReplayed(run, handle, limits)
   return turn?.ready ? turn.ready.then(() => HandlerContext.run(run, handle)) : HandlerContext.run(run, handle)
 }
@@ -403,6 +459,9 @@ function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): 
 export const callOf = HandlerContext.callOf
 
 export const usageOf = HandlerContext.usageOf
+
+/** The responses that a handler continues with; undefined in the first run. */
+export const roundOf = HandlerContext.roundOf
 
 interface CallFetch {
   readonly signal: () => AbortSignal

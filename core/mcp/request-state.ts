@@ -2,6 +2,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { HostError } from '../http/errors.ts'
 import './error-kinds.ts'
+import type { ElicitParams, SampleParams } from './protocol.ts'
 
 /** Milliseconds. */
 export const STATE_LIFETIME = 600_000
@@ -28,13 +29,29 @@ export const digest = (value: unknown): string =>
     .digest('base64url')
     .slice(0, 22)
 
+/** A request of a handler to its client. */
+export type Question =
+  | { readonly method: 'elicitation/create'; readonly params: ElicitParams }
+  | { readonly method: 'sampling/createMessage'; readonly params: SampleParams }
+  | { readonly method: 'roots/list'; readonly params: Record<string, never> }
+
+/** A round that waits for responses. */
+export interface OpenRound {
+  readonly requests: Readonly<Record<string, Question>>
+  /** The handler's own state. */
+  readonly state: unknown
+}
+
+/** `asked`: of a handler that runs from its start. `round`: of a handler that continues. */
+export type SealedState = { readonly asked: RequestState } | { readonly round: OpenRound }
+
 interface Payload {
   readonly expires: number
-  readonly state: RequestState
+  readonly state: SealedState
 }
 
 /** Seals `state` for requests with this `binding`. Throws `stateTooLarge` above 64 KiB. */
-export function sealState(state: RequestState, binding: string, key: Buffer, now = Date.now()): string {
+export function sealState(state: SealedState, binding: string, key: Buffer, now = Date.now()): string {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv(ALGORITHM, key, iv).setAAD(Buffer.from(binding))
   const payload: Payload = { expires: now + STATE_LIFETIME, state }
@@ -47,7 +64,7 @@ export function sealState(state: RequestState, binding: string, key: Buffer, now
 }
 
 /** Throws `invalidParams` for a state that was altered, has expired, or belongs to another request or secret. */
-export function openState(text: unknown, binding: string, keys: readonly Buffer[], now = Date.now()): RequestState {
+export function openState(text: unknown, binding: string, keys: readonly Buffer[], now = Date.now()): SealedState {
   const refuse = (why: string) => new HostError('invalidParams', { detail: `requestState ${why}` })
   if (typeof text !== 'string' || text.length > MAX_STATE_LENGTH) throw refuse('is not one of ours')
   const [version, body = '', ...rest] = text.split('.')

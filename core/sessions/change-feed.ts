@@ -85,17 +85,20 @@ const everything = (uris: ReadonlySet<string>): KnownChange[] => [
 export class Watchers<Watcher extends object> {
   readonly #byUri = new Map<string, Watcher | Set<Watcher>>()
 
-  add(uri: string, watcher: Watcher): void {
+  /** Returns true for the first watcher of the URI. */
+  add(uri: string, watcher: Watcher): boolean {
     const found = this.#byUri.get(uri)
     if (found instanceof Set) found.add(watcher)
     else if (found === undefined) this.#byUri.set(uri, watcher)
     else if (found !== watcher) this.#byUri.set(uri, new Set([found, watcher]))
+    return found === undefined
   }
 
-  delete(uri: string, watcher: Watcher): void {
+  /** Returns true for the last watcher of the URI. */
+  delete(uri: string, watcher: Watcher): boolean {
     const found = this.#byUri.get(uri)
-    if (found === watcher || (found instanceof Set && found.delete(watcher) && found.size === 0))
-      this.#byUri.delete(uri)
+    const isLast = found === watcher || (found instanceof Set && found.delete(watcher) && found.size === 0)
+    return isLast && this.#byUri.delete(uri)
   }
 
   has(uri: string, watcher: Watcher): boolean {
@@ -111,7 +114,27 @@ export class Watchers<Watcher extends object> {
   }
 }
 
-export function createChangeFeed(bus: ChangeBus, log: Logger): ChangeFeed {
+/** Receives the first and the last watcher of a URI. */
+type WatchListener = (uri: string, isWatched: boolean) => void
+
+/** Combines the watchers of several feeds. */
+export function createWatchNews() {
+  const counts = new Map<string, number>()
+  const listeners: WatchListener[] = []
+  return {
+    onWatch: (listener: WatchListener) => void listeners.push(listener),
+    note(uri: string, isWatched: boolean) {
+      const before = counts.get(uri) ?? 0
+      const now = before + (isWatched ? 1 : -1)
+      if (now > 0) counts.set(uri, now)
+      else counts.delete(uri)
+      if (before === 0 || now === 0) for (const listener of listeners) listener(uri, isWatched)
+    },
+  }
+}
+
+/** `onWatch` receives the first and the last watcher of a URI on this feed. */
+export function createChangeFeed(bus: ChangeBus, log: Logger, onWatch: WatchListener = () => undefined): ChangeFeed {
   const subscribers = new Map<Subscriber, Set<string>>()
   const watchers = new Watchers<Subscriber>()
   let unsubscribe: (() => void) | undefined
@@ -147,19 +170,20 @@ export function createChangeFeed(bus: ChangeBus, log: Logger): ChangeFeed {
       unsubscribe ??= bus.subscribe(onChange)
       return {
         watch(uri) {
-          if (uris.size >= MAX_WATCHED && !uris.has(uri)) return false
+          if (uris.has(uri)) return true
+          if (uris.size >= MAX_WATCHED) return false
           uris.add(uri)
-          watchers.add(uri, subscriber)
+          if (watchers.add(uri, subscriber)) onWatch(uri, true)
           return true
         },
         unwatch(uri) {
-          uris.delete(uri)
-          watchers.delete(uri, subscriber)
+          if (uris.delete(uri) && watchers.delete(uri, subscriber)) onWatch(uri, false)
         },
         replay: (change, place) => replay(subscriber, uris, change, place),
         end() {
           subscribers.delete(subscriber)
-          for (const uri of uris) watchers.delete(uri, subscriber)
+          for (const uri of uris) if (watchers.delete(uri, subscriber)) onWatch(uri, false)
+          uris.clear()
           if (subscribers.size > 0) return
           unsubscribe?.()
           unsubscribe = undefined

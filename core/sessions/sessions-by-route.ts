@@ -6,7 +6,7 @@ import type { Logger } from '../kernel/log.ts'
 import type { AdmitCaller, Offer, RequestFacts } from '../mcp/call.ts'
 import type { ChangeBus } from '../mcp/change-bus.ts'
 import type { McpRoute } from '../mcp/routes.ts'
-import { type ChangeFeed, createChangeFeed } from './change-feed.ts'
+import { type ChangeFeed, createChangeFeed, createWatchNews } from './change-feed.ts'
 import type { EventStore } from './event-store.ts'
 import type { Peers } from './peers.ts'
 import { createQuestionIds } from './questions.ts'
@@ -42,6 +42,8 @@ interface SessionsByRoute {
   readonly sessions: SessionRegistry
   readonly streams: SessionStreams
   changesOn(route: McpRoute): ChangeFeed
+  /** `listener` receives the first and the last watcher of a resource URI on this node. */
+  onWatch(listener: (uri: string, isWatched: boolean) => void): void
   review(): () => number
   start(): void
 }
@@ -107,9 +109,10 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
 export function createSessionsByRoute(settings: SessionsSettings): SessionsByRoute {
   const { routes, storesOn, bounds, ids, log, clock, makeOffer, admit, figures, questionKeys } = settings
   const feeds = new Map<ChangeBus, ChangeFeed>()
+  const watching = createWatchNews()
   function feedOn(route: McpRoute): ChangeFeed {
     const { changeBus } = storesOn(route)
-    const feed = feeds.get(changeBus) ?? createChangeFeed(changeBus, log)
+    const feed = feeds.get(changeBus) ?? createChangeFeed(changeBus, log, watching.note)
     feeds.set(changeBus, feed)
     return feed
   }
@@ -152,6 +155,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
     sessions: single?.registry ?? joinRegistries(registries, route => on(route).registry, bounds),
     streams: single?.streams ?? joinStreams(route => on(route).streams),
     changesOn: feedOn,
+    onWatch: watching.onWatch,
     review() {
       const reviews = [...feeds.values()].map(feed => feed.review())
       return () => reviews.reduce((sum, notify) => sum + notify(), 0)

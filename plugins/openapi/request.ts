@@ -311,7 +311,7 @@ export function createRequester(options: RequesterOptions): Requester {
   }
 
   function refuseAddress(error: Error): ToolError {
-    log.warn({ code: 'MH3341', reason: errorText(error), document: options.what }, 'A request to an API was blocked')
+    log.warn({ code: 'MH3451', reason: errorText(error), document: options.what }, 'A request to an API was blocked')
     return new ToolError(
       'The request was blocked: the host does not allow the address of the API. Its log has the reason.',
     )
@@ -320,7 +320,7 @@ export function createRequester(options: RequesterOptions): Requester {
   function refuseCredentials(error: unknown): never {
     if (ToolError.is(error) || HostError.is(error)) throw error
     log.warn(
-      { code: 'MH3342', reason: errorText(error), document: options.what },
+      { code: 'MH3452', reason: errorText(error), document: options.what },
       'No credentials for a request to an API',
     )
     throw new ToolError('The host has no valid credentials for the API. Its log has the reason.')

@@ -101,7 +101,7 @@ class RedisSessionStore implements SessionStore {
 
   async create(digest: string, record: SessionRecord, { idleTimeout, maxPerOwner = 0 }: SessionBounds) {
     const holder = nameHolder(record.opening.holder)
-    if ((await this.#index(ADMIT, digest, holder, String(idleTimeout), String(maxPerOwner))) !== 1) return false
+    if ((await this.#index(ADMIT, digest, holder, String(idleTimeout), String(maxPerOwner))) !== 1) return undefined
     const fields = [...writeRecord(record), `n:${this.node}`, '1']
     try {
       await this.#ask(CREATE, [this.#key(digest, 'session')], [String(idleTimeout), ...fields])
@@ -110,7 +110,7 @@ class RedisSessionStore implements SessionStore {
       forgotten.catch(err => this.#log.debug({ err }, 'a session that failed to open counts until it has idled'))
       throw error
     }
-    return true
+    return record.version
   }
 
   async enter(digest: string, { version, requests, from }: Visit, { idleTimeout }: SessionBounds): Promise<Entered> {

@@ -32,7 +32,7 @@ interface Waiting<Item, Result> {
 }
 
 /** Sends items in their order, all that wait in one call. */
-function createQueue<Item, Result>(send: (items: readonly Item[]) => Promise<readonly Result[]>) {
+function createQueue<Item, Result>(send: (items: readonly Item[]) => Promise<readonly Result[]>, full = () => {}) {
   let waiting: Array<Waiting<Item, Result>> = []
   let isSending = false
 
@@ -55,7 +55,10 @@ function createQueue<Item, Result>(send: (items: readonly Item[]) => Promise<rea
 
   return (item: Item): Promise<Result> =>
     new Promise((resolve, reject) => {
-      if (waiting.length >= MAX_WAITING) return reject(unavailable(new Error('too much waits for PostgreSQL')))
+      if (waiting.length >= MAX_WAITING) {
+        full()
+        return reject(unavailable(new Error('too much waits for PostgreSQL')))
+      }
       waiting.push({ item, resolve, reject })
       if (!isSending) void sendAll()
     })
@@ -81,6 +84,8 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
   let heardAt = performance.now()
   let unsureUntil = 0
   let hasLeft = false
+  /** Texts that were not queued leave a gap in the positions. */
+  let hasLost = false
 
   const isUnsure = () => performance.now() < unsureUntil || performance.now() - heardAt > 2 * INTERVAL.beat
 
@@ -92,23 +97,23 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
     try {
       receiver?.(text)
     } catch (err) {
-      log.error({ code: 'MH3405', err }, 'a message of another node was not accepted')
+      log.error({ code: 'MH3505', err }, 'a message of another node was not accepted')
     }
   }
 
   function tellTexts({ last, texts }: Received) {
-    const expected = (position ?? last) + 1
-    const first = texts[0]?.[0] ?? last + 1
-    // Texts were deleted unread, or the database was restored to an earlier state.
-    if (position !== undefined && (first !== expected || last < position)) {
-      position = first - 1
-      tell(undefined)
-    }
+    position ??= last
     for (const [at, text] of texts) {
+      const isNext = at === position + 1
       position = at
+      if (!isNext) tell(undefined)
       tell(text, String(at))
     }
-    position ??= last
+    // Texts were deleted unread, or the database was restored to an earlier state.
+    if (texts.length === 0 && last !== position) {
+      position = last
+      tell(undefined)
+    }
   }
 
   /** Returns whether there may be more. */
@@ -175,9 +180,11 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
   /** Repeats a batch until it is stored; the token reveals one that was stored already. */
   async function publishAll(texts: readonly string[]): Promise<readonly undefined[]> {
     const token = randomBytes(12).toString('base64url')
+    const gap = hasLost ? 1 : 0
+    hasLost = false
     for (;;) {
       try {
-        await postgres.call('publish', texts, token, KEPT)
+        await postgres.call('publish', texts, token, gap, KEPT)
         return []
       } catch (error) {
         if (hasLeft) throw error
@@ -187,7 +194,9 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
     }
   }
 
-  const enqueue = createQueue(publishAll)
+  const enqueue = createQueue(publishAll, () => {
+    hasLost = true
+  })
   const send = createQueue<readonly [string, string], boolean>(async letters => {
     const { results } = await postgres.callInTime<{ results: boolean[] }>('send', letters, isUnsure())
     return results
@@ -230,7 +239,7 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
       if (!postgres.isUp) return
       await postgres
         .call('leave', node)
-        .catch(err => log.warn({ code: 'MH3406', reason: errorText(err) }, 'this node left without a notice'))
+        .catch(err => log.warn({ code: 'MH3506', reason: errorText(err) }, 'this node left without a notice'))
     },
     async start() {
       const found = await receiveAll().catch(drop)

@@ -111,7 +111,7 @@ export class Postgres {
       if (cause instanceof StartError) throw cause
       if (LASTING.test(codeOf(cause))) {
         const fix = 'check the URL, the password, and the privileges of the role (docs/plugins/store-postgres.md)'
-        throw new StartError('MH3401', `PostgreSQL refuses this host: ${errorText(cause)}; ${fix}`, { cause })
+        throw new StartError('MH3501', `PostgreSQL refuses this host: ${errorText(cause)}; ${fix}`, { cause })
       }
       this.#down(cause)
     }
@@ -159,7 +159,7 @@ export class Postgres {
     })
     if (found === SCHEMA_VERSION) return this.#up()
     const why = `the schema ${this.schema} has version ${found}, and this program requires ${SCHEMA_VERSION}`
-    throw new StartError('MH3402', `${why}; use the matching version of mcp-host, or another \`schema\``)
+    throw new StartError('MH3502', `${why}; use the matching version of mcp-host, or another \`schema\``)
   }
 
   /** Calls a function of the schema. Rejects with `unavailable` if the server does not respond. */
@@ -208,10 +208,10 @@ export class Postgres {
     const { log } = this.#settings
     const wasDown = this.#isUp === false
     this.#isUp = true
-    if (!wasDown) log.info({ code: 'MH3403' }, 'connected to PostgreSQL')
+    if (!wasDown) log.info({ code: 'MH3503' }, 'connected to PostgreSQL')
     else {
       const seconds = Math.round((performance.now() - this.#downSince) / 100) / 10
-      log.info({ code: 'MH3403', seconds }, 'PostgreSQL responds again')
+      log.info({ code: 'MH3503', seconds }, 'PostgreSQL responds again')
       for (const listener of this.#returned) listener()
     }
   }
@@ -220,6 +220,6 @@ export class Postgres {
     if (this.#isUp === false || this.#isClosed) return
     this.#isUp = false
     this.#downSince = performance.now()
-    this.#settings.log.warn({ code: 'MH3404', reason: errorText(cause) }, 'PostgreSQL does not respond; trying again')
+    this.#settings.log.warn({ code: 'MH3504', reason: errorText(cause) }, 'PostgreSQL does not respond; trying again')
   }
 }

@@ -320,11 +320,12 @@ END $$;
 const BUS = `
 CREATE OR REPLACE FUNCTION S.wake(node text) RETURNS void LANGUAGE sql AS $$ SELECT pg_notify('S', node) $$;
 
--- The lock of the row is held until the commit, so positions have the order of the commits and no gaps.
-CREATE OR REPLACE FUNCTION S.publish(messages jsonb, sent text, kept bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+-- The lock of the row is held until the commit, so positions have the order of the commits and no gaps, except after lost texts.
+CREATE OR REPLACE FUNCTION S.publish(messages jsonb, sent text, gap integer, kept bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE l bigint; BEGIN
   SELECT last INTO l FROM S.bus FOR UPDATE;
   IF EXISTS (SELECT 1 FROM S.texts WHERE token = sent) THEN RETURN true; END IF;
+  l := l + gap;
   INSERT INTO S.texts SELECT l + i, message, sent FROM jsonb_array_elements_text(messages) WITH ORDINALITY AS a (message, i);
   UPDATE S.bus SET last = l + jsonb_array_length(messages);
   DELETE FROM S.texts WHERE position <= l - kept;

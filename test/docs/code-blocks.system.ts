@@ -106,7 +106,7 @@ const SKILLS = join(ROOT, 'examples/skills/skills')
 
 /** Starts it as `mcp-host start` would, with tool files where it names some, and ends it. Throws what stops the start. */
 async function startAndEnd(config: Config, directory: string): Promise<unknown> {
-  writeToolFiles(config.toolsets, directory)
+  writeToolFiles(config.toolsets ?? {}, directory)
   if ('skills' in (config.plugins ?? {})) cpSync(SKILLS, join(directory, 'skills'), { recursive: true })
   // Its certificate is not on this machine.
   const { tls: _, ...http } = config.http ?? {}

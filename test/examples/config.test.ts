@@ -7,7 +7,7 @@ import config from '../../mcp.config.example.ts'
 describe('mcp.config.example.ts', () => {
   const root = join(import.meta.dirname, '../..')
 
-  for (const [toolset, source] of Object.entries(config.toolsets)) {
+  for (const [toolset, source] of Object.entries(config.toolsets ?? {})) {
     it(`names a module of definitions only for the toolset ${toolset}`, async () => {
       const module = await import(pathToFileURL(join(root, String(source))).href)
       const names = Object.values(module).map(value => (value as { name?: unknown }).name)
@@ -22,7 +22,7 @@ describe('mcp.config.example.ts', () => {
       [typeof toolsets === 'object' && 'of' in toolsets ? toolsets.of : toolsets, fallback].flat(),
     )
     const fixed = named.filter(name => !name.startsWith(':'))
-    expect(Object.keys(config.toolsets)).to.include.members(fixed)
-    expect(fixed).to.include.members(Object.keys(config.toolsets))
+    expect(Object.keys(config.toolsets ?? {})).to.include.members(fixed)
+    expect(fixed).to.include.members(Object.keys(config.toolsets ?? {}))
   })
 })

@@ -7,7 +7,7 @@ import { MAX_STATE_LENGTH, openState, STATE_LIFETIME, sealState } from '../../co
 
 const [key = Buffer.alloc(0)] = createSecrets(['one secret that is long enough to use']).keys('request-state')
 const [otherKey = Buffer.alloc(0)] = createSecrets(['another secret that is long enough']).keys('request-state')
-const state = { 'elicit-1': { question: 'q', answer: { action: 'accept' } }, 'elicit-2': { question: 'r' } }
+const state = { asked: { 'elicit-1': { question: 'q', answer: { action: 'accept' } }, 'elicit-2': { question: 'r' } } }
 
 function refusal(open: () => unknown): string {
   try {
@@ -60,7 +60,7 @@ describe('Request state', () => {
   })
 
   it('is limited to 64 KiB when sealed and when received', () => {
-    const large = { a: { question: 'q', answer: 'x'.repeat(MAX_STATE_LENGTH) } }
+    const large = { asked: { a: { question: 'q', answer: 'x'.repeat(MAX_STATE_LENGTH) } } }
     expect(refusal(() => sealState(large, 'b', key))).to.include('stateTooLarge')
     expect(refusal(() => openState('v1.'.padEnd(MAX_STATE_LENGTH + 1, 'A'), 'b', [key]))).to.include(
       'is not one of ours',
@@ -68,7 +68,7 @@ describe('Request state', () => {
   })
 
   it('is encrypted', () => {
-    const text = sealState({ a: { question: 'q', answer: 'the user said this' } }, 'b', key)
+    const text = sealState({ asked: { a: { question: 'q', answer: 'the user said this' } } }, 'b', key)
     expect(Buffer.from(text.slice(3), 'base64url').toString('latin1')).not.to.include('user said')
     expect(sealState(state, 'b', key)).not.to.equal(sealState(state, 'b', key))
   })

@@ -1,6 +1,7 @@
 // Sessions in Redis beyond the session store contract: updates after an outage.
-import { enter, open } from '../../core/testing/session-steps.ts'
+
 import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
+import { enter, open } from '../support/contracts/session-steps.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, startRedis } from '../support/redis-server.ts'

@@ -6,7 +6,7 @@ import type { Change } from '../../core/mcp/change-bus.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
 import { createNeighbourBus } from '../../core/sessions/neighbours.ts'
 import { createNeighbourPeers } from '../../core/sessions/peers.ts'
-import { storeContract } from '../../core/testing.ts'
+import { serviceContract } from '../support/contracts/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { connectTo, startNeighbours } from '../support/neighbours.ts'
 
@@ -24,11 +24,11 @@ const openPeers = (neighbours: Neighbours, index: number) => {
 }
 
 describe('Change bus between worker processes: contract', () => {
-  for (const { name, run } of storeContract('changeBus', through(createNeighbourBus))) it(name, run)
+  for (const { name, run } of serviceContract('changeBus', through(createNeighbourBus))) it(name, run)
 })
 
 describe('Peers between worker processes: contract', () => {
-  for (const { name, run } of storeContract('peers', through(openPeers))) it(name, run)
+  for (const { name, run } of serviceContract('peers', through(openPeers))) it(name, run)
 
   it('report an ended process as not alive', async () => {
     const [one, other] = startNeighbours(2)

@@ -105,7 +105,7 @@ describe('workers', function () {
     for (let at = 1; at <= RELOADS; at++) {
       await load.answers(50)
       await reload(crew, version(String(at)))
-      await crew.running.logged(new RegExp(`(?:"msg":"reloaded"[\\s\\S]*?){${at}}`), LIMIT)
+      await crew.running.logged(new RegExp(`(?:"msg":"Reloaded"[\\s\\S]*?){${at}}`), LIMIT)
       expect(await callText(crew.url, 'version')).to.equal(String(at))
     }
     const { failures, texts } = await load.stop()
@@ -122,7 +122,7 @@ describe('workers', function () {
     await reload(crew, version('never', HANGING))
     await running.printed(/^hangs$/m)
     await reload(crew, version('new'))
-    await running.logged(/"msg":"reloaded"/)
+    await running.logged(/"msg":"Reloaded"/)
     expect(await callText(url, 'version')).to.equal('new')
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended

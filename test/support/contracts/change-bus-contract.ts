@@ -1,7 +1,7 @@
 // The contract of change buses.
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import type { Change, ChangeBus } from '../mcp/change-bus.ts'
-import { eventually, type Promises } from './contract.ts'
+import type { Change, ChangeBus } from '../../../core/mcp/change-bus.ts'
+import { eventually, type Promises } from '../../../core/testing/contract.ts'
 
 const resource = (uri: string): Change => ({ kind: 'resource', uri })
 const CHANGES: readonly Change[] = [

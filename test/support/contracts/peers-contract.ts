@@ -1,7 +1,7 @@
 // The contract of peers: ordered messages to one node, and liveness.
 import { deepEqual, equal, notEqual } from 'node:assert/strict'
-import type { PeerMessage, Peers } from '../sessions/peers.ts'
-import { eventually, type Promises } from './contract.ts'
+import type { PeerMessage, Peers } from '../../../core/sessions/peers.ts'
+import { eventually, type Promises } from '../../../core/testing/contract.ts'
 
 const COUNT = 100
 

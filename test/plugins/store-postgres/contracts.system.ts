@@ -1,6 +1,7 @@
-// The store in a real PostgreSQL server.
+// The contracts of the store and the bus in a real PostgreSQL server.
 import { createKeptLog } from '../../../core/testing/kept-log.ts'
 import { storeContract } from '../../../core/testing.ts'
+import { createPostgresBus } from '../../../plugins/store-postgres/bus.ts'
 import { Postgres } from '../../../plugins/store-postgres/connection.ts'
 import { createPostgresStore } from '../../../plugins/store-postgres/store.ts'
 import { describeContracts } from '../../support/describe-contracts.ts'
@@ -34,7 +35,25 @@ describe('PostgreSQL', function () {
       return { nodes: nodes.map(createPostgresStore), close }
     },
   }
-  describeContracts({ 'Store in PostgreSQL': storeContract('store', storeIn) })
+  const busIn = {
+    shared: true,
+    async open(count: number) {
+      const { nodes, close } = await open(count)
+      const buses = nodes.map((node, index) => createPostgresBus(node, `node ${index}`, createKeptLog()))
+      for (const bus of buses) await bus.start()
+      return {
+        nodes: buses,
+        async close() {
+          await Promise.all(buses.map(bus => bus.leave()))
+          await close()
+        },
+      }
+    },
+  }
+  describeContracts({
+    'Store in PostgreSQL': storeContract('store', storeIn),
+    'Bus in PostgreSQL': storeContract('bus', busIn),
+  })
 
   it('gives the results of the model for random transactions', async () => {
     const { nodes, close } = await storeIn.open(1)

@@ -1,8 +1,8 @@
 // Steps that the checks of session stores share.
-import type { RequestId } from '../mcp/protocol.ts'
-import type { Entered, SessionBounds, SessionStore, Visit } from '../sessions/session-store.ts'
-import { FIRST_STATE, type SessionRecord } from '../sessions/session-store.ts'
-import { pause } from './contract.ts'
+import type { RequestId } from '../../../core/mcp/protocol.ts'
+import type { Entered, SessionBounds, SessionStore, Visit } from '../../../core/sessions/session-store.ts'
+import { FIRST_STATE, type SessionRecord } from '../../../core/sessions/session-store.ts'
+import { pause } from '../../../core/testing/contract.ts'
 
 export const BOUNDS: SessionBounds = {
   idleTimeout: 60_000,
@@ -27,8 +27,13 @@ export const recordOf = (node: string, holder = 'ada'): SessionRecord => ({
   home: node,
 })
 
-export const open = (store: SessionStore, digest: string, holder?: string, bounds: Partial<SessionBounds> = {}) =>
-  store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })
+/** Returns the version. */
+export const open = async (
+  store: SessionStore,
+  digest: string,
+  holder?: string,
+  bounds: Partial<SessionBounds> = {},
+): Promise<number> => (await store.create(digest, recordOf(store.node, holder), { ...BOUNDS, ...bounds })) ?? 0
 
 export const enter = (
   store: SessionStore,

@@ -1,0 +1,99 @@
+// Rounds of a call: its handler ends with requests to the client, and runs again with the responses and its own state.
+import type { Clock } from '../http/clock.ts'
+import { HostError } from '../http/errors.ts'
+import {
+  askLive,
+  bindingOf,
+  demandCapability,
+  inputRequired,
+  isAnswer,
+  missingCapability,
+  noteQuestion,
+  readAnswer,
+} from './asks.ts'
+import type { AskClient, Call } from './call.ts'
+import type { CatalogItem } from './catalog.ts'
+import { isObject } from './is-object.ts'
+import type { ClientCapabilities } from './protocol.ts'
+import { type OpenRound, type Question, sealState } from './request-state.ts'
+import { ToolError } from './tool-error.ts'
+
+/** What the handler gets in a later round. */
+export interface Round {
+  readonly state: unknown
+  /** By key. Valid for their requests. */
+  readonly responses: Readonly<Record<string, unknown>>
+}
+
+/**
+ * A handler returns it to send requests to the client. The handler runs again with the responses: see `roundOf`. `state`: JSON, kept
+ * in the sealed `requestState` of a 2026-07-28 client.
+ */
+export class InputRequired {
+  readonly requests: Readonly<Record<string, Question>>
+  readonly state: unknown
+
+  constructor(requests: Readonly<Record<string, Question>>, state: unknown) {
+    this.requests = requests
+    this.state = state
+  }
+}
+
+/** Rounds of one call of a client that is asked on its stream. */
+const MAX_LIVE_ROUNDS = 32
+
+interface Sealing {
+  readonly keys: readonly Buffer[]
+  readonly clock: Clock
+}
+
+/** Throws `missingCapability` with everything that the client lacks. */
+function demandCapabilities(call: Call, item: CatalogItem, questions: readonly Question[]) {
+  const lacking: ClientCapabilities = {}
+  for (const question of questions) {
+    noteQuestion(call, question)
+    Object.assign(lacking, missingCapability(question, call.client.capabilities))
+  }
+  if (Object.keys(lacking).length === 0) return
+  throw new HostError('missingCapability', {
+    detail: `${call.method} "${item.key}" needs ${Object.keys(lacking).join(', ')}`,
+    data: { requiredCapabilities: lacking },
+  })
+}
+
+export function sealRound(call: Call, item: CatalogItem, round: OpenRound, { keys, clock }: Sealing): object {
+  const [key] = keys
+  if (!key) throw new Error('no key to seal requestState with')
+  demandCapabilities(call, item, Object.values(round.requests))
+  return inputRequired(round.requests, sealState({ round }, bindingOf(call, item), key, clock.now()))
+}
+
+/** The next round of a 2026-07-28 client; undefined if a response is missing or invalid, so the requests are sent again. */
+export async function readRound({ params }: Call, { requests, state }: OpenRound): Promise<Round | undefined> {
+  const { inputResponses } = params
+  const given = isObject(inputResponses) ? inputResponses : {}
+  const responses: Record<string, unknown> = {}
+  for (const [key, question] of Object.entries(requests)) {
+    const answer = readAnswer(question, Object.hasOwn(given, key) ? given[key] : undefined)
+    if (!(await isAnswer(question, answer))) return undefined
+    responses[key] = answer
+  }
+  return { state, responses }
+}
+
+/** Sends the requests on the stream of a client of an earlier protocol version. */
+export async function askRound(
+  askClient: AskClient,
+  call: Call,
+  { requests, state }: InputRequired,
+  rounds: number,
+): Promise<Round> {
+  if (rounds > MAX_LIVE_ROUNDS) throw new ToolError(`A call has at most ${MAX_LIVE_ROUNDS} rounds of requests.`)
+  const asked = Object.entries(requests)
+  for (const [, question] of asked) demandCapability(call, question)
+  const answers = await Promise.all(
+    asked.map(async ([key, question]) => [key, await askLive(askClient, call, question, call.signal, key)] as const),
+  )
+  call.signal.throwIfAborted()
+  return { state, responses: Object.fromEntries(answers) }
+}
