@@ -19,15 +19,11 @@ import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { createNeighbourBus, type Neighbours } from './sessions/neighbours.ts'
 import { createMemoryPeers, createNeighbourPeers, type Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
+import { createMemoryTaskStore } from './tasks/create-task-store.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
 /** The default services. `node`: the name of this node. `neighbours`: other processes of this machine. */
-export const defaultSlots = (
-  node: string,
-  { now }: Clock,
-  neighbours: Neighbours | undefined,
-  stores: MemoryStores,
-): Slots => ({
+export const defaultSlots = (node: string, { now }: Clock, neighbours: Neighbours | undefined): Slots => ({
   access: openAccess,
   protectedResource: plainResource,
   tokenBinding: noTokenBinding,
@@ -39,10 +35,8 @@ export const defaultSlots = (
   tracer: NO_TRACER,
   authorizationServer: noAuthorizationServer,
   grantStore: createMemoryGrantStore({}, now),
-  ...stores,
+  taskStore: createMemoryTaskStore(undefined, now),
 })
-
-export type MemoryStores = Pick<Slots, 'taskStore'>
 
 /** The services that plugins can replace. Default stores are in memory and limited. */
 export interface Slots {

@@ -5,11 +5,9 @@ import type { Store } from '../store/store.ts'
 import { busChecks } from './bus-checks.ts'
 import { type Check, type ContractSettings, checksOf, type Promises } from './contract.ts'
 import { eventStoreChecks } from './event-store-contract.ts'
-import { grantStoreChecks } from './grant-store-contract.ts'
 import { storeChecks } from './store-checks.ts'
-import { taskStoreChecks } from './task-store-contract.ts'
 
-type Stores = Pick<Slots, 'eventStore' | 'grantStore' | 'taskStore'> & {
+type Stores = Pick<Slots, 'eventStore'> & {
   readonly store: Store
   readonly bus: Bus
 }
@@ -17,9 +15,7 @@ type Stores = Pick<Slots, 'eventStore' | 'grantStore' | 'taskStore'> & {
 const CHECKS: { readonly [Slot in keyof Stores]: Promises<Stores[Slot]> } = {
   bus: busChecks,
   eventStore: eventStoreChecks,
-  grantStore: grantStoreChecks,
   store: storeChecks,
-  taskStore: taskStoreChecks,
 }
 
 /** Checks for a store in this slot, each with a `name` and a `run` function for a test runner. */

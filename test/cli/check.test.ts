@@ -82,7 +82,7 @@ const TOOL = (name, input) => defineTool({ name, ...(input && { input }), handle
         'a plugin that fails to set up',
         "cors: { policies: { a: { origins: ['*', 'https://a.example'] } } }",
         '',
-        [/"\*" stands alone/],
+        [/"\*" cannot be combined/],
       ],
     ] as const) {
       it(what, async () => {

@@ -75,11 +75,11 @@ const contracts = {
     'eventStore',
     onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
   ),
-  'Redis grant store': storeContract(
+  'Redis grant store': serviceContract(
     'grantStore',
     onRedis(({ connection }) => createRedisGrantStore(connection)),
   ),
-  'Redis task store': storeContract('taskStore', onRedis(openTasks)),
+  'Redis task store': serviceContract('taskStore', onRedis(openTasks)),
   'Redis change bus': serviceContract(
     'changeBus',
     onRedis(async host => (await beginReading(host)).bus),

@@ -57,7 +57,7 @@ describe('workers', function () {
       return { pid: Number(pid), end }
     }
     const short = await hold(30)
-    const SILENT = /"worker":(\d+),"seconds":20,.*"msg":"a worker does not answer/
+    const SILENT = /"worker":(\d+),"seconds":20,.*"msg":"A worker does not respond/
     expect(Number((await running.logged(SILENT, LIMIT))[1])).to.equal(short.pid)
     await running.logged(new RegExp(`"worker":${short.pid},"seconds":\\d+,"msg":"a worker answers again"`), LIMIT)
     expect(await short.end).to.equal('over')

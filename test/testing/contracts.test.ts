@@ -12,12 +12,12 @@ import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import { createMemoryBus } from '../../core/store/memory-bus.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Store } from '../../core/store/store.ts'
+import { createMemoryTaskStore } from '../../core/tasks/create-task-store.ts'
 import type { Check } from '../../core/testing/contract.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { createPlainEvents } from '../../examples/event-store/plain-events.ts'
-import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
@@ -59,8 +59,8 @@ const contracts = {
     inMemory(() => createMemorySessionStore('here')),
   ),
   'the event store in memory': storeContract('eventStore', inMemory(createMemoryEventStore)),
-  'the grant store in memory': storeContract('grantStore', inMemory(createMemoryGrantStore)),
-  'the task store in memory': storeContract('taskStore', inMemory(createMemoryTaskStore)),
+  'the grant store in memory': serviceContract('grantStore', inMemory(createMemoryGrantStore)),
+  'the task store in memory': serviceContract('taskStore', inMemory(createMemoryTaskStore)),
   'the change bus in memory': serviceContract('changeBus', inMemory(createMemoryChangeBus)),
   'the peers of a node without others': serviceContract(
     'peers',
@@ -182,7 +182,7 @@ describe('Store contracts', () => {
         },
       }
     }
-    expect(await failing(storeContract('grantStore', inMemory(hasty)))).to.deep.equal([
+    expect(await failing(serviceContract('grantStore', inMemory(hasty)))).to.deep.equal([
       'separates a set from the text stored under the same key',
       'lets one of many concurrent take, add, replace or join calls succeed',
     ])
@@ -190,7 +190,7 @@ describe('Store contracts', () => {
 
   it('detect a task store that forgets fencing tokens or running task counts', async () => {
     const failsAt = async (create: () => TaskStore, name: string) => {
-      const check = storeContract('taskStore', inMemory(create)).find(one => one.name === name)
+      const check = serviceContract('taskStore', inMemory(create)).find(one => one.name === name)
       return String(await rejectionOf(check?.run() ?? Promise.resolve()))
     }
     const unfenced = (): TaskStore => {
@@ -247,7 +247,7 @@ describe('Store contracts', () => {
       opened++
       return { nodes: [{ ...store, claim }] }
     }
-    const checks = storeContract('taskStore', { shared: false, open })
+    const checks = serviceContract('taskStore', { shared: false, open })
     await checks.find(({ name }) => name === 'expires a task after its ttl')?.run()
     expect(opened).to.equal(2)
   })

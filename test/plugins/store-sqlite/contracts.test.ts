@@ -30,11 +30,11 @@ const contracts = {
     'eventStore',
     onFile(({ events }) => events),
   ),
-  'Grant store in SQLite': storeContract(
+  'Grant store in SQLite': serviceContract(
     'grantStore',
     onFile(({ grants }) => grants),
   ),
-  'Task store in SQLite': storeContract(
+  'Task store in SQLite': serviceContract(
     'taskStore',
     onFile(({ tasks }) => tasks),
   ),

@@ -1,6 +1,6 @@
 // Checks of task stores for runs and size limits.
-import { SMALL_OUTCOME, type TaskBounds, type TaskStore } from '../tasks/task-store.ts'
-import { holds, type Promises, pause, same } from './contract.ts'
+import { SMALL_OUTCOME, type TaskBounds, type TaskStore } from '../../../core/tasks/task-store.ts'
+import { holds, type Promises, pause, same } from '../../../core/testing/contract.ts'
 import { begin, create, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 
 const turns: Promises<TaskStore>['alone'] = {

@@ -1,7 +1,7 @@
 // The contract of grant stores.
 import { rejects } from 'node:assert/strict'
-import { GRANT_KINDS, type GrantStore } from '../access/grant-store.ts'
-import { type Expiry, holds, type Promises, pause, same } from './contract.ts'
+import { GRANT_KINDS, type GrantStore } from '../../../core/access/grant-store.ts'
+import { type Expiry, holds, type Promises, pause, same } from '../../../core/testing/contract.ts'
 
 const MINUTE = 60_000
 /** More than 2^31 milliseconds, which timers cannot wait for. */

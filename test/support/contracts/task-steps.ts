@@ -1,7 +1,14 @@
 // Steps that the checks of task stores share.
 import { randomUUID } from 'node:crypto'
-import type { NewTask, QueueOffer, TaskBounds, TaskNews, TaskRecord, TaskStore } from '../tasks/task-store.ts'
-import { holds, same } from './contract.ts'
+import type {
+  NewTask,
+  QueueOffer,
+  TaskBounds,
+  TaskNews,
+  TaskRecord,
+  TaskStore,
+} from '../../../core/tasks/task-store.ts'
+import { holds, same } from '../../../core/testing/contract.ts'
 
 export const MINUTE = 60_000
 export const MANY = 50
