@@ -16,15 +16,18 @@ export const countsInRedis = ({ cli }: RedisServer): Counts => ({
 })
 
 export function countsInFile(file: string): Counts {
-  const count = (where: string) => {
+  const count = (sql: string) => {
     const database = openDatabase(file)
     try {
-      return Number(database.prepare(`SELECT count(*) AS found FROM sessions WHERE ${where}`).all()[0]?.['found'])
+      return Number(database.prepare(`SELECT ${sql} AS found`).all()[0]?.['found'] ?? 0)
     } finally {
       database.close()
     }
   }
-  return { idle: () => count('idle_since IS NOT NULL'), sessions: () => count('TRUE') }
+  return {
+    idle: () => count("(SELECT size FROM sorted_sets WHERE partition = 'sessions' AND name = 'idle')"),
+    sessions: () => count("(SELECT count(*) FROM records WHERE name = 'session')"),
+  }
 }
 
 /** Of a store that answers at once. */
