@@ -19,7 +19,7 @@ export type {
   RequestFacts,
   ToolsetChoice,
 } from './mcp/call.ts'
-export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
+export { type Change, type ChangeBus, type ChangeHistory, createChangeBus } from './mcp/change-bus.ts'
 export {
   checkUri,
   holderOf,
@@ -81,7 +81,7 @@ export {
   StreamFenced,
   type StreamState,
 } from './sessions/event-store.ts'
-export type { PeerMessage, Peers } from './sessions/peers.ts'
+export { createPeers, type PeerMessage, type Peers } from './sessions/peers.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   createLineReply,
