@@ -1,11 +1,11 @@
-// Opens the store and the bus in PostgreSQL for a host. Routes with the same options share the connections.
-import { assertInstalled } from '../../core/auth.ts'
+// Opens the store and the bus in PostgreSQL for a host. Routes with the same database share the connections.
 import type { InternalHost } from '../../core/internal.ts'
 import type { Bus, Store } from '../../core/store.ts'
-import { demandSecrets } from '../families/stores/index.ts'
+import { createChangeBus, createPeers } from '../../core/transport.ts'
+import { demandSecrets, provideStores } from '../families/stores/index.ts'
 import { createPostgresBus } from './bus.ts'
 import { Postgres } from './connection.ts'
-import type { FilledStorePostgresOptions } from './index.ts'
+import type { FilledStorePostgresOptions } from './options.ts'
 import { createPostgresStore } from './store.ts'
 
 const OPENED = Symbol('databases of store-postgres')
@@ -15,17 +15,23 @@ interface Opened {
   readonly bus: Bus
 }
 
-export function openPostgres(host: InternalHost, options: FilledStorePostgresOptions): Opened {
-  assertInstalled(['pg'], host.config)
-  demandSecrets(host, 'all nodes share the sessions, but the keys that sign their ids')
-  const opened = host.share(OPENED, () => new Map<string, Opened>())
-  const name = JSON.stringify(options)
-  const found = opened.get(name) ?? open(host, options, opened.size === 0 ? 'postgres' : `postgres ${opened.size + 1}`)
-  opened.set(name, found)
-  return found
+export function setUp(host: InternalHost, options: FilledStorePostgresOptions): void {
+  demandSecrets(host, 'sessions are for every node, but the keys that sign their ids')
+  const { store, bus } = openOnce(host, options)
+  provideStores(host, store, options)
+  host.provide('changeBus', createChangeBus(bus))
+  host.provide('peers', createPeers(bus))
 }
 
-function open(host: InternalHost, { url, schema }: FilledStorePostgresOptions, condition: string): Opened {
+function openOnce(host: InternalHost, { url, schema }: FilledStorePostgresOptions): Opened {
+  const all = host.share(OPENED, () => new Map<string, Opened>())
+  const name = JSON.stringify([url, schema])
+  const opened = all.get(name) ?? open(host, url, schema, all.size === 0 ? 'postgres' : `postgres ${all.size + 1}`)
+  all.set(name, opened)
+  return opened
+}
+
+function open(host: InternalHost, url: string, schema: string, condition: string): Opened {
   const { log, config } = host
   const postgres = new Postgres({ url, schema, log })
   const bus = createPostgresBus(postgres, config.node, log)

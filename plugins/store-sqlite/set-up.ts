@@ -3,12 +3,10 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { createGrantStore } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
-import { createEventStore, createSessionStore } from '../../core/transport.ts'
 import { claimFile } from '../families/own-file/index.ts'
-import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
+import { demandSecrets, provideStores } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
 import { createSqliteStore, createSqliteTaskStore } from './stores.ts'
 import type { StoreBounds } from './thread/bounds.ts'
@@ -82,10 +80,7 @@ export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): vo
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
-  const store = createSqliteStore(file)
-  host.provide('sessionStore', createSessionStore(store, { node: host.config.node, log: host.log }))
-  host.provide('eventStore', createEventStore(store, readStreamBounds(host, options)))
-  host.provide('grantStore', createGrantStore(store))
+  provideStores(host, createSqliteStore(file), options)
   host.provide('taskStore', createSqliteTaskStore(file, host.log))
 }
 
