@@ -33,11 +33,15 @@ const DEBIAN = '/usr/lib/postgresql'
 function programsIn(): string | undefined {
   const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).sort((a, b) => Number(b) - Number(a)) : []
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...versions.map(one => join(DEBIAN, one, 'bin'))]
-  return folders.find(folder => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')))
+  return folders.find(folder => ['initdb', 'postgres', 'psql'].every(one => existsSync(join(folder, one))))
 }
 
 export const needsPostgres = (context: Context) =>
   needsProgram(context, 'postgres', 'apt-get install postgresql', () => programsIn() !== undefined)
+
+/** The first value of the answer. */
+export const queryPostgres = (url: string, sql: string): string =>
+  execFileSync(join(programsIn() ?? '', 'psql'), ['-At', '-c', sql, url], { encoding: 'utf8' }).trim()
 
 /** The server refuses to run as root: then it runs as the user nobody. */
 function userOf(): { readonly uid?: number; readonly gid?: number } {

@@ -2,6 +2,7 @@
 
 import type { Members, Store } from '../../../core/store/store.ts'
 import { openDatabase } from '../../sqlite/support/sqlite.ts'
+import { queryPostgres } from '../../support/postgres-server.ts'
 import type { RedisServer } from '../../support/redis-server.ts'
 
 export interface Counts {
@@ -27,6 +28,14 @@ export function countsInFile(file: string): Counts {
   return {
     idle: () => count("(SELECT size FROM sorted_sets WHERE partition = 'sessions' AND name = 'idle')"),
     sessions: () => count("(SELECT count(*) FROM records WHERE name = 'session')"),
+  }
+}
+
+export function countsInPostgres({ url, schema }: { readonly url: string; readonly schema: string }): Counts {
+  const count = (sql: string) => Number(queryPostgres(url, `SELECT coalesce((${sql}), 0)`))
+  return {
+    idle: () => count(`SELECT size FROM ${schema}.sets WHERE partition = 'sessions' AND name = 'idle'`),
+    sessions: () => count(`SELECT count(*) FROM ${schema}.records WHERE name = 'session'`),
   }
 }
 
