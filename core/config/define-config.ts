@@ -32,9 +32,7 @@ export interface BuiltInOptions extends Record<never, never> {}
 export interface BuiltInStores extends Record<never, never> {}
 
 /** `memory`: this process. Otherwise the options of one database. */
-export type StoreSettings =
-  | 'memory'
-  | { [Key in keyof BuiltInStores]: Pick<BuiltInStores, Key> }[keyof BuiltInStores]
+export type StoreSettings = 'memory' | { [Key in keyof BuiltInStores]: Pick<BuiltInStores, Key> }[keyof BuiltInStores]
 
 /** Top-level config keys that built-in plugins declare. */
 export interface BuiltInSections extends Record<never, never> {}
