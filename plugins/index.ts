@@ -70,6 +70,10 @@ type OptionsByName = {
 
 declare module '../core/config/define-config.ts' {
   interface BuiltInOptions extends OptionsByName {}
+  interface BuiltInStores {
+    redis: OptionsByName['cluster-redis']
+    sqlite: OptionsByName['store-sqlite']
+  }
   interface BuiltInSections extends Partial<RedisSections> {}
   interface BuiltInRouteKeys {
     /** `tools/list` shows `find_tools` and `call_tool` in place of tools. */

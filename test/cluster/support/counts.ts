@@ -11,7 +11,7 @@ export interface Counts {
 }
 
 export const countsInRedis = ({ cli }: RedisServer): Counts => ({
-  idle: () => Number(cli('ZCARD', 'mcp-host:{sessions}:idle')[0]),
+  idle: () => Number(cli('ZCARD', 'mcp-host:{sessions}:s:idle')[0]),
   sessions: () => cli('KEYS', '*:session').length,
 })
 
