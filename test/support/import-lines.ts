@@ -95,7 +95,7 @@ const REDIS_STORES = [
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
-  'families/credentials': ['openapi'],
+  'families/credentials': ['openapi', 'upstream'],
   'families/grants': ['auth-bridge'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
