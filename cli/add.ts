@@ -1,4 +1,4 @@
-// `mcp-host add`: adds a tool, resource, prompt or plugin with a test to a project.
+// `mcp-host add`: adds a tool, resource, prompt or plugin with a test to a project, or an OpenAPI document to its config.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, posix, relative, resolve } from 'node:path'
@@ -86,6 +86,7 @@ async function isServed({ toolsets, folder }: Project, file: string): Promise<bo
 
 const KINDS = ['tool', 'resource', 'prompt', 'plugin'] as const
 type Kind = (typeof KINDS)[number]
+const ALL_KINDS = [...KINDS, 'openapi']
 const isKind = (text: string): text is Kind => (KINDS as readonly string[]).includes(text)
 
 const NODE_TEST = "import { test } from 'node:test'"
@@ -150,7 +151,7 @@ const NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
 function readKind(kind: string): Kind {
   if (isKind(kind)) return kind
-  throw usage(`"${printable(kind)}" cannot be added: ${KINDS.join(', ')}${nearestHint(kind, KINDS)}`)
+  throw usage(`"${printable(kind)}" cannot be added: ${ALL_KINDS.join(', ')}${nearestHint(kind, ALL_KINDS)}`)
 }
 
 function checkName(kind: Kind, name: string): void {
@@ -173,6 +174,10 @@ async function add(
   context: CommandContext,
 ): Promise<void> {
   const { cwd, print } = context
+  if (kindText === 'openapi') {
+    if (name === '') throw usage('name the OpenAPI document: mcp-host add openapi FILE')
+    return (await import('./openapi/add-document.ts')).addDocument({ config }, name, context)
+  }
   const kind = readKind(kindText)
   checkName(kind, name)
   if (kind === 'plugin') await checkPluginName(name)
@@ -189,9 +194,11 @@ async function add(
 }
 
 export const addVerb = defineVerb({
-  summary: 'add a tool, resource, prompt or plugin to a project, with its test',
-  positionals: ['tool|resource|prompt|plugin', 'NAME'],
+  summary: 'Add a tool, resource, prompt or plugin with a test, or an OpenAPI document',
+  example: 'tool convert_time',
+  positionals: ['tool|resource|prompt|plugin|openapi', 'NAME'],
   options: CONFIG_OPTION,
-  notes: 'Nothing that is there is ever written over.',
+  notes: `Existing files are never overwritten.
+mcp-host add openapi FILE  add the document FILE, or its https URL, and a route to the config`,
   run: add,
 })

@@ -15,17 +15,17 @@ import { type CommandContext, usage } from './context.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
-  config: { ...CONFIG_OPTION.config, help: 'whose secrets the audit has; default: those of MCP_HOST_SECRETS' },
+  config: { ...CONFIG_OPTION.config, help: 'Config with the secrets of the audit [MCP_HOST_SECRETS]' },
   ...ENV_FILE_OPTION,
   head: {
     type: 'string',
     value: '<hash>',
     multiple: true,
-    help: "verify: a hash that the host's log told; without one, lines that were cut off the end are not missed",
+    help: 'verify: a hash from the log of the host; without it, removed last lines are not detected',
   },
-  'allow-plain': { type: 'boolean', help: 'verify: believe files that were written while there were no secrets' },
-  issuer: { type: 'string', value: '<url>', help: 'who: the issuer of the subject, as in its token' },
-  claim: { type: 'string', value: '<name>', help: 'who: the claim that the subject is the value of; default: sub' },
+  'allow-plain': { type: 'boolean', help: 'verify: accept files written without secrets' },
+  issuer: { type: 'string', value: '<url>', help: 'who: issuer of the subject, as in the token' },
+  claim: { type: 'string', value: '<name>', help: 'who: claim that contains the subject [sub]' },
 } as const
 
 type AuditValues = VerbValues<typeof OPTIONS>
@@ -168,10 +168,11 @@ async function audit(values: AuditValues, [what, ...words]: readonly string[], c
 }
 
 export const auditVerb = defineVerb({
-  summary: 'verify FILE...: whether an audit was changed; who SUBJECT: what stands for a person in it',
+  summary: 'Verify audit files (verify FILE...), or print the pseudonym of a user (who SUBJECT)',
+  example: 'verify audit.log',
   positionals: ['verify|who', '[FILE|SUBJECT...]'],
   options: OPTIONS,
-  notes: `verify exits 0 where every line is as it was written, 1 with the first place that is not, and 3 where the key to look with is missing. A folder stands for its *.jsonl files.
-who prints what lines have as "user" for a subject of an issuer, with the first of the secrets.`,
+  notes: `verify exits with 0 if no line has changed, 1 with the first changed line, and 3 if a key is missing. For a folder it reads its *.jsonl files.
+who prints the "user" field of a subject, computed with the first secret.`,
   run: audit,
 })

@@ -109,9 +109,9 @@ const OPTIONS = {
   workers: {
     type: 'string',
     value: '<n>',
-    help: 'as start has it: what so many processes that share a port need is checked, too',
+    help: 'Also check the requirements of start --workers',
   },
-  format: { type: 'string', choices: ['text', 'json'], help: 'json is for editors and CI; default: text' },
+  format: { type: 'string', choices: ['text', 'json'], help: 'Output format; json for editors and CI [text]' },
 } as const
 
 type EnvContext = Pick<CommandContext, 'env' | 'cwd'>
@@ -180,7 +180,8 @@ async function check(
 }
 
 export const checkVerb = defineVerb({
-  summary: 'load and check the config, and say all that is wrong with it; serve nothing',
+  summary: 'Check the config and report all errors, without serving',
+  example: '--format json',
   options: OPTIONS,
   run: check,
 })

@@ -12,15 +12,15 @@ import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...CONFIG_OPTION,
-  route: { type: 'string', value: '<path>', help: 'of the config here; default: the first plain one' },
+  route: { type: 'string', value: '<path>', help: 'Route of the config in this folder [the first without parameters]' },
   name: {
     type: 'string',
     value: '<name>',
-    help: 'what the client calls the server; default: its own name, or its host',
+    help: 'Server name in the settings of the client [name or host of the server]',
   },
-  stdio: { type: 'boolean', help: 'have the client start the config here by itself, with mcp-host stdio' },
-  write: { type: 'boolean', help: "write it into the client's file, after showing the change" },
-  yes: { type: 'boolean', help: 'do not ask before writing' },
+  stdio: { type: 'boolean', help: 'Let the client start this config with mcp-host stdio' },
+  write: { type: 'boolean', help: 'Write the settings file of the client, after showing the change' },
+  yes: { type: 'boolean', help: 'Do not ask before writing' },
 } as const
 
 function findClient(given: string): ClientRow {
@@ -167,9 +167,10 @@ async function connect(
 }
 
 export const connectVerb = defineVerb({
-  summary: 'print or write the configuration of a client: claude-code, claude-desktop, cursor, vscode, inspector',
+  summary: 'Print or write the settings of an MCP client: claude-code, claude-desktop, cursor, vscode, inspector',
+  example: 'claude-code https://mcp.example/mcp',
   positionals: ['CLIENT', '[URL]'],
   options: OPTIONS,
-  notes: `CLIENT is one of ${Object.keys(CLIENTS).join(', ')}. Without a URL, the config here is what it connects to.`,
+  notes: `CLIENT is one of ${Object.keys(CLIENTS).join(', ')}. Without a URL, the client connects to the config in this folder.`,
   run: connect,
 })

@@ -2,15 +2,14 @@
 import type { CommandContext } from './context.ts'
 import type { DevOptions } from './dev/server.ts'
 import { DEV_SERVER } from './dev/server.ts'
-import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS } from './verb.ts'
+import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS } from './verb.ts'
 
-const NOTES = `Keys, at a terminal:
-  r  restart: for what a running server cannot take, such as a port or a new plugin
-  o  open the first address in the browser
-  q  drain and end
+const NOTES = `Keys in a terminal:
+  r  restart, for changes that cannot be reloaded, such as a port or a new plugin
+  o  open the first URL in the browser
+  q  quit
 
-.env beside the config is read where no --env-file is given. NODE_ENV is "development" unless it is set. A broken edit
-changes nothing: it is shown with its place, and what was served goes on.`
+Without --env-file, dev reads .env next to the config. NODE_ENV defaults to "development". After an invalid change, dev reports the error and continues to serve the previous version.`
 
 async function dev(options: DevOptions, _positionals: readonly string[], context: CommandContext): Promise<void> {
   const { envFilesOf, watchAndServe } = await import('./dev/terminal.ts')
@@ -26,9 +25,9 @@ async function dev(options: DevOptions, _positionals: readonly string[], context
 }
 
 export const devVerb = defineVerb({
-  summary: 'serve the config while you write it: takes each edit without a restart',
-  options: { ...CONFIG_OPTION, ...ENV_FILE_OPTION, ...LOG_OPTIONS },
-  instead: { port: 'where it listens is said by http.port of the config', host: 'see http.host of the config' },
+  summary: 'Serve the config and reload it after each change',
+  example: '--port 3001',
+  options: { ...CONFIG_OPTION, ...LISTEN_OPTIONS, ...ENV_FILE_OPTION, ...LOG_OPTIONS },
   notes: NOTES,
   run: dev,
 })

@@ -11,11 +11,11 @@ import { defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
-  json: { type: 'boolean', help: 'as JSON, for programs' },
+  json: { type: 'boolean', help: 'Print JSON' },
   'fail-on': {
     type: 'string',
     choices: ['any', 'breaking'],
-    help: 'breaking lets a change that breaks nothing exit with 0 instead of 3; without it every change counts',
+    help: 'Changes that exit with 3: any change, or breaking changes only [any]',
   },
 } as const
 
@@ -86,14 +86,14 @@ async function diff(
 }
 
 export const diffVerb = defineVerb({
-  summary: 'say what changed since the lock, and whether it breaks clients',
+  summary: 'Show what changed since the lock file, and whether it breaks clients',
+  example: '--fail-on breaking',
   positionals: ['[OLD]', '[NEW]'],
   options: OPTIONS,
-  notes: `mcp-host diff                     ${LOCK_NAME} beside the config, and the config as it is
-mcp-host diff OLD                 another lock, and the config as it is; - reads the lock from stdin
-mcp-host diff OLD NEW             two locks
+  notes: `mcp-host diff          compare ${LOCK_NAME} with the config
+mcp-host diff OLD      compare another lock file with the config; - reads stdin
+mcp-host diff OLD NEW  compare two lock files
 
-Exit codes: 0 the same, 3 changed and nothing breaks, 4 it breaks clients or may, 2 the command, a lock or the config must
-change.`,
+Exit codes: 0 no change, 3 compatible changes, 4 changes that break or can break clients, 2 invalid arguments, lock file or config.`,
   run: diff,
 })

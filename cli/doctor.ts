@@ -10,17 +10,17 @@ import { defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
 
 const OPTIONS = {
-  url: { type: 'string', value: '<url>', help: 'the URL, as an option' },
-  token: { type: 'string', value: '<token>', help: 'a token to try; @file reads it from a file, - from stdin' },
-  origin: { type: 'string', value: '<origin>', help: 'of a page that shall be able to call' },
+  url: { type: 'string', value: '<url>', help: 'Server URL, instead of the argument' },
+  token: { type: 'string', value: '<token>', help: 'Token to send; @file reads a file, - reads stdin' },
+  origin: { type: 'string', value: '<origin>', help: 'Origin of a web page that must be able to call the server' },
   config: {
     type: 'string',
     short: 'c',
     value: '<file>',
-    help: 'a config, whose plugins ask what they depend on with your credentials; needs no running server',
+    help: 'Check the services that the plugins of this config depend on; no running server needed',
   },
   ...ENV_FILE_OPTION,
-  json: { type: 'boolean', help: 'print the findings as JSON' },
+  json: { type: 'boolean', help: 'Print JSON' },
 } as const
 
 function describe({ check, level, text, fix }: Finding, width: number): string {
@@ -91,8 +91,8 @@ async function doctor(
 }
 
 export const doctorVerb = defineVerb({
-  summary:
-    'ask a running server from outside what its clients would, or what a config depends on; exits 1 when something is wrong',
+  summary: 'Diagnose a running server as its clients see it, or the services that a config depends on',
+  example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
   options: OPTIONS,
   run: doctor,

@@ -15,11 +15,11 @@ import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './v
 const OPTIONS = {
   ...CONFIG_OPTION,
   ...ENV_FILE_OPTION,
-  route: { type: 'string', value: '<path>', help: 'the path to explain; default: /, or the only route' },
-  token: { type: 'string', value: '<token>', help: "the caller's token; @file reads it from a file, - from stdin" },
-  tool: { type: 'string', value: '<name>', help: 'one tool' },
-  prompt: { type: 'string', value: '<name>', help: 'one prompt' },
-  resource: { type: 'string', value: '<uri>', help: 'one resource' },
+  route: { type: 'string', value: '<path>', help: 'Route path [/ or the only route]' },
+  token: { type: 'string', value: '<token>', help: "The caller's token; @file reads a file, - reads stdin" },
+  tool: { type: 'string', value: '<name>', help: 'Explain one tool' },
+  prompt: { type: 'string', value: '<name>', help: 'Explain one prompt' },
+  resource: { type: 'string', value: '<uri>', help: 'Explain one resource' },
 } as const
 
 type ExplainOptions = VerbValues<typeof OPTIONS>
@@ -215,7 +215,8 @@ async function explain(
 }
 
 export const explainVerb = defineVerb({
-  summary: 'print what the config decides about a caller, step by step; serve nothing',
+  summary: 'Explain, step by step, what a caller can access',
+  example: '--route /admin --token @token.txt --tool purge',
   options: OPTIONS,
   run: explain,
 })

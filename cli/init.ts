@@ -68,17 +68,17 @@ function nextSteps({ cwd, folder, choices, paths, manager, installed }: Made): s
 }
 
 const OPTIONS = {
-  name: { type: 'string', value: '<name>', help: "of the package and the server; default: the folder's" },
-  format: { type: 'string', choices: ['ts', 'yaml'], help: 'of the config; default: ts' },
-  protected: { type: 'boolean', help: 'callers have to log in; with an authorization server for development' },
+  name: { type: 'string', value: '<name>', help: 'Name of the package and the server [name of the folder]' },
+  format: { type: 'string', choices: ['ts', 'yaml'], help: 'Config format [ts]' },
+  protected: { type: 'boolean', help: 'Require login, with a development authorization server' },
   store: {
     type: 'string',
     choices: ['file', 'redis', 'memory'],
-    help: 'where sessions are kept; default: file, from Node 22.13 on',
+    help: 'Session storage [file with Node.js 22.13 or later, else memory]',
   },
-  plugin: { type: 'boolean', help: 'a plugin to publish as a package, instead of a server' },
-  install: { type: 'boolean', help: 'run npm install in it; default: it is only said' },
-  yes: { type: 'boolean', short: 'y', help: 'ask nothing; the same where there is no terminal' },
+  plugin: { type: 'boolean', help: 'Create a plugin package instead of a server' },
+  install: { type: 'boolean', help: 'Run npm install afterwards' },
+  yes: { type: 'boolean', short: 'y', help: 'Use the defaults instead of asking; always without a terminal' },
 } as const
 
 type InitOptions = VerbValues<typeof OPTIONS>
@@ -151,10 +151,10 @@ async function init(options: InitOptions, [folder]: readonly string[], context: 
 }
 
 export const initVerb = defineVerb({
-  summary: 'begin a server, or a plugin, in a new or empty folder',
+  summary: 'Create a server project or a plugin package',
+  example: 'my-server --protected',
   positionals: ['[FOLDER]'],
   options: OPTIONS,
-  notes:
-    'Nothing that is there is ever written over. What no flag says is asked at a terminal, and else has its default.',
+  notes: 'Existing files are never overwritten. In a terminal, init asks for options that are not given.',
   run: init,
 })

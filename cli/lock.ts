@@ -27,7 +27,7 @@ export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
-  lock: { type: 'string', value: '<file>', help: `where to write it; default: ${LOCK_NAME} beside the config` },
+  lock: { type: 'string', value: '<file>', help: `Lock file [${LOCK_NAME} next to the config]` },
 } as const
 
 const NAMES = ['tools', 'resources', 'resource templates', 'prompts']
@@ -70,10 +70,11 @@ async function lock(
 }
 
 export const lockVerb = defineVerb({
-  summary: 'write down what the config offers, for diff and start --frozen',
+  summary: 'Write the lock file: everything that the config serves, for diff and start --frozen',
+  example: '',
   options: OPTIONS,
-  notes: `Keep the file with the config: it has names, descriptions, schemas and who may call, never a secret.
-mcp-host diff says what changed since, and start --frozen serves nothing else.`,
+  notes: `Commit the file together with the config. It contains names, descriptions, schemas and access rules, but no secrets.
+mcp-host diff compares the config with it; start --frozen serves nothing else.`,
   run: lock,
 })
 

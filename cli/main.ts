@@ -25,8 +25,9 @@ function keepStdout({ stdout }: Pick<CommandContext, 'stdout'>): void {
 }
 
 const startVerb = defineVerb({
-  summary: 'serve the config until SIGTERM or SIGINT; SIGHUP reads it anew',
+  summary: 'Serve the config until SIGTERM or SIGINT; SIGHUP reloads it',
   options: START_OPTIONS,
+  example: '--config mcp.config.ts --log-format json',
   async run(values, _positionals, context) {
     const { start } = await import('./start.ts')
     return start(values, context)
@@ -35,7 +36,7 @@ const startVerb = defineVerb({
 
 const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Verb>>>]> = [
   [
-    'Begin',
+    'Create',
     {
       init: async () => (await import('./init.ts')).initVerb,
       add: async () => (await import('./add.ts')).addVerb,
@@ -47,6 +48,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       start: async () => startVerb,
       dev: async () => (await import('./dev.ts')).devVerb,
       stdio: async () => (await import('./stdio.ts')).stdioVerb,
+      openapi: async () => (await import('./openapi.ts')).openapiVerb,
       check: async () => (await import('./check.ts')).checkVerb,
       explain: async () => (await import('./explain.ts')).explainVerb,
       lock: async () => (await import('./lock.ts')).lockVerb,
@@ -63,7 +65,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     },
   ],
   [
-    'Call',
+    'Connect',
     {
       list: async () => (await import('./client/list.ts')).listVerb,
       call: async () => (await import('./client/call.ts')).callVerb,
@@ -84,13 +86,17 @@ export const VERBS: ReadonlyMap<string, () => Promise<Verb>> = new Map(
   GROUPS.flatMap(([, verbs]) => Object.entries(verbs)),
 )
 
-async function describeAll(): Promise<string> {
+async function describeAll(width: number): Promise<string> {
   const groups = GROUPS.map(async ([title, verbs]) => {
     const loaded = Object.entries(verbs).map(async ([name, load]) => [name, await load()] as const)
     return { title, verbs: await Promise.all(loaded) }
   })
-  return listVerbs(await Promise.all(groups))
+  return listVerbs(await Promise.all(groups), width)
 }
+
+/** Columns of help that is not printed to a terminal. */
+const HELP_WIDTH = 80
+const SEE_HELP = 'Run mcp-host --help for a list of commands.'
 
 const isFlag = (argument: string | undefined) => argument?.startsWith('-') ?? false
 
@@ -100,6 +106,7 @@ const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'p
 async function run(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
   const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
   const name = argv[at]
+  const width = context.stdout.columns ?? HELP_WIDTH
   const help = (text: string) => {
     context.print(text)
     return 0
@@ -107,16 +114,16 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   if (name === undefined) {
     const [flag] = argv
     if (flag === '-v' || flag === '--version') return help(version)
-    if (flag === undefined || flag === '-h' || flag === '--help') return help(await describeAll())
-    throw usageError(`Unknown option '${flag}'; a verb comes first`, await describeAll())
+    if (flag === undefined || flag === '-h' || flag === '--help') return help(await describeAll(width))
+    throw usageError(`Unknown option '${flag}'; a command comes first`, SEE_HELP)
   }
   const load = VERBS.get(name)
   if (!load) {
-    throw usageError(`there is no verb "${name}"${nearestHint(name, VERBS.keys())}`, await describeAll())
+    throw usageError(`unknown command "${name}"${nearestHint(name, VERBS.keys())}`, SEE_HELP)
   }
   const verb = await load()
   const { values, positionals } = readArguments(name, verb, [...argv.slice(0, at), ...argv.slice(at + 1)])
-  if (values['help'] === true) return help(describeVerb(name, verb))
+  if (values['help'] === true) return help(describeVerb(name, verb, width))
   if (!SHARES_STDOUT.has(name)) keepStdout(context)
   if (HANDLES_STDOUT.has(name)) release()
   return (await verb.run(values, positionals, context)) ?? 0

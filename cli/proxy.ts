@@ -34,33 +34,33 @@ const PROXY_OPTIONS = {
     type: 'string',
     value: '<name: value>',
     multiple: true,
-    help: `send this header; \${NAME} in its value is taken from the environment; may be repeated`,
+    help: `Send this header; \${NAME} is replaced from the environment; repeatable`,
   },
   'header-file': {
     type: 'string',
     value: '<file>',
     multiple: true,
-    help: 'send the headers in this file, one a line, # for comments; keep it to yourself: chmod 600',
+    help: 'Send the headers in this file, one per line, # for comments; protect it with chmod 600',
   },
   proxy: {
     type: 'string',
     value: '<url>',
-    help: 'go through this HTTP proxy; none: without; default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say',
+    help: 'HTTP proxy, or none [HTTPS_PROXY, HTTP_PROXY, NO_PROXY]',
   },
   transport: {
     type: 'string',
     choices: ['auto', 'http', 'sse'],
-    help: 'sse is that of 2024-11-05; default: auto, as the server answers',
+    help: 'Transport; sse is the one of protocol version 2024-11-05 [auto]',
   },
   'allow-http': {
     type: 'boolean',
-    help: 'take an http URL of another machine: all that is sent can be read on the way',
+    help: 'Allow an unencrypted http URL on another machine',
   },
   'ignore-tool': {
     type: 'string',
     value: '<glob>',
     multiple: true,
-    help: 'leave out the tools of this name, where * is any text; may be repeated',
+    help: 'Hide tools with this name; * matches any text; repeatable',
   },
 } as const
 
@@ -130,6 +130,9 @@ function readScope({ status, challenge }: RemoteError): readonly string[] | unde
   }
 }
 
+const withFix = ({ message, status }: RemoteError): string =>
+  printable(status === 404 || status === 405 ? `${message}; check the path of the URL` : message)
+
 /** The values of `data.reason`. */
 const REASONS: Readonly<Record<string, string>> = { lost: 'connection lost', 'too-large': 'too large' }
 
@@ -151,7 +154,7 @@ function toFailure(error: RemoteError, url: string, runnable: (text: string) => 
   const { what, fix } = tellUnreached(error.cause, networkCode(error.cause))
   return new Failure(
     REASONS[reason] ?? reason,
-    isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : printable(error.message),
+    isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : withFix(error),
     { retryable: isUnreached || status >= 500 || status === 429, ...(status > 0 && { status }) },
   )
 }
@@ -243,11 +246,12 @@ async function proxy(values: ProxyValues, [given = '']: readonly string[], conte
 }
 
 export const proxyVerb = defineVerb({
-  summary: 'a stdio server in front of a remote one, for clients that cannot log in or know no HTTP',
+  summary: 'Connect a stdio client to a remote server, with login',
+  example: 'https://mcp.example/mcp',
   positionals: ['URL'],
   options: PROXY_OPTIONS,
   instead: SECRET_INSTEAD,
   notes: `For desktop clients: "command": "mcp-host", "args": ["proxy", "https://example.com/mcp"].
-The login is that of \`mcp-host login\`: one for all processes, kept encrypted. Without a browser the client is told to run \`mcp-host login URL\`.`,
+proxy uses the login of \`mcp-host login\`, which is stored encrypted. Without a browser, clients get an error that names \`mcp-host login URL\`.`,
   run: proxy,
 })

@@ -59,14 +59,14 @@ export function oneAtATime(task: () => Promise<void>): () => void {
 export function logReload(reloaded: Reloaded, log: Logger): void {
   if ('error' in reloaded) {
     const problem = errorText(reloaded.error)
-    log.error({ code: 'MH3101', problem }, 'the reload failed: nothing has changed, and what was served goes on')
+    log.error({ code: 'MH3101', problem }, 'Reload failed. Still serving the previous version.')
     return
   }
   const { restart, taken, told } = reloaded.report
   if (restart.length > 0) {
     log.warn(
       { code: 'MH3102', restart },
-      'not reloaded: these take effect at a restart, and nothing has changed before',
+      'Not reloaded: these changes require a restart. Still serving the previous version.',
     )
-  } else log.info({ code: 'MH3103', taken, told }, taken.length > 0 ? 'reloaded' : 'reloaded: the same as before')
+  } else log.info({ code: 'MH3103', taken, told }, taken.length > 0 ? 'Reloaded' : 'Reloaded: no changes')
 }

@@ -16,11 +16,11 @@ const OPTIONS = {
   since: {
     type: 'string',
     value: '<when>',
-    help: 'count from a duration ago (30m, 24h, 7d), or from a time such as 2026-11-22T15:00Z',
+    help: 'Start: a duration ago (30m, 24h, 7d) or a time (2026-11-22T15:00Z)',
   },
-  until: { type: 'string', value: '<when>', help: 'count until then, in the same format' },
-  top: { type: 'string', value: '<n>', help: 'rows of each table; default: 10' },
-  json: { type: 'boolean', help: 'print the report as JSON' },
+  until: { type: 'string', value: '<when>', help: 'End, in the same format' },
+  top: { type: 'string', value: '<n>', help: 'Rows per table [10]' },
+  json: { type: 'boolean', help: 'Print JSON' },
 } as const
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
@@ -129,10 +129,10 @@ async function report(
 }
 
 export const reportVerb = defineVerb({
-  summary: 'what happened: calls, errors, slow tools, refusals, and who still needs the old protocol',
+  summary: 'Summarize an access log: calls, errors, slow tools, refused requests, legacy clients',
+  example: 'access.log --since 24h',
   positionals: ['FILE', '[FILE...]'],
   options: OPTIONS,
-  notes: `FILE is an access log or an audit, JSON lines, also compressed by gzip; - is stdin. Several are one report.
-A folder stands for its *.log and *.jsonl files, rotated files included. Times are in UTC.`,
+  notes: `FILE is an access log or audit file in JSON lines, optionally compressed with gzip; - reads stdin. For a folder, report reads its *.log and *.jsonl files, including rotated files. Times are in UTC.`,
   run: report,
 })

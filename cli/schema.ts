@@ -26,7 +26,8 @@ async function schema(
 }
 
 export const schemaVerb = defineVerb({
-  summary: "print the config's JSON Schema, for editors",
-  options: { write: { type: 'string', value: '<file>', help: 'write it there instead' } },
+  summary: 'Print the JSON Schema of the config, for editors',
+  example: '--write config.schema.json',
+  options: { write: { type: 'string', value: '<file>', help: 'Write to this file instead of stdout' } },
   run: schema,
 })

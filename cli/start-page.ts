@@ -10,14 +10,17 @@ import { version } from './version.ts'
 
 function describeRevisions({ revisions, stateless }: RouteSummary): string {
   const [newest, ...older] = revisions
-  if (newest === undefined) return 'none: no transport plugin is on'
+  if (newest === undefined) return 'none (no transport plugin)'
   if (older.length === 0) return newest
-  return `${newest} and older, to ${older.at(-1)}${stateless ? ' (stateless)' : ''}`
+  return `${older.at(-1)} to ${newest}${stateless ? ' (stateless)' : ''}`
 }
 
 export function routeTable(routes: readonly RouteSummary[]): string {
-  const rows = routes.map(route => [route.path, route.toolsets.join(', '), describeRevisions(route), route.callers])
-  return tableLines(['route', 'toolsets', 'protocol revisions', 'who may call'], rows, undefined, '   ').join('\n')
+  const rows = routes.map(route => {
+    const tools = route.tools === 1 ? '1 tool' : `${route.tools} tools`
+    return [route.path, tools, route.toolsets.join(', '), describeRevisions(route), route.callers]
+  })
+  return tableLines(['Route', 'Serves', 'Toolsets', 'Protocol versions', 'Access'], rows, undefined, '   ').join('\n')
 }
 
 function curlLine(url: string): string {
@@ -76,8 +79,8 @@ function tryLines(routes: readonly RouteSummary[], self: string): string[] {
   const connect = `${self} connect claude-code ${shellWord(reached(connected).url)}`
   return [
     ...(open ? ['Try it:', ...openLines(open, self), ''] : []),
-    ...(guarded ? [`Try it with a token, at ${guarded.path}:`, ...guardedLines(guarded, self), ''] : []),
-    'Connect a client; claude-desktop, cursor, vscode and inspector, too:',
+    ...(guarded ? [`Log in and call ${guarded.path}:`, ...guardedLines(guarded, self), ''] : []),
+    'Connect a client (also claude-desktop, cursor, vscode, inspector):',
     connect,
     '',
   ]
@@ -99,7 +102,7 @@ export const workersPage = (
 ): string =>
   page(host, host.file, starter, [
     `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}: pid ${workers.join(', ')}`,
-    `primary: pid ${primary}; SIGHUP reads the config anew, SIGTERM stops`,
+    `primary: pid ${primary}; SIGHUP reloads the config, SIGTERM stops`,
     '',
   ])
 

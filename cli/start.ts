@@ -9,6 +9,7 @@ import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/plugin.ts'
 import { loadEnvFiles } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
+import { listenOn } from './listen-options.ts'
 import { openLog } from './log.ts'
 import type { ReloadSettings } from './reload.ts'
 import { nextSignal, onCrash, type ServeSettings, serve, surviveRejections, surviveStdout } from './serve.ts'
@@ -32,9 +33,7 @@ function roleOf(role: NonNullable<StartOptions['role']>): (loaded: LoadedConfig)
     if (!isObject(config)) return loaded
     const routes = Object.entries(isObject(config['routes']) ? config['routes'] : {})
     if (![config, ...routes.map(([, route]) => route)].some(isOn))
-      throw usage(
-        `--role ${role}: the config has no plugin "tasks", which runs tasks; add plugins: { tasks: {} }, or start without --role`,
-      )
+      throw usage(`--role ${role} requires the plugin "tasks". Add plugins: { tasks: {} }, or omit --role.`)
     const changed = Object.fromEntries(routes.map(([path, route]) => [path, withRole(route, role)]))
     return { ...loaded, config: { ...withRole(config, role), ...(routes.length > 0 && { routes: changed }) } }
   }
@@ -48,7 +47,7 @@ async function drain(host: Host, why: NodeJS.Signals | 'crash', context: Command
   void nextSignal(context.process, ...ENDING).then(() => context.exit(1))
   // After Ctrl-C no other node takes over, so idle connections are closed at once.
   const closing = host.close(why === 'SIGINT' ? { handOver: false } : {})
-  context.print(`${why}: draining; a second signal ends at once`)
+  context.print(`${why}: draining; a second signal stops immediately`)
   const { finished, cancelled } = await closing
   context.print(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
 }
@@ -56,7 +55,7 @@ async function drain(host: Host, why: NodeJS.Signals | 'crash', context: Command
 /** Milliseconds: the rest of startup comes first. */
 const AHEAD_AFTER = 200
 
-const FILES_GONE = 'where node_modules was changed under the running host, start it anew'
+const FILES_GONE = 'Restart the host if node_modules was changed.'
 
 /** SIGHUP: a reload request, or the terminal was closed. */
 function onHangUp(
@@ -89,7 +88,7 @@ function onHangUp(
   const failed = (err: unknown) =>
     log.error(
       { code: 'MH3101', err, fix: FILES_GONE },
-      'the reload failed: a file of this package cannot be read; nothing has changed',
+      'Reload failed: cannot read a file of mcp-host. Still serving the previous version.',
     )
   const reload = (settings: ReloadSettings) => void load(settings).then(reloadNow => reloadNow(), failed)
   return {
@@ -103,11 +102,15 @@ function onHangUp(
   }
 }
 
-const settingsOf = ({ role, frozen = false, lock }: StartOptions): ServeSettings => ({
-  frozen,
-  ...(role !== undefined && { adapt: roleOf(role) }),
-  ...(lock !== undefined && { lock }),
-})
+function settingsOf({ role, frozen = false, lock, ...options }: StartOptions): ServeSettings {
+  const listening = listenOn(options)
+  const withRoleOf = role === undefined ? undefined : roleOf(role)
+  return {
+    frozen,
+    adapt: loaded => listening(withRoleOf?.(loaded) ?? loaded),
+    ...(lock !== undefined && { lock }),
+  }
+}
 
 async function serveAlone(options: StartOptions, context: CommandContext): Promise<number> {
   let listening = false
@@ -136,7 +139,7 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
 
 export async function start(options: StartOptions, context: CommandContext): Promise<number | undefined> {
   if (options.lock !== undefined && !options.frozen) {
-    throw usage('--lock says which file --frozen reads: add --frozen')
+    throw usage('--lock requires --frozen')
   }
   if (options.workers === undefined) return serveAlone(options, context)
   const count = parseCount(options.workers)

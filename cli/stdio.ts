@@ -154,14 +154,15 @@ export async function serveStdio(
 const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 export const stdioVerb = defineVerb({
-  summary: 'serve one route of the config over stdin and stdout, to the program that starts it',
+  summary: 'Serve one route over stdin and stdout',
+  example: '--route /clock',
   options: {
     ...CONFIG_OPTION,
     ...LOG_OPTIONS,
-    route: { type: 'string', value: '<path>', help: 'which route; may be left out where there is one' },
+    route: { type: 'string', value: '<path>', help: 'Route path; optional with one route' },
   },
   notes: `For desktop clients: "command": "mcp-host", "args": ["stdio", "--config", "/home/me/tools/mcp.config.ts"].
-Who calls is said by plugins['transport-stdio'].user of the config; default: nobody. What tools print goes to stderr.`,
+plugins['transport-stdio'].user in the config sets the caller; default: anonymous. Output of tools is redirected to stderr.`,
   async run({ config, route, ...logging }, _positionals, context) {
     const { process: events, stdin: input, cwd } = context
     const output = context.stdout

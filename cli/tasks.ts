@@ -4,8 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { printable } from '../client/text.ts'
 import type { JsonObject } from '../core/index.ts'
 import { isObject, StartError } from '../core/plugin.ts'
-import { ANY_RESULT } from './client/call.ts'
-import { NO_TIMEOUT } from './client/connect.ts'
+import { RemoteError } from '../remote/index.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './client/with-server.ts'
 import { type CommandContext, usage } from './context.ts'
 import { isDeeper } from './lock/lock-file.ts'
@@ -15,9 +14,9 @@ import { defineVerb, type VerbValues } from './verb.ts'
 const OPTIONS = {
   ...SERVER_OPTIONS,
   ...TIMEOUT_OPTION,
-  follow: { type: 'string', value: '<id>', help: 'show one task, and each change of it, until it is over' },
-  cancel: { type: 'string', value: '<id>', help: 'cancel one task' },
-  json: { type: 'boolean', help: 'print JSON: a list, or a line for each change' },
+  follow: { type: 'string', value: '<id>', help: 'Show one task and its changes until it ends' },
+  cancel: { type: 'string', value: '<id>', help: 'Cancel one task' },
+  json: { type: 'boolean', help: 'Print JSON: a list, or one line per change' },
 } as const
 
 type Values = VerbValues<typeof OPTIONS>
@@ -82,22 +81,17 @@ async function follow(
 type AskTasks = (method: string, params: JsonObject) => Promise<JsonObject>
 
 const askOf =
-  ({ client, signal, postpone }: ServerWork): AskTasks =>
+  ({ server, signal, postpone }: ServerWork): AskTasks =>
   async (method, params) => {
-    const { taskId } = params
-    const headers = typeof taskId === 'string' ? { headers: { 'Mcp-Name': taskId } } : {}
-    const result = await client.request({ method, params }, ANY_RESULT, { signal, timeout: NO_TIMEOUT, ...headers })
+    const result = await server.request(method, params, { signal, timeout: 0, maxTime: 0 })
     postpone()
     if (isDeeper(result, MAX_LEVELS))
       throw new StartError('MH3210', 'the server answered with JSON that is too deep to be shown')
-    if (!isObject(result)) throw new StartError('MH3211', 'the server answered without a result')
-    return result as JsonObject
+    return result
   }
 
 function withHint(error: unknown): unknown {
-  // The official client reports HTTP status 404 only in the error text.
-  if (!(error instanceof Error) || !/-32601|method not found/i.test(`${Reflect.get(error, 'code')} ${error.message}`))
-    return error
+  if (!(error instanceof RemoteError) || error.code !== -32_601) return error
   return new StartError('MH3222', `the server answered error -32601: it has no tasks, or cannot list them`, {
     cause: error,
   })
@@ -121,9 +115,10 @@ async function tasks(values: Values, [url = '']: readonly string[], context: Com
 }
 
 export const tasksVerb = defineVerb({
-  summary: 'the tasks that you have at a host: list, follow, cancel',
+  summary: 'List, follow or cancel your tasks on a server',
+  example: 'https://mcp.example/mcp',
   positionals: ['URL'],
   options: OPTIONS,
-  notes: 'It lists those of the login or header that it is given; any server with tasks takes --follow and --cancel.',
+  notes: 'Lists the tasks of the login or header. --follow and --cancel work with every server that supports tasks.',
   run: tasks,
 })

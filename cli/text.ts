@@ -39,9 +39,31 @@ export function localTime(at: number): string {
 /** Indented JSON. JSON.stringify does not escape C1 controls and direction marks. */
 export const jsonText = (value: unknown): string => printableLines(JSON.stringify(value, undefined, 2))
 
-export function columns(rows: ReadonlyArray<readonly [string, string]>): string {
-  const width = rows.reduce((most, [left]) => Math.max(most, Math.min(left.length, 100)), 0)
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`.trimEnd()).join('\n')
+/** Breaks text between words. Words longer than `width` are kept whole. */
+export function wrapText(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)
+    if (line !== undefined && line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}
+
+/** The least width of a wrapped right column; below it the text starts on its own line. */
+const LEAST_TEXT = 36
+const INDENT = 8
+
+/** Two columns, the right one wrapped at `width`. */
+export function columns(rows: ReadonlyArray<readonly [string, string]>, width = Number.POSITIVE_INFINITY): string {
+  const left = rows.reduce((most, [name]) => Math.max(most, Math.min(name.length, 100)), 0)
+  const room = width - left - 4
+  const isNarrow = room < LEAST_TEXT
+  const lines = rows.flatMap(([name, text]) => {
+    if (isNarrow) return [`  ${name}`, ...wrapText(text, width - INDENT).map(line => ' '.repeat(INDENT) + line)]
+    return wrapText(text, room).map((line, index) => `  ${(index === 0 ? name : '').padEnd(left)}  ${line}`)
+  })
+  return lines.map(line => line.trimEnd()).join('\n')
 }
 
 export type Cell = string | number | undefined

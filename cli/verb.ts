@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import type { StartError } from '../core/http/errors.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 import { type CommandContext, usage } from './context.ts'
-import { columns, nearestHint } from './text.ts'
+import { columns, nearestHint, wrapText } from './text.ts'
 
 interface VerbOption {
   readonly type: 'string' | 'boolean'
@@ -35,6 +35,8 @@ interface VerbDeclaration<Table extends VerbOptionTable> {
   readonly options: Table
   readonly instead?: Readonly<Record<string, string>>
   readonly notes?: string
+  /** Arguments of a typical call, without `mcp-host` and the name. */
+  readonly example: string
   /** Returns the exit code; undefined is 0. */
   run(values: VerbValues<Table>, positionals: readonly string[], context: CommandContext): Result
 }
@@ -49,8 +51,8 @@ export const defineVerb = <const Table extends VerbOptionTable>(declaration: Ver
   declaration as unknown as Verb
 
 const COMMON_OPTIONS: VerbOptionTable = {
-  verbose: { type: 'boolean', help: 'debug lines in the log, stacks of errors' },
-  help: { type: 'boolean', short: 'h', help: 'this text' },
+  verbose: { type: 'boolean', help: 'Log debug messages, print error stacks' },
+  help: { type: 'boolean', short: 'h', help: 'Print this help' },
 }
 
 export const ENV_FILE_OPTION = {
@@ -58,7 +60,7 @@ export const ENV_FILE_OPTION = {
     type: 'string',
     value: '<file>',
     multiple: true,
-    help: 'environment variables, NAME=value a line; what is set already wins; may be repeated, the later wins',
+    help: 'File with NAME=value lines; variables that are set take precedence; repeatable, the last file wins',
   },
 } as const satisfies VerbOptionTable
 
@@ -67,36 +69,44 @@ export const CONFIG_OPTION = {
     type: 'string',
     short: 'c',
     value: '<file>',
-    help: 'default: mcp.config.{ts,js,json,yaml,...} here or above',
+    help: 'Config file [mcp.config.{ts,js,json,yaml,...} here or in a parent folder]',
   },
 } as const satisfies VerbOptionTable
 
 export const LOG_OPTIONS = {
-  'log-format': { type: 'string', choices: ['json', 'pretty'], help: 'default: pretty at a terminal, else json' },
+  'log-format': { type: 'string', choices: ['json', 'pretty'], help: 'Log format [pretty in a terminal, else json]' },
   'log-level': {
     type: 'string',
     choices: ['debug', 'info', 'warn', 'error', 'fatal'],
-    help: 'the least that is logged; default: info',
+    help: 'Lowest logged level [info]',
   },
 } as const satisfies VerbOptionTable
 
 export type LogValues = VerbValues<typeof LOG_OPTIONS>
 
+export const LISTEN_OPTIONS = {
+  host: { type: 'string', value: '<host>', help: 'Host to listen on [http.host of the config]' },
+  port: { type: 'string', value: '<port>', help: 'Port to listen on; 0 selects a free port [http.port of the config]' },
+} as const satisfies VerbOptionTable
+
+export type ListenValues = VerbValues<typeof LISTEN_OPTIONS>
+
 export const START_OPTIONS = {
   ...CONFIG_OPTION,
+  ...LISTEN_OPTIONS,
   ...ENV_FILE_OPTION,
   ...LOG_OPTIONS,
   workers: {
     type: 'string',
     value: '<n>',
-    help: 'processes that share the port, or auto for one per core; default: this one alone',
+    help: 'Number of processes that share the port, or auto for one per core [1]',
   },
-  frozen: { type: 'boolean', help: 'serve only what the lock says: see mcp-host lock' },
-  lock: { type: 'string', value: '<file>', help: '--frozen: the lock; default: mcp.lock.json beside the config' },
+  frozen: { type: 'boolean', help: 'Serve only what the lock file contains' },
+  lock: { type: 'string', value: '<file>', help: 'Lock file of --frozen [mcp.lock.json next to the config]' },
   role: {
     type: 'string',
     choices: ['worker', 'front', 'both'],
-    help: 'worker runs tasks that others keep, front keeps them alone, both does both; default: as plugins.tasks says',
+    help: 'Role of this process for tasks: front accepts them, worker runs them [role of plugins.tasks]',
   },
 } as const satisfies VerbOptionTable
 
@@ -114,17 +124,17 @@ interface VerbGroup {
   readonly verbs: ReadonlyArray<readonly [name: string, verb: Verb]>
 }
 
-export function listVerbs(groups: readonly VerbGroup[]): string {
+export function listVerbs(groups: readonly VerbGroup[], lineWidth: number): string {
   const width = Math.max(...groups.flatMap(({ verbs }) => verbs.map(([name]) => name.length)))
   const lines = groups.map(({ title, verbs }) => {
     const rows = verbs.map(([name, { summary }]) => [name.padEnd(width), summary] as const)
-    return `${title}\n${columns(rows)}`
+    return `${title}\n${columns(rows, lineWidth)}`
   })
   const more = columns([
-    ['-v, --version', ''],
-    ['-h, --help', 'this list; after a verb: its options'],
+    ['-v, --version', 'Print the version'],
+    ['-h, --help', 'Print this list, or the help of a command'],
   ])
-  return ['Usage: mcp-host <verb> [options]', ...lines, `Options\n${more}`].join('\n\n')
+  return ['Usage: mcp-host <command> [options]', ...lines, `Options\n${more}`].join('\n\n')
 }
 
 const valueName = ({ choices, value = '<text>' }: VerbOption) => (choices ? `<${choices.join('|')}>` : value)
@@ -132,13 +142,16 @@ const valueName = ({ choices, value = '<text>' }: VerbOption) => (choices ? `<${
 const usageLine = (name: string, { positionals = [] }: Verb): string =>
   `Usage: ${['mcp-host', name, ...positionals, '[options]'].join(' ')}`
 
-export function describeVerb(name: string, verb: Verb): string {
+export function describeVerb(name: string, verb: Verb, width: number): string {
   const rows = Object.entries({ ...verb.options, ...COMMON_OPTIONS }).map(([option, about]) => {
     const short = about.short === undefined ? '    ' : `-${about.short}, `
     return [`${short}--${option}${about.type === 'string' ? ` ${valueName(about)}` : ''}`, about.help] as const
   })
-  const notes = verb.notes === undefined ? [] : [verb.notes]
-  return [usageLine(name, verb), verb.summary, `Options\n${columns(rows)}`, ...notes].join('\n\n')
+  const lines = (verb.notes ?? '').split('\n').flatMap(line => wrapText(line, width))
+  const notes = verb.notes === undefined ? [] : [lines.join('\n')]
+  const example = `Example\n  ${['mcp-host', name, verb.example].join(' ').trimEnd()}`
+  const summary = wrapText(verb.summary, width).join('\n')
+  return [usageLine(name, verb), summary, example, `Options\n${columns(rows, width)}`, ...notes].join('\n\n')
 }
 
 export const usageError = (what: string, help: string): StartError => usage(`${what}\n\n${help}`)

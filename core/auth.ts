@@ -5,6 +5,7 @@ export { fetchJson } from './access/fetch-json.ts'
 export {
   type AuthorizationServer,
   checkGrantTtl,
+  createGrantStore,
   GRANT_KINDS,
   type GrantStore,
   grantKindOf,
@@ -38,3 +39,5 @@ export type { ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 export type { ItemKind, ResourceItem, ToolItem } from './mcp/catalog.ts'
 export { globsOverlap, matchesGlob } from './mcp/glob.ts'
 export { findResource, mayHear, mayHearNow } from './mcp/methods/resources.ts'
+export { createMemoryStore, type MemoryDump } from './store/memory-store.ts'
+export type { Store } from './store/store.ts'

@@ -1,7 +1,7 @@
 // Creates hosts from configs, for programs that embed a host and for the CLI.
 
 import { basename, dirname, join, resolve } from 'node:path'
-import { builtInPlugins, defaultPlugins, memoryStores } from '../plugins/index.ts'
+import { builtInPlugins, defaultPlugins } from '../plugins/index.ts'
 import { checkConfig, checkValue, withoutFaults } from './config/check-config.ts'
 import { createDefinitionCheck, describeFault, type FindFaults } from './config/check-definition.ts'
 import { buildConfigSchema, route, withoutRequired } from './config/config-schema.ts'
@@ -194,7 +194,6 @@ async function build(
     log,
     suggest: suggestPlugin,
     outbound: createOutbound(),
-    memoryStores,
     ...settings,
   }
   return part ? findOtherProblems({ ...given, isUnsound: part.isUnsound }) : buildHost(given)

@@ -65,7 +65,7 @@ import { createReadiness } from './readiness.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { defaultSlots, type MemoryStores, type Slots, slotFault } from './slots.ts'
+import { defaultSlots, type Slots, slotFault } from './slots.ts'
 
 function createConnectionNews(log: Logger, figures: Figures) {
   const closed = figures.counter({
@@ -221,7 +221,6 @@ export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   readonly neighbours?: Neighbours | undefined
   readonly observe?: Observer | undefined
   readonly clock?: Clock | undefined
-  readonly memoryStores: (clock: Clock) => MemoryStores
 }
 
 /** Builds a host that does not listen yet. Throws a ConfigError with all problems, after the plugins have closed. */
@@ -261,7 +260,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   if (isWhole) checkConventions(routes, provides, suggest, report)
 
   const node = createNode()
-  const defaults = defaultSlots(node.name, clock, neighbours, input.memoryStores(clock))
+  const defaults = defaultSlots(node.name, clock, neighbours)
   const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
   const inFlight = createInFlight()
   const readiness = createReadiness(notes.ready, inFlight.draining, log)

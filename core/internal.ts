@@ -2,12 +2,14 @@
 import type { InternalHost } from './internal-host.ts'
 import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.ts'
 
+export { DocumentFault, readJson, readYaml } from './config/read-document.ts'
 export type { ResolvedHttp } from './http/http-settings.ts'
 export type { Connections, InternalHost, Services, TokenClient } from './internal-host.ts'
 export type { CrossOrigin } from './kernel/endpoint.ts'
 export type { BuiltInContext } from './mcp/define.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
 export { didYouMean, nearest } from './mcp/nearest.ts'
+export { compileSchema } from './mcp/schema/schema.ts'
 export type { Slots } from './slots.ts'
 
 /** `definePlugin` for built-in plugins. */

@@ -7,5 +7,6 @@ export {
   scoreAt,
 } from './store/apply-steps.ts'
 export type { Bus } from './store/bus.ts'
+export { createMemoryBus } from './store/memory-bus.ts'
 export { createMemoryStore, type MemoryStoreSettings } from './store/memory-store.ts'
 export type * from './store/store.ts'

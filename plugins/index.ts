@@ -1,6 +1,5 @@
 // The built-in plugins by config name. To remove a plugin, delete its line.
 
-import type { Clock } from '../core/plugin.ts'
 import { accessLog } from './access-log/index.ts'
 import { type AppDefinition, apps } from './apps/index.ts'
 import { audit } from './audit/index.ts'
@@ -12,7 +11,6 @@ import { clusterRedis } from './cluster-redis/index.ts'
 import { cors } from './cors/index.ts'
 import { eventLoop } from './event-loop/index.ts'
 import { eventStoreRedis } from './event-store-redis/index.ts'
-import { createMemoryGrantStore } from './families/grants/index.ts'
 import type { RedisSections } from './families/redis/section.ts'
 import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
@@ -25,7 +23,7 @@ import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { skills } from './skills/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
 import { taskStoreRedis } from './task-store-redis/index.ts'
-import { createMemoryTaskStore, type TaskSetting, tasks } from './tasks/index.ts'
+import { type TaskSetting, tasks } from './tasks/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { type ToolSearchOptions, toolSearch } from './tool-search/index.ts'
 import { tracing } from './tracing/index.ts'
@@ -93,9 +91,3 @@ declare module '../core/mcp/define.ts' {
 
 /** Enabled by default. */
 export const defaultPlugins = ['isolate'] as const
-
-/** The stores of hosts without a plugin that replaces them. */
-export const memoryStores = ({ now }: Clock) => ({
-  grantStore: createMemoryGrantStore(undefined, now),
-  taskStore: createMemoryTaskStore(undefined, now),
-})

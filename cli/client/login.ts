@@ -14,42 +14,50 @@ import { headersOf, REACH_OPTIONS, type Reach, readReach } from './reach.ts'
 import { interruptible } from './terminal.ts'
 
 const WAY_OPTIONS = {
-  resource: { type: 'string', value: '<uri>', help: 'the resource to ask a token for; auto: as the server says' },
-  'no-resource': { type: 'boolean', help: 'name no resource, for servers that refuse it' },
+  resource: {
+    type: 'string',
+    value: '<uri>',
+    help: 'Resource to request a token for; auto uses the metadata of the server',
+  },
+  'no-resource': { type: 'boolean', help: 'Send no resource parameter, for servers that reject it' },
   'resource-match': {
     type: 'string',
     choices: ['exact-or-origin', 'path-prefix'],
-    help: 'path-prefix: a parent path will do',
+    help: 'path-prefix: also accept metadata of a parent path',
   },
-  'issuer-match': { type: 'string', choices: ['exact', 'ignore-trailing-slash'], help: 'of the issuer' },
+  'issuer-match': {
+    type: 'string',
+    choices: ['exact', 'ignore-trailing-slash'],
+    help: 'Comparison of issuers [exact]',
+  },
   'trusted-issuer': {
     type: 'string',
     value: '<listed=issuer>',
     multiple: true,
-    help: 'the server that is listed so is known to publish that issuer; may be repeated',
+    help: 'Accept this issuer for the authorization server that is listed differently; repeatable',
   },
   'assume-pkce': {
     type: 'string',
     value: '<issuer>',
     multiple: true,
-    help: 'this issuer does PKCE with S256 and does not say so; may be repeated',
+    help: 'Use PKCE with S256 at this issuer although its metadata does not list it; repeatable',
   },
   'token-endpoint': {
     type: 'string',
     value: '<url>',
-    help: "get tokens at this address instead of the one in the server's metadata; auto: as the server says",
+    help: 'Token endpoint; auto uses the metadata of the server',
   },
   'authorize-param': {
     type: 'string',
     value: '<name=value>',
     multiple: true,
-    help: 'one more parameter of the authorization request, such as audience=...; may be repeated',
+    help: 'Extra parameter of the authorization request, such as audience=...; repeatable',
   },
   'allow-host': {
     type: 'string',
     value: '<host>',
     multiple: true,
-    help: 'the server may send this client to a host inside this network; may be repeated',
+    help: 'Allow the server to refer to this host in a private network; repeatable',
   },
 } as const satisfies VerbOptionTable
 
@@ -121,58 +129,58 @@ export const LOGIN_OPTIONS = {
     type: 'string',
     value: '<scope>',
     multiple: true,
-    help: 'ask for this scope instead of what the server suggests; may be repeated',
+    help: 'Request this scope instead of the suggested ones; repeatable',
   },
   'add-scope': {
     type: 'string',
     value: '<scope>',
     multiple: true,
-    help: 'ask for this scope beside the others; may be repeated',
+    help: 'Request this scope in addition; repeatable',
   },
   'client-id': {
     type: 'string',
     value: '<id>',
-    help: 'a client that somebody registered; default: this one registers itself',
+    help: 'Client id that was registered before [automatic registration]',
   },
   'client-issuer': {
     type: 'string',
     value: '<url>',
-    help: 'the issuer that registered the client; required with a secret, which no other one gets',
+    help: 'Issuer that registered the client; required with a secret, which is sent to this issuer only',
   },
   'client-metadata': {
     type: 'string',
     value: '<url>',
-    help: 'a client id metadata document, where the server supports them',
+    help: 'URL of a client id metadata document, if the server supports it',
   },
   'client-secret-file': {
     type: 'string',
     value: '<file>',
-    help: `the client's secret, - for stdin; default: ${SECRET_VARIABLE} of the environment`,
+    help: `File with the client secret, - for stdin [environment variable ${SECRET_VARIABLE}]`,
   },
   'private-key-file': {
     type: 'string',
     value: '<file>',
-    help: "the client's private key (PEM or JWK), for private_key_jwt",
+    help: 'File with the private key of the client (PEM or JWK), for private_key_jwt',
   },
   grant: {
     type: 'string',
     choices: ['authorization_code', 'device', 'client_credentials'],
-    help: 'default: authorization_code; client_credentials is a program for itself',
+    help: 'Grant type; client_credentials is for programs without a user [authorization_code]',
   },
-  device: { type: 'boolean', help: 'log in on another device: --grant device' },
-  'no-browser': { type: 'boolean', help: 'show the address, and read the callback address that you paste' },
+  device: { type: 'boolean', help: 'Log in on another device, like --grant device' },
+  'no-browser': { type: 'boolean', help: 'Print the URL and read the callback URL that you paste' },
   'redirect-host': {
     type: 'string',
     choices: ['127.0.0.1', 'localhost', '::1'],
-    help: 'default: 127.0.0.1',
+    help: 'Host of the redirect URI [127.0.0.1]',
   },
-  'redirect-port': { type: 'string', value: '<port>', help: 'where the browser comes back to; default: any free port' },
+  'redirect-port': { type: 'string', value: '<port>', help: 'Port of the redirect URI [any free port]' },
   'callback-path': {
     type: 'string',
     value: '<path>',
-    help: 'the path that the browser comes back to; default: /callback',
+    help: 'Path of the redirect URI [/callback]',
   },
-  'login-timeout': { type: 'string', value: '<seconds>', help: 'how long to wait for you; default: 300' },
+  'login-timeout': { type: 'string', value: '<seconds>', help: 'Time to wait for the login [300]' },
   ...WAY_OPTIONS,
   ...REACH_OPTIONS,
 } as const
@@ -346,11 +354,11 @@ export const SECRET_INSTEAD = {
 } as const
 
 export const loginVerb = defineVerb({
-  summary: 'log in to a protected server; the other verbs then call it without a word',
+  summary: 'Log in to a protected server; other commands reuse this login',
+  example: 'https://mcp.example/mcp',
   positionals: ['URL'],
   options: LOGIN_OPTIONS,
   instead: SECRET_INSTEAD,
-  notes: `What you say here is remembered for the URL and profile; secrets and headers are not, files of them by name. Tokens are kept encrypted in
-$MCP_HOST_HOME/tokens, default ~/.config/mcp-host/tokens; BROWSER of the environment names another browser.`,
+  notes: `Options are saved for the URL and profile. Secrets and headers are not saved; of files, only the name. Tokens are stored encrypted in $MCP_HOST_HOME/tokens [~/.config/mcp-host/tokens]. The environment variable BROWSER selects the browser.`,
   run: login,
 })

@@ -26,7 +26,7 @@ export function tokenDirectory(env: NodeJS.ProcessEnv): string {
 }
 
 export const PROFILE_OPTION = {
-  profile: { type: 'string', value: '<name>', help: 'one of several logins at the same server' },
+  profile: { type: 'string', value: '<name>', help: 'Name of one of several logins on the same server' },
 } as const satisfies VerbOptionTable
 
 export const loginCommand = (url: string, profile: string | undefined): string =>

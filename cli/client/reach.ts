@@ -17,12 +17,12 @@ export const REACH_OPTIONS = {
     type: 'string',
     value: '<name: value>',
     multiple: true,
-    help: 'send this header to the server; @file reads lines of them; may be repeated',
+    help: 'Send this header; @file reads one header per line; repeatable',
   },
   proxy: {
     type: 'string',
     value: '<url>',
-    help: 'go through this HTTP proxy; env: as HTTPS_PROXY and NO_PROXY say; none: without',
+    help: 'HTTP proxy; env uses HTTPS_PROXY and NO_PROXY; none disables it',
   },
 } as const satisfies VerbOptionTable
 

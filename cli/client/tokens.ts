@@ -101,9 +101,10 @@ async function status(
 }
 
 export const statusVerb = defineVerb({
-  summary: 'show the logins of this machine; with a URL, exits 1 if it has no login',
+  summary: 'Show saved logins; with a URL, exit with 1 if there is none',
+  example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
-  options: { ...PROFILE_OPTION, json: { type: 'boolean', help: 'print them as JSON' } },
+  options: { ...PROFILE_OPTION, json: { type: 'boolean', help: 'Print JSON' } },
   run: status,
 })
 
@@ -158,15 +159,16 @@ async function logout(values: LogoutValues, [given]: readonly string[], context:
 }
 
 export const logoutVerb = defineVerb({
-  summary: 'revoke and delete tokens',
+  summary: 'Revoke and delete saved tokens',
+  example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
   options: {
     ...PROFILE_OPTION,
     ...REACH_OPTIONS,
-    all: { type: 'boolean', help: 'every login of this machine' },
+    all: { type: 'boolean', help: 'All saved logins' },
     'forget-client': {
       type: 'boolean',
-      help: 'drop the registration of the client, and what login was told, too',
+      help: 'Also delete the client registration and the login settings',
     },
   },
   run: logout,
@@ -202,7 +204,8 @@ async function token(
 }
 
 export const tokenVerb = defineVerb({
-  summary: 'print an access token, renewed where it has to be: curl -H "Authorization: Bearer $(mcp-host token URL)"',
+  summary: 'Print a valid access token, for use in scripts',
+  example: 'https://mcp.example/mcp',
   positionals: ['URL'],
   options: SERVER_OPTIONS,
   run: token,

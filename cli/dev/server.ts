@@ -8,12 +8,13 @@ import type { Host, ReloadReport } from '../../core/host.ts'
 import { isError } from '../../core/http/describe-thrown.ts'
 import type { RouteSummary } from '../../core/mcp/route-summary.ts'
 import type { EnvFiles } from '../config.ts'
-import { type CommandContext, failureText } from '../context.ts'
+import { type CommandContext, failureText, selfCommand } from '../context.ts'
+import { listenOn } from '../listen-options.ts'
 import { type CliLog, openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
 import { onCrash, type Served, serve, surviveRejections, surviveStdout, tellParent } from '../serve.ts'
 import { startPage } from '../start-page.ts'
-import type { CONFIG_OPTION, ENV_FILE_OPTION, LOG_OPTIONS, VerbValues } from '../verb.ts'
+import type { CONFIG_OPTION, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS, VerbValues } from '../verb.ts'
 
 type DevTold =
   | { readonly mcpHostDev: 'files'; readonly files: readonly string[] }
@@ -34,7 +35,9 @@ const isDevOrder = (message: unknown): message is DevOrder => ['reload', 'stop']
 /** Environment variable of the serving process: `keys` if the user can press keys, otherwise `yes`. */
 export const DEV_SERVER = 'MCP_HOST_DEV_SERVER'
 
-export type DevOptions = VerbValues<typeof CONFIG_OPTION & typeof ENV_FILE_OPTION & typeof LOG_OPTIONS>
+export type DevOptions = VerbValues<
+  typeof CONFIG_OPTION & typeof LISTEN_OPTIONS & typeof ENV_FILE_OPTION & typeof LOG_OPTIONS
+>
 
 type Observer = NonNullable<CreateHostOptions['observe']>
 type CallRecord = Parameters<Observer>[0]
@@ -117,18 +120,19 @@ const tell = (message: DevTold) => tellParent(message)
 const tellFiles = () => tell({ mcpHostDev: 'files', files: projectFiles() })
 
 const pageOf = (routes: readonly RouteSummary[]): string | undefined =>
-  (routes.find(({ path, callers }) => !path.includes(':') && callers === 'anyone') ?? routes[0])?.url
+  (routes.find(({ path, open }) => !path.includes(':') && open) ?? routes[0])?.url
 
 function describe({ restart, taken, told }: ReloadReport, how: string): string {
-  if (restart.length > 0) return `takes effect at a restart: ${restart.join(', ')}; ${how}, nothing has changed before`
-  if (taken.length === 0) return 'reloaded: the same as before'
-  const heard = told === 0 ? '' : `; ${told} ${told === 1 ? 'client was' : 'clients were'} told`
-  return `reloaded: ${taken.join(', ')}${heard}`
+  if (restart.length > 0)
+    return `Restart required for: ${restart.join(', ')} (${how}). Still serving the previous version.`
+  if (taken.length === 0) return 'Reloaded: no changes'
+  const heard = told === 0 ? '' : `; notified ${told} ${told === 1 ? 'client' : 'clients'}`
+  return `Reloaded: ${taken.join(', ')}${heard}`
 }
 
 function show(reloaded: Reloaded, hasKeys: boolean): void {
-  if ('report' in reloaded) say(describe(reloaded.report, hasKeys ? 'press r' : 'end it and start it again'))
-  else say(`${failureText(reloaded.error)}\nnothing has changed: what was served goes on`)
+  if ('report' in reloaded) say(describe(reloaded.report, hasKeys ? 'press r' : 'stop and start it again'))
+  else say(`${failureText(reloaded.error)}\nStill serving the previous version.`)
 }
 
 async function stop(host: Host | undefined) {
@@ -138,20 +142,30 @@ async function stop(host: Host | undefined) {
   if (cancelled > 0) say(`${cancelled} running ${cancelled === 1 ? 'request was' : 'requests were'} cancelled`)
 }
 
+/** The next free port after one that is in use. Undefined if the next 20 are in use. */
+async function nextFree({ address, port }: Address): Promise<number | undefined> {
+  for (let next = port + 1; next <= Math.min(port + 20, 65_535); next++) {
+    if (await isFree({ address, port: next })) return next
+  }
+  return undefined
+}
+
 /** Like `serve`, but waits for a port that is in use. `heard`: called when the config files are known. */
 async function serveOnceFree(
-  config: string | undefined,
+  options: DevOptions,
   log: CliLog,
   context: CommandContext,
   heard: () => Promise<void>,
 ): Promise<Served> {
   for (;;) {
     try {
-      return await serve(config, log, context, { observe: createCallLines(say) })
+      return await serve(options.config, log, context, { observe: createCallLines(say), adapt: listenOn(options) })
     } catch (error) {
       const taken = usedAddress(error)
       if (!taken) throw error
-      say(`${failureText(error)}\nit is tried again every 2 s, and after each change`)
+      const free = await nextFree(taken)
+      const other = free === undefined ? '' : `To use another port: ${selfCommand(context)} dev --port ${free}\n`
+      say(`${failureText(error)}\n${other}Retrying every 2 s and after each change.`)
       await heard()
       await waitUntilFree(taken)
     }
@@ -189,7 +203,7 @@ export async function serveForDevelopment(
   trackModules({ always: true })
   try {
     env.load()
-    served = await serveOnceFree(config, log, context, tellFiles)
+    served = await serveOnceFree(options, log, context, tellFiles)
     host = served.host
   } finally {
     await tellFiles()

@@ -47,7 +47,7 @@ function hasConfig(config: string | undefined, cwd: string): boolean {
 }
 
 const say = (line: string) => console.log(line)
-const KEYS = 'keys: r restarts, o opens the browser, q quits'
+const KEYS = 'Keys: r restart, o open in browser, q quit'
 const PATIENCE = 5_000
 
 const hasKeys = () => process.stdin.isTTY === true
@@ -110,8 +110,8 @@ function startServer(keep: string, { files, serving, died }: ServerEvents): Serv
 }
 
 async function open(page: string | undefined) {
-  if (page === undefined) return say('nothing is served yet')
-  say(`opening ${page}`)
+  if (page === undefined) return say('Nothing is served yet.')
+  say(`Opening ${page}`)
   await openBrowser(new URL(page)).catch((error: unknown) => say(errorText(error)))
 }
 
@@ -143,7 +143,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       died(why) {
         server = undefined
         if (isWithout && !isAtTerminal) process.exit(2)
-        say(`the server ended (${why}); it starts again after the next change${isAtTerminal ? ', or with r' : ''}`)
+        say(`Server stopped (${why}). It restarts after the next change${isAtTerminal ? ', or press r' : ''}.`)
       },
     })
   }
@@ -153,11 +153,11 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       const isServing = server?.page !== undefined
       const fault = isServing ? await findEnvFault(options, context) : undefined
       if (fault === undefined) {
-        say(isServing ? 'restarting' : 'restarting: nothing is served yet')
+        say('Restarting')
         await server?.stop()
         isBehind = false
         start()
-      } else say(`mcp-host: ${fault}\nnothing has changed: what was served goes on`)
+      } else say(`mcp-host: ${fault}\nStill serving the previous version.`)
       restarting = undefined
       if (isBehind) take()
     })()
@@ -165,7 +165,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
   }
 
   function changed(files: readonly string[]) {
-    say(`changed: ${files.map(file => relative(folder, file)).join(', ')}`)
+    say(`Changed: ${files.map(file => relative(folder, file)).join(', ')}`)
     if (restarting) isBehind = true
     else take()
   }
@@ -199,7 +199,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
     // Starts after keys are read, because an exiting Node process restores the terminal state that it found.
     start()
   })
-  say('stopping; once more ends at once')
+  say('Stopping. Press q again to stop immediately.')
   types.end()
   await restarting
   void watch.close().catch(() => undefined)

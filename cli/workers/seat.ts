@@ -30,7 +30,7 @@ const KILLED_AFTER = 30
 
 const seconds = (checks: number) => (checks * PULSE_INTERVAL) / 1_000
 
-const SILENT = `a worker does not answer: something holds up its event loop, and whoever is connected to it; after ${seconds(KILLED_AFTER)} s it is replaced`
+const SILENT = `A worker does not respond: its event loop is blocked; after ${seconds(KILLED_AFTER)} s it is replaced`
 const FIX =
   'the access log shows the last calls of this worker; with `isolate: true` a tool runs in another process and is ended at its limit'
 

@@ -63,7 +63,7 @@ function createReload(seats: readonly Seat[], log: Logger) {
             replaced,
             workers: seats.length,
           },
-          'the reload failed: a new worker could not start; the old ones go on',
+          'Reload failed: a new worker could not start. The old workers continue to serve.',
         )
         return
       }
@@ -72,7 +72,7 @@ function createReload(seats: readonly Seat[], log: Logger) {
         'replaced a worker',
       )
     }
-    log.info({ code: 'MH3103', workers: seats.length }, 'reloaded')
+    log.info({ code: 'MH3103', workers: seats.length }, 'Reloaded')
   }
 
   async function run() {

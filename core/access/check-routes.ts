@@ -127,7 +127,7 @@ export function checkServed({
       )
     }
     if (route.authorize !== undefined && provides('user', route) && !isDescribed(route)) {
-      const why = 'clients are asked for a token and not told who gives it out, so that nobody can log in by themselves'
+      const why = 'clients need a token but cannot discover the authorization server, so they cannot log in'
       report(
         new StartError('MH1215', `${why}; switch on ${suggest('protectedResource')}`, { at: [...at, 'authorize'] }),
         'warning',

@@ -1,10 +1,13 @@
 // The slots of an authorization server: `grantStore` (logins, consents, grants, codes, refresh tokens) and `authorizationServer`.
+import { HostError } from '../http/errors.ts'
+import { createMemoryStore } from '../store/memory-store.ts'
+import type { SetStep, Store } from '../store/store.ts'
 
 /**
- * Stores sealed texts and sets. Operations on one key are atomic. A text and a set with the same key are independent; `delete`
- * removes both. Keys begin with a prefix of `GRANT_KINDS`. `ttl` in milliseconds, at most 100 years; 0 or less expires at once.
- * Rejects with a RangeError for other keys or ttls. Rejects with a HostError `unavailable` for an oversized entry (not written)
- * or an unresponsive store (possibly written).
+ * Stores sealed texts, and sets of granted keys. Operations on one key are atomic. A text and a set with the same key are
+ * independent; `delete` removes both. Keys begin with a prefix of `GRANT_KINDS`. `ttl` in milliseconds, at most 100 years; 0 or
+ * less expires at once; pending texts expire after a day at most. Rejects with a RangeError for other keys or ttls. Rejects with
+ * a HostError `unavailable` for a text above 1 MiB (not written) or an unresponsive store (possibly written).
  */
 export interface GrantStore {
   readonly shared: boolean
@@ -19,11 +22,12 @@ export interface GrantStore {
   /** On rejection, some keys may be deleted. */
   delete(...keys: readonly string[]): Promise<void>
   /**
-   * Adds a member for at least `ttl` and returns the set's size. An existing member becomes the newest and never expires earlier.
-   * Above `most` members, the oldest are removed.
+   * Adds a member, or renews it, and returns the set's size. Above `most` members, those that expire first are removed. `ttl` is
+   * the same for all members of a set.
    */
   join(set: string, member: string, ttl: number, most: number): Promise<number>
   leave(set: string, member: string): Promise<void>
+  /** In order of expiry. */
   members(set: string): Promise<readonly string[]>
 }
 
@@ -35,7 +39,7 @@ export const GRANT_KINDS = {
 
 const LONGEST_TTL = 100 * 365.25 * 86_400_000
 
-/** For stores: the kind of a key. Throws a RangeError for any other key. */
+/** The kind of a key. Throws a RangeError for any other key. */
 export function grantKindOf(key: string): keyof typeof GRANT_KINDS {
   if (key.startsWith(GRANT_KINDS.pending)) return 'pending'
   if (key.startsWith(GRANT_KINDS.granted)) return 'granted'
@@ -45,13 +49,170 @@ export function grantKindOf(key: string): keyof typeof GRANT_KINDS {
   )
 }
 
-/** For stores: rounds a ttl up to whole milliseconds. Throws a RangeError for an invalid ttl. */
+/** Rounds a ttl up to whole milliseconds. Throws a RangeError for an invalid ttl. */
 export function checkGrantTtl(ttl: number): number {
   if (ttl <= LONGEST_TTL) return Math.max(0, Math.ceil(ttl))
   throw new RangeError(
     `a grant store keeps things for at most 100 years: the ttl is to be in milliseconds, and is ${ttl}`,
   )
 }
+
+const MIB = 1_048_576
+const DAY = 86_400_000
+const LARGEST = MIB
+/** Pending texts are counted in units of this many bytes. */
+const UNIT = 1_024
+/** Overhead of a text, bytes. */
+const TEXT_COST = 500
+/** Maximum units that one step evicts. */
+const EVICTED = 64
+/** Units of a text that are uncounted when the text is deleted. The others are uncounted when they are the oldest. */
+const UNCOUNTED = 8
+const MOST_MEMBERS = 10_000
+
+const PENDING = 'grants:pending'
+const partitionOf = (key: string) => `grants:${key}`
+
+export interface GrantLimits {
+  /** Bytes of pending texts; above it the oldest are evicted. */
+  readonly pendingBytes?: number
+  /** The store of granted keys. Default: the same. */
+  readonly granted?: Store
+}
+
+function checkSize(value: string) {
+  if (Buffer.byteLength(value) <= LARGEST) return
+  throw new HostError('unavailable', {
+    detail: 'the data of this login is too large',
+    reason: `a text of a grant store has at most ${LARGEST} bytes`,
+  })
+}
+
+const isGranted = (key: string) => grantKindOf(key) === 'granted'
+
+function grantedSet(key: string): string {
+  if (!isGranted(key)) throw new RangeError('a set of a grant store has a granted key')
+  return key
+}
+
+/** One member of the order for each unit: the key, then numbered ones. */
+const unitsOf = (key: string, from: number, to: number): string[] =>
+  Array.from({ length: Math.max(0, to - from) }, (_, index) => (from + index === 0 ? key : `${from + index} ${key}`))
+
+const uncount = (...keys: readonly string[]): SetStep => ({
+  sortedSet: 'order',
+  remove: keys.flatMap(key => unitsOf(key, 0, UNCOUNTED)),
+})
+
+/**
+ * The grant store in any store. Each granted key is a partition. Pending texts are one partition, because anyone can create them:
+ * the sorted set `order` has the units of each text by the time of its last write.
+ */
+export function createGrantStore(store: Store, limits: GrantLimits = {}): GrantStore {
+  const { pendingBytes = 128 * MIB, granted = store } = limits
+  const mostUnits = Math.floor(pendingBytes / UNIT)
+  const evicted = Math.min(EVICTED, Math.ceil(mostUnits / 500))
+
+  async function evict() {
+    const [{ members }] = await store.read(PENDING, [{ sortedSet: 'order', limit: evicted }])
+    const names = members.map(({ member }) => member)
+    await store.transact(PENDING, [
+      { sortedSet: 'order', has: names, remove: names },
+      ...names.filter(name => name.startsWith(GRANT_KINDS.pending)).map(record => ({ record, delete: true })),
+    ])
+  }
+
+  async function write(key: string, value: string, ttl: number, condition = {}): Promise<boolean> {
+    const left = checkGrantTtl(ttl)
+    const pending = !isGranted(key)
+    checkSize(value)
+    const change =
+      left > 0 ? { set: { value }, ttl: pending ? Math.min(left, DAY) : left } : ({ delete: true } as const)
+    const step = { record: key, ...condition, ...change }
+    if (!pending) return (await granted.transact(partitionOf(key), [step])).done
+    const units = left > 0 ? Math.ceil((Buffer.byteLength(value) + 2 * key.length + TEXT_COST) / UNIT) : 0
+    for (;;) {
+      const { done, ...failed } = await store.transact(PENDING, [
+        step,
+        {
+          sortedSet: 'order',
+          below: { now: -DAY },
+          most: Math.max(0, mostUnits - units),
+          put: Object.fromEntries(unitsOf(key, 0, units).map(unit => [unit, { now: 0 }])),
+          remove: unitsOf(key, units, UNCOUNTED),
+          ttl: DAY,
+        },
+      ])
+      if (done || ('step' in failed && failed.step === 0)) return done
+      await evict()
+    }
+  }
+
+  return {
+    shared: store.shared !== false,
+    async get(key) {
+      const [found] = isGranted(key)
+        ? await granted.read(partitionOf(key), [{ record: key }])
+        : await store.read(PENDING, [{ record: key }])
+      return found?.fields['value']
+    },
+    async set(key, value, ttl) {
+      await write(key, value, ttl)
+    },
+    add: (key, value, ttl) => write(key, value, ttl, { exists: false }),
+    replace: (key, from, to, ttl) => write(key, to, ttl, { where: { value: from } }),
+    async take(key) {
+      const step = { record: key, exists: true, delete: true, know: 0 }
+      const outcome = isGranted(key)
+        ? await granted.transact(partitionOf(key), [step])
+        : await store.transact(PENDING, [step, uncount(key)])
+      return outcome.done ? outcome.results[0]?.fields?.['value'] : undefined
+    },
+    async delete(...keys) {
+      const all = [...new Set(keys)]
+      const kept = all.filter(isGranted)
+      const pending = all.filter(key => !isGranted(key))
+      await Promise.all([
+        ...kept.map(key =>
+          granted.transact(partitionOf(key), [
+            { record: key, delete: true },
+            { sortedSet: key, delete: true },
+          ]),
+        ),
+        pending.length > 0 &&
+          store.transact(PENDING, [...pending.map(record => ({ record, delete: true })), uncount(...pending)]),
+      ])
+    },
+    async join(set, member, ttl, most) {
+      const key = grantedSet(set)
+      const left = checkGrantTtl(ttl)
+      checkSize(member)
+      const change = left > 0 ? { put: { [member]: { now: left } }, keep: most, ttl: left } : { remove: [member] }
+      const outcome = await granted.transact(partitionOf(key), [{ sortedSet: key, below: { now: 1 }, ...change }])
+      return (outcome.done && outcome.results[0]?.size) || 0
+    },
+    async leave(set, member) {
+      const key = grantedSet(set)
+      await granted.transact(partitionOf(key), [{ sortedSet: key, remove: [member] }])
+    },
+    async members(set) {
+      const key = grantedSet(set)
+      const query = { sortedSet: key, from: { now: 1 }, limit: MOST_MEMBERS }
+      const [{ members }] = await granted.read(partitionOf(key), [query])
+      return members.map(({ member }) => member)
+    },
+  }
+}
+
+/** In this process. A flood of pending texts never evicts granted ones; above `granted` bytes the least recently used are evicted. */
+export const createMemoryGrantStore = (
+  { pending = 32 * MIB, granted = 128 * MIB }: { readonly pending?: number; readonly granted?: number } = {},
+  now: () => number = Date.now,
+): GrantStore =>
+  createGrantStore(createMemoryStore({ now }), {
+    pendingBytes: pending,
+    granted: createMemoryStore({ now, maxBytes: granted, evicts: true }),
+  })
 
 /** A public key as a JWK (RFC 7517) with `kid`, `alg` and `use`. */
 export type PublicJwk = Readonly<Record<string, unknown>>

@@ -48,7 +48,9 @@ export function collectKeys(
         const isShared = kind !== 'routeKeys' && isDeepStrictEqual(other.value, value)
         if (other.plugin !== plugin && !isShared) {
           const what = kind === 'context' ? 'value' : 'schema'
-          throw refuse(`and so does ${other.plugin}, with another ${what}; those who share one need the same ${what}`)
+          throw refuse(
+            `and so does ${other.plugin}, with another ${what}; plugins that share a key must declare the same ${what}`,
+          )
         }
         keys[kind].set(name, other)
       }

@@ -43,7 +43,7 @@ const loaders: Record<string, Loader> = {
 export async function loadConfig({ cwd, file }: { cwd: string; file?: string }): Promise<LoadedConfig> {
   const path = file === undefined ? undefined : resolve(cwd, file)
   if (path !== undefined && !(extname(path) in loaders)) {
-    throw stop('MH1003', path, undefined, `not a kind of config that is known; use ${EXTENSIONS.join(', ')}`)
+    throw stop('MH1003', path, undefined, `unknown config format; use ${EXTENSIONS.join(', ')}`)
   }
   const found = await find(cwd, path)
   if (path === undefined) await assertReadable(cwd, found?.filepath)

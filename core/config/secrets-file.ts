@@ -36,12 +36,12 @@ async function textIn(path: string, file: FileHandle, warn: Warn): Promise<strin
   const info = await file.stat()
   if (!info.isFile()) {
     const what = info.isDirectory() ? 'a folder' : 'no file'
-    throw stop(`${path} is ${what}; name a file with one secret a line, or one that a start is to make`)
+    throw stop(`${path} is ${what}; name a file with one secret per line, or a new file, which startup creates`)
   }
   if (process.platform !== 'win32' && (info.mode & TOO_OPEN) !== 0) {
     const mode = (info.mode & 0o777).toString(8).padStart(4, '0')
     const fix = `chmod 600 ${path}, or where something mounts it, such as Kubernetes, give it the mode 0440 there`
-    const text = `others than the user that runs this host may read or change ${path} (mode ${mode}); ${fix}`
+    const text = `users other than the one that runs this host can read or change ${path} (mode ${mode}); ${fix}`
     warn(new StartError('MH1034', text, { at: AT }))
   }
   await warnOfOpenFolder(dirname(path), warn)
@@ -51,7 +51,7 @@ async function textIn(path: string, file: FileHandle, warn: Warn): Promise<strin
     count = (await file.read(buffer, size, buffer.length - size)).bytesRead
   }
   if (size <= MAX_SIZE) return buffer.toString('utf8', 0, size)
-  throw stop(`${path} has more than 64 kB; it is to hold one secret a line, of which a few are enough`)
+  throw stop(`${path} has more than 64 kB; a secrets file contains one secret per line`)
 }
 
 /** In a world-writable folder anyone can replace the file, unless the folder has the sticky bit. */

@@ -66,7 +66,7 @@ function checkMount(mount: Served, place: Pattern, others: readonly Served[], ro
     throw fail('has a parameter; an app is mounted at a fixed path')
   const meets = (path: string) => formsOf(parsePattern(path, path)).some(({ pattern }) => reaches(place, pattern))
   const route = routes.find(({ path }) => meets(path))
-  if (route) throw fail(`would take addresses of routes['${route.path}']; mount the app beside it`)
+  if (route) throw fail(`would hide paths of routes['${route.path}']; choose another path`)
   const isWithin = ({ path, matchesSubpaths }: Served) =>
     (matchesSubpaths ?? false) && reaches(parsePattern(path, path), place)
   const foreign = others.filter(({ plugin }) => plugin !== mount.plugin)

@@ -143,7 +143,7 @@ export function createLogger(options: LoggerOptions = {}): ProcessLog {
   const base = pid === undefined ? null : { pid }
   const whole = level === 'debug'
   const dropped = (lines: number) =>
-    `${JSON.stringify({ level: 40, time: Date.now(), ...base, code: 'MH1902', lines, msg: 'dropped log lines: nobody reads stderr' })}\n`
+    `${JSON.stringify({ level: 40, time: Date.now(), ...base, code: 'MH1902', lines, msg: 'Dropped log lines because stderr is not read' })}\n`
   const writer = createLogWriter(options.output ?? process.stderr, dropped, render)
   const budget = createLogBudget((kind, lines) =>
     unlimited.warn({ code: 'MH1901', kind, lines, fix: ALL_LINES }, LEFT_OUT),

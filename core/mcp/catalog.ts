@@ -20,8 +20,7 @@ const isHidden = (toolset: string) => toolset.startsWith('/')
 export const describeToolset = (name: string): string =>
   name === EVERYWHERE ? 'every route' : isHidden(name) ? name.slice(1) : `toolset "${name}"`
 
-const ADDED =
-  'one was added while the host runs, and another is defined now: rename it, or remove the one that was added'
+const ADDED = 'one was added at run time, and another is defined now: rename it, or remove the one that was added'
 
 export interface Combination {
   readonly route: CompiledRoute
@@ -119,7 +118,7 @@ export function createCatalog(
     const { access } = definition
     if (access !== undefined && !decidesAccess) {
       const what = `${where}: ${kindOf(definition)} "${definition.name}" asks for access "${access}"`
-      const why = `${what}, but no plugin decides who has it; switch on ${suggest('access')}`
+      const why = `${what}, but no plugin decides access; switch on ${suggest('access')}`
       throw new StartError('MH1110', why, { of: definition, at: ['access'] })
     }
     const item = compileDefinition(definition, where, faultsOf)

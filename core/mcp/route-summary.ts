@@ -11,6 +11,8 @@ export interface RouteSummary {
   readonly url: string
   readonly samplePath: string
   readonly toolsets: readonly string[]
+  /** The number of tools, including those that some callers cannot use. */
+  readonly tools: number
   readonly revisions: readonly Revision[]
   readonly stateless: boolean
   readonly callers: string
@@ -28,9 +30,9 @@ export interface RouteFacts {
 }
 
 function describeRule({ authorize }: CompiledRoute): string {
-  if (authorize === undefined) return 'anyone'
-  if (authorize === true) return 'any signed-in user'
-  return typeof authorize === 'string' ? `policy "${authorize}"` : `needs ${JSON.stringify(authorize)}`
+  if (authorize === undefined) return 'open'
+  if (authorize === true) return 'login required'
+  return `login required (${typeof authorize === 'string' ? `policy "${authorize}"` : JSON.stringify(authorize)})`
 }
 
 const describeCallers = (route: CompiledRoute, authenticators: readonly string[]): string =>
@@ -43,6 +45,7 @@ export function summarizeRoute(route: CompiledRoute, { items, tellsLogin, authen
     url: sampleUrl(route),
     samplePath: samplePath(route),
     toolsets: route.toolsets,
+    tools: items.filter(({ kind }) => kind === 'tools').length,
     revisions: route.revisions,
     stateless: route.stateless,
     callers: describeCallers(route, authenticators),

@@ -70,7 +70,7 @@ function checkRules(rules: readonly LimitRule[], names: readonly string[], isWho
     const near = nearest(glob.replaceAll('*', ''), names)
     if (near === undefined && !isWhole) continue
     const hint = near === undefined ? '' : `; did you mean "${near}"?`
-    const what = `these limits fit no tool that is defined at start${hint}`
+    const what = `these limits match no tool that is defined at startup${hint}`
     report(new StartError('MH1113', what, { at: ['tools', 'limits', glob] }), 'warning')
   }
 }

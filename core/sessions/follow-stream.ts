@@ -59,16 +59,16 @@ async function answerLost(
   const { requests } = readFacts(state.facts)
   const store = events(session)
   const writer = { epoch: state.epoch + 1, facts: writeFacts({ node, requests }) }
-  const claimed = await store.shared?.claim(session.id, stream, writer)
+  const claimed = await store.shared?.claim(session.digest, stream, writer)
   if (!claimed || claimed.finished) return
-  const seq = (await isWholeAfter(store, session.id, stream, 0)) ? 0 : seen
-  const open = await unanswered(requests, { store, session: session.id, stream, seq, owner: session.holder })
+  const seq = (await isWholeAfter(store, session.digest, stream, 0)) ? 0 : seen
+  const open = await unanswered(requests, { store, session: session.digest, stream, seq, owner: session.holder })
   let { last } = claimed
   for (const id of open) {
     const answer = encodeError(nodeLost(), { id, revision: session.revision })
-    last = await store.append(session.id, stream, answer, last, { ...writer, finished: id === open.at(-1) })
+    last = await store.append(session.digest, stream, answer, last, { ...writer, finished: id === open.at(-1) })
   }
-  if (open.length === 0) await store.shared?.finish(session.id, stream, writer)
+  if (open.length === 0) await store.shared?.finish(session.digest, stream, writer)
   if (isOver)
     log.warn(
       { code: 'MH1418', requests: open.length },
@@ -111,7 +111,7 @@ export async function followStream(
   }
 
   const sendUntil = (until: number) =>
-    sendStored({ store: events(session), session: session.id, stream, seq: sent, owner: session.holder }, reader, {
+    sendStored({ store: events(session), session: session.digest, stream, seq: sent, owner: session.holder }, reader, {
       until,
       sent: last => {
         sent = last
@@ -120,7 +120,7 @@ export async function followStream(
     })
 
   async function step(wasOver: boolean): Promise<boolean> {
-    const state = await streams.state(session.id, stream)
+    const state = await streams.state(session.digest, stream)
     if (!state || !(await sendUntil(state.last)) || session.disposed || state.finished) return true
     const { node } = readFacts(state.facts)
     const runsHere = node === name

@@ -163,9 +163,8 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     shared: false,
     unsure: false,
     create(digest, record, { idleTimeout, maxPerOwner }) {
-      if (!admits(record.opening.holder, maxPerOwner)) return false
-      add(digest, record, idleTimeout)
-      return true
+      if (!admits(record.opening.holder, maxPerOwner)) return undefined
+      return add(digest, record, idleTimeout).version
     },
     enter(digest, { version, requests, from }, { idleTimeout }) {
       const kept = find(digest)

@@ -108,9 +108,10 @@ export function createSessionRegistry(settings: RegistrySettings) {
       sessions.delete(session.id)
       byDigest.delete(session.digest)
       if (elsewhere) return
+      upkeep.forget(session)
       // Each node with a copy runs this; only the home counts the end.
       if (session.home === name) figures.ended(session)
-      Promise.resolve(events(session).drop(session.id)).catch(err =>
+      Promise.resolve(events(session).drop(session.digest)).catch(err =>
         log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'),
       )
     },
@@ -143,10 +144,11 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const headers = store.shared ? withoutCredentials(facts.headers) : NO_HEADERS
     const opening = { transport, route: route.path, params, holder, user, ip, headers }
     const created = store.create(digest, { opening, state: FIRST_STATE, version: 1, home: name }, bounds)
-    if (!(created instanceof Promise ? await created : created)) throw tooManySessions(bounds.maxPerOwner)
+    const version = created instanceof Promise ? await created : created
+    if (version === undefined) throw tooManySessions(bounds.maxPerOwner)
     let session: Session
     try {
-      session = await build(facts, { id, digest, keeper, opening, home: name, version: 1 })
+      session = await build(facts, { id, digest, keeper, opening, home: name, version })
     } catch (error) {
       Promise.resolve(store.end(digest, holder)).catch(err =>
         log.debug({ err }, 'a session that failed to open stays in the store until it has idled'),

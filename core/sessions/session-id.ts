@@ -72,3 +72,6 @@ export const digestOf = (id: string): string => createHash('sha256').update(id).
 
 /** The part of a session id for logs: too short to use the session. */
 export const shortId = (id: string): string => `${id.slice(0, 12)}…`
+
+/** The partition of a session in a `Store`. */
+export const partitionOf = (digest: string): string => `session:${digest}`

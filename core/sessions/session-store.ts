@@ -51,7 +51,7 @@ export const FIRST_STATE: SessionState = Object.freeze({
 export interface SessionRecord {
   readonly opening: SessionOpening
   readonly state: SessionState
-  /** Starts at 1 and grows with each change of the state or home. */
+  /** Grows with each change of the state or home, also after a loss. Set by the store. */
   readonly version: number
   /** The node that runs `runSession` and has the stream of single-stream transports. */
   readonly home: string
@@ -70,8 +70,8 @@ export interface SessionStore {
   readonly node: string
   /** True: shared by every node; `host`: by all processes on this machine; false: only this process. */
   readonly shared: boolean | 'host'
-  /** Returns false and stores nothing above `bounds.maxPerOwner`. Otherwise this node has a copy in use. */
-  create(digest: string, record: SessionRecord, bounds: SessionBounds): Awaitable<boolean>
+  /** Returns the version. Undefined, and nothing stored, above `bounds.maxPerOwner`. Otherwise this node has a copy in use. */
+  create(digest: string, record: SessionRecord, bounds: SessionBounds): Awaitable<number | undefined>
   /** Called for each message. Returns a newer record and registers the requests. */
   enter(digest: string, visit: Visit, bounds: SessionBounds): Awaitable<Entered>
   /** Removes completed requests. Not awaited. */

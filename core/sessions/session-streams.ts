@@ -94,7 +94,7 @@ export function createParts(
     make(session, more = {}) {
       const stream = createResumableStream({
         store: events(session),
-        session: session.id,
+        session: session.digest,
         owner: session.holder,
         finished: name => {
           if (session.streams.get(name) === stream) session.streams.delete(name)
@@ -159,7 +159,7 @@ export function createSessionStreams(
   const parts = createParts({ ...settings, whenWritten }, followers.tell)
 
   const checkWhole = async (session: Session, { stream, seq }: EventId) => {
-    if (!(await isWholeAfter(events(session), session.id, stream, seq))) throw eventsGone()
+    if (!(await isWholeAfter(events(session), session.digest, stream, seq))) throw eventsGone()
   }
 
   function resumeHere(stream: ResumableStream, place: EventId, session: Session): Resumption {
@@ -180,7 +180,7 @@ export function createSessionStreams(
     awaited: session,
     check: () => checkWhole(session, place),
     async attach(reader) {
-      await sendStored({ ...place, store: events(session), session: session.id, owner: session.holder }, reader)
+      await sendStored({ ...place, store: events(session), session: session.digest, owner: session.holder }, reader)
       // If a message is gone meanwhile, the client resumes again and gets 404.
       if (!reader.closed) reader.end()
     },
@@ -188,13 +188,13 @@ export function createSessionStreams(
 
   return {
     open: (session, requests) => parts.make(session, { writer: parts.writerOf(session, requests) }),
-    openStandalone: session => takeOver(parts, session, createStreamName(session.id), false),
+    openStandalone: session => takeOver(parts, session, createStreamName(session.digest), false),
     async resume(session, place) {
-      if (!place || !isStreamOf(session.id, place.stream)) throw cannotResume()
+      if (!place || !isStreamOf(session.digest, place.stream)) throw cannotResume()
       const here = session.streams.get(place.stream)
       const shared = parts.sharedWith(session)
       if (!shared) return here ? resumeHere(here, place, session) : resumeFinished(session, place)
-      const state = await shared.state(session.id, place.stream)
+      const state = await shared.state(session.digest, place.stream)
       if (!state) throw store.unsure ? notSure() : eventsGone()
       const facts = readFacts(state.facts)
       if (facts.requests.length === 0 && !state.finished) {
@@ -264,9 +264,9 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   // After these claims, writes of the previous node are rejected.
   const streams = parts.sharedWith(session)
   const writer = { epoch, facts: writeFacts({ node, requests: [] }) }
-  const resumed = isResumed ? await streams?.claim(session.id, name, writer) : undefined
+  const resumed = isResumed ? await streams?.claim(session.digest, name, writer) : undefined
   const isOther = before && (!isResumed || before.stream !== name)
-  const previous = isOther ? await streams?.claim(session.id, before.stream, writer) : resumed
+  const previous = isOther ? await streams?.claim(session.digest, before.stream, writer) : resumed
   if (session.disposed) throw sessionGone()
   if (isResumed && !resumed) throw eventsGone()
   session.claim = { stream: name, epoch }

@@ -17,6 +17,8 @@ const RESTORE_BATCH = 100
 interface SessionUpkeep {
   /** Reports the use of a session to a shared store. */
   mark(session: Session, inUse: boolean): void
+  /** Drops the unreported use of an ended session. */
+  forget(session: Session): void
   evict(victims: readonly Victim[] | Promise<readonly Victim[]>): void
   restore(session: Session): boolean | Promise<boolean>
   start(): void
@@ -134,6 +136,7 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
 
   return {
     mark,
+    forget: ({ digest }) => void waiting.delete(digest),
     evict: victims => void Promise.resolve(victims).then(evictAll).catch(fail),
     restore,
     start: () =>

@@ -6,8 +6,27 @@ import type { Answers, LogPage, LogQuery, Members, Query, SetQuery, Store } from
 export interface MemoryStoreSettings {
   /** Milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number
-  /** Largest size of all texts, about; above it writes reject with `unavailable`. Default: no limit. */
+  /** Largest size, about; above it writes reject with `unavailable`. Default: no limit. */
   readonly maxBytes?: number
+  /** Evicts the least recently used partitions above `maxBytes` instead. */
+  readonly evicts?: boolean
+  /** The content of an earlier store. */
+  readonly dump?: MemoryDump
+}
+
+/** Records and sets as JSON, by partition. */
+export type MemoryDump = ReadonlyArray<readonly [partition: string, content: MemoryContent]>
+
+interface MemoryContent {
+  readonly records: ReadonlyArray<readonly [key: string, record: RecordState]>
+  readonly sets: ReadonlyArray<
+    readonly [key: string, scores: ReadonlyArray<readonly [string, number]>, expires?: number | null | undefined]
+  >
+}
+
+export interface MemoryStore extends Store {
+  /** Without logs. */
+  dump(): MemoryDump
 }
 
 interface SortedSet {
@@ -25,10 +44,13 @@ interface Log {
   expires: number | undefined
 }
 
-/** The cost of an entry besides its texts, bytes. */
+/** The cost of an entry and of a partition besides their texts, bytes. */
 const ENTRY_COST = 100
-/** Partitions that one transaction checks for expired entries. */
-const SWEPT = 2
+const PARTITION_COST = 700
+/** Entries that one transaction checks for expiry. */
+const SWEPT = 4
+/** Milliseconds between two searches for all expired entries. */
+const SWEEP_INTERVAL = 1_000
 
 const costOf = (text: string) => 2 * text.length
 
@@ -64,14 +86,29 @@ class MemoryPartition implements PartitionState {
     return this.#records.size === 0 && this.#sets.size === 0 && this.#logs.size === 0
   }
 
-  /** Removes what has expired. */
-  sweep() {
-    for (const key of [...this.#records.keys()]) this.record(key)
-    for (const key of [...this.#sets.keys()]) this.#setOf(key)
-    for (const key of [...this.#logs.keys()]) this.#logOf(key)
+  dump(): MemoryContent {
+    const sets = [...this.#sets].map(([key, { scores, expires }]) => [key, [...scores], expires] as const)
+    return { records: [...this.#records], sets }
   }
 
-  #isOver = (expires: number | undefined) => expires !== undefined && expires <= this.#now()
+  load({ records, sets }: MemoryContent) {
+    for (const [key, record] of records) this.putRecord(key, record)
+    for (const [key, scores, expires] of sets) {
+      for (const [member, score] of scores) this.putMember(key, member, score)
+      if (expires != null) this.expireSet(key, expires)
+    }
+  }
+
+  /** Each step removes one entry if it has expired. */
+  *sweep(): Generator<() => void> {
+    for (const key of this.#records.keys()) yield () => void this.record(key)
+    for (const key of this.#sets.keys()) yield () => void this.#setOf(key)
+    for (const key of this.#logs.keys()) yield () => void this.#logOf(key)
+  }
+
+  #isOver(expires: number | undefined): boolean {
+    return expires !== undefined && expires <= this.#now()
+  }
 
   record(key: string): RecordState | undefined {
     const found = this.#records.get(key)
@@ -257,42 +294,74 @@ class MemoryPartition implements PartitionState {
 }
 
 /** The store of this process, gone when it ends. */
-export function createMemoryStore(settings: MemoryStoreSettings = {}): Store {
-  const { now = Date.now, maxBytes = Number.POSITIVE_INFINITY } = settings
+export function createMemoryStore(settings: MemoryStoreSettings = {}): MemoryStore {
+  const { now = Date.now, maxBytes = Number.POSITIVE_INFINITY, evicts = false } = settings
   const partitions = new Map<string, MemoryPartition>()
   let bytes = 0
-  let swept = partitions.entries()
+  let sweeping = sweep()
+  let sweepAt = Number.NEGATIVE_INFINITY
 
   function use<Value>(name: string, work: (partition: MemoryPartition) => Value): Value {
-    const partition = partitions.get(name) ?? new MemoryPartition(now)
-    const before = partition.bytes
+    const found = partitions.get(name)
+    const partition = found ?? new MemoryPartition(now)
+    const before = found ? found.bytes : -PARTITION_COST
     const result = work(partition)
-    bytes += partition.bytes - before
-    if (partition.isEmpty) partitions.delete(name)
-    else partitions.set(name, partition)
+    const isEmpty = partition.isEmpty
+    if (!isEmpty || found) bytes += partition.bytes - before - (isEmpty ? PARTITION_COST : 0)
+    if (evicts || isEmpty) partitions.delete(name)
+    if (!isEmpty) partitions.set(name, partition)
     return result
   }
 
-  /** Checks some partitions at each write, so that expired entries do not stay. */
-  function sweep(count: number) {
-    for (let index = 0; index < count; index++) {
-      const { done, value } = swept.next()
-      if (done) swept = partitions.entries()
-      if (!value) return
-      use(value[0], partition => partition.sweep())
+  function* sweep(): Generator<void> {
+    for (const [name, partition] of partitions) {
+      for (const check of partition.sweep()) {
+        if (partitions.get(name) !== partition) break
+        const before = partition.bytes
+        check()
+        bytes += partition.bytes - before
+        yield
+      }
+      if (partitions.get(name) !== partition || !partition.isEmpty) continue
+      partitions.delete(name)
+      bytes -= PARTITION_COST
     }
   }
 
+  /** Some entries at each write, so that expired ones do not stay. */
+  function sweepSome() {
+    for (let index = 0; index < SWEPT; index++) {
+      if (!sweeping.next().done) continue
+      sweeping = sweep()
+      return
+    }
+  }
+
+  function sweepAll() {
+    if (now() < sweepAt) return
+    sweepAt = now() + SWEEP_INTERVAL
+    for (const _ of sweep());
+  }
+
+  function makeRoom() {
+    if (bytes > maxBytes) sweepAll()
+    if (bytes <= maxBytes) return
+    if (!evicts) throw new HostError('unavailable', { detail: 'too much is stored at the moment; try again later' })
+    for (const [name, partition] of partitions) {
+      if (bytes <= maxBytes) return
+      partitions.delete(name)
+      bytes -= partition.bytes + PARTITION_COST
+    }
+  }
+
+  for (const [name, content] of settings.dump ?? []) use(name, partition => partition.load(content))
+
   return {
     shared: false,
+    dump: () => [...partitions].map(([name, partition]) => [name, partition.dump()] as const),
     transact(name, steps) {
-      sweep(SWEPT)
-      if (bytes > maxBytes && steps.some(isGrowing)) {
-        sweep(partitions.size)
-        if (bytes > maxBytes) {
-          throw new HostError('unavailable', { detail: 'too much is stored at the moment; try again later' })
-        }
-      }
+      sweepSome()
+      if (steps.some(isGrowing)) makeRoom()
       return use(name, partition => applySteps(partition, steps, now()))
     },
     read<const Queries extends readonly Query[]>(name: string, queries: Queries) {

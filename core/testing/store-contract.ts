@@ -1,27 +1,21 @@
 // `storeContract`: the checks of a store that a plugin puts into a slot.
 import type { Slots } from '../slots.ts'
+import type { Bus } from '../store/bus.ts'
 import type { Store } from '../store/store.ts'
-import { changeBusChecks } from './change-bus-contract.ts'
+import { busChecks } from './bus-checks.ts'
 import { type Check, type ContractSettings, checksOf, type Promises } from './contract.ts'
 import { eventStoreChecks } from './event-store-contract.ts'
-import { grantStoreChecks } from './grant-store-contract.ts'
-import { peersChecks } from './peers-contract.ts'
-import { sessionStoreChecks } from './session-store-contract.ts'
 import { storeChecks } from './store-checks.ts'
-import { taskStoreChecks } from './task-store-contract.ts'
 
-type Stores = Pick<Slots, 'changeBus' | 'eventStore' | 'grantStore' | 'peers' | 'sessionStore' | 'taskStore'> & {
+type Stores = Pick<Slots, 'eventStore'> & {
   readonly store: Store
+  readonly bus: Bus
 }
 
 const CHECKS: { readonly [Slot in keyof Stores]: Promises<Stores[Slot]> } = {
-  changeBus: changeBusChecks,
+  bus: busChecks,
   eventStore: eventStoreChecks,
-  grantStore: grantStoreChecks,
-  peers: peersChecks,
-  sessionStore: sessionStoreChecks,
   store: storeChecks,
-  taskStore: taskStoreChecks,
 }
 
 /** Checks for a store in this slot, each with a `name` and a `run` function for a test runner. */

@@ -46,7 +46,7 @@ async function read(path: string): Promise<string | undefined> {
     const info = await lstat(path)
     if (info.isFile()) return await readFile(path, 'utf8')
     const what = info.isSymbolicLink() ? 'a symbolic link' : 'no file'
-    throw stop(`${path} is ${what}, and stands where the lock of the audit goes: take it away`)
+    throw stop(`${path} is ${what}, at the path of the audit lock file: remove it`)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     throw error

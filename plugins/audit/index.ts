@@ -42,7 +42,7 @@ function lintArguments(
         tool,
         tools.map(({ key }) => key),
       )
-      warn(`no tool has this name that is defined at start: its arguments are not written${hintOf(near)}`, [tool])
+      warn(`no tool with this name is defined at startup: its arguments are not written${hintOf(near)}`, [tool])
       continue
     }
     const taken = found.map(argumentsOf)

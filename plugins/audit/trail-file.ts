@@ -188,7 +188,7 @@ export class TrailFile {
     const fix = `look at it with: mcp-host audit verify ${path}`
     log.error(
       { code: 'MH2220', file: path, seq: this.#head.seq, how, fix },
-      'somebody changed the file of the audit; its chain goes on',
+      'The audit file was changed by another program; the chain continues',
     )
     await this.#writeOwn({ event: 'changed', how })
   }
@@ -202,7 +202,7 @@ export class TrailFile {
     const { path, log } = this.#settings
     log.error(
       { code: 'MH2220', file: path, was: this.#size, size, head: this.#head.hash },
-      'somebody cut the audit; its chain goes on',
+      'The audit file was truncated by another program; the chain continues',
     )
     this.#size = size
     await this.#writeOpened('cut')
@@ -242,7 +242,7 @@ export class TrailFile {
     await this.#writeOpened('moved')
     log.info(
       { code: 'MH2221', file: path, seq, head: hash },
-      'the file of the audit was moved; its chain goes on in a new one',
+      'The audit file was moved; the chain continues in a new file',
     )
   }
 
@@ -300,7 +300,7 @@ export class TrailFile {
     const fix = 'look at it with: mcp-host audit verify'
     log.error(
       { code: 'MH2223', file: path, seq: last.seq, why, fix },
-      'the last line of the audit does not verify; its chain goes on',
+      'The last line of the audit does not verify; the chain continues',
     )
   }
 
@@ -323,7 +323,7 @@ export class TrailFile {
     this.#openedAt = Date.now()
     this.#toldChanged = false
     const { seq, hash } = this.#head
-    log.info({ code: 'MH2221', file: archive, seq, head: hash, why }, 'the audit goes on in a new file')
+    log.info({ code: 'MH2221', file: archive, seq, head: hash, why }, 'The audit continues in a new file')
     await this.#writeOpened(why)
     for (const removed of await removeOldest(path, keep))
       log.info({ code: 'MH2224', file: removed }, 'removed an old file of the audit')

@@ -93,8 +93,8 @@ export function trailOf(host: InternalHost, options: FilledAuditOptions): Opened
   if (known && known.said !== said) {
     throw new StartError(
       'MH1041',
-      `${file} is written by several routes, of which each says otherwise how: give them the same ` +
-        '`sync`, `rotate` and `headEvery`, or each a `file` of its own',
+      `${file} is written by several routes with different options: give them the same ` +
+        '`sync`, `rotate` and `headEvery`, or a separate `file` each',
       { at: host.config.at },
     )
   }

@@ -44,14 +44,11 @@ function checkKeys(
   if (ownKeys && isShared)
     report(new StartError('MH2107', `every node must know the keys that sign tokens; ${make}`, { at }))
   else if (ownKeys && !isKept)
-    log.warn(
-      { code: 'MH2107', fix: make },
-      'the keys that sign tokens are of this process alone: a restart signs everybody out',
-    )
+    log.warn({ code: 'MH2107', fix: make }, 'The keys that sign tokens are temporary: a restart signs all users out')
   if (!isShared && !isKept && purpose === 'serve' && processes === 1)
     log.warn(
       { code: 'MH2108', fix: 'add store-sqlite, grant-store-redis or cluster-redis' },
-      'logins are kept in this process alone: a restart signs everybody out',
+      'Logins are kept in memory: a restart signs all users out',
     )
   if (processes > 1 && !isShared)
     report(

@@ -59,16 +59,17 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
     const stop = (why: string, ...key: string[]) => new StartError('MH2020', why, { at: [...host.config.at, ...key] })
     if (!endpoint || !clientId || !clientSecret) throw stop('endpoint, clientId and clientSecret must not be empty')
     if (endpoint.startsWith('http:') && !isLoopback(new URL(endpoint).hostname)) {
-      const what = 'tokens and the client secret are sent over plain http: whoever is on the way reads them; use https'
+      const what =
+        'tokens and the client secret are sent over plain http: anyone on the network path can read them; use https'
       const severity = process.env['NODE_ENV'] === 'production' ? 'error' : 'warning'
       host.report(stop(what, 'endpoint'), severity)
     }
     const cacheFor = parseDuration(options.cacheFor)
     if (cacheFor > MAX_CACHE)
-      throw stop('it is more than 5m: revoked tokens would live on for too long; write 5m or less', 'cacheFor')
+      throw stop('more than 5m: revoked tokens would stay valid too long; use 5m or less', 'cacheFor')
     const fixed = audience === undefined ? undefined : [audience].flat().flatMap(sameResources)
     if (fixed?.length === 0)
-      throw stop('it is empty; name whom tokens are for, or leave it out for the address of each route', 'audience')
+      throw stop('empty; set the audience of tokens, or omit it for the URL of each route', 'audience')
     if (!validate.audience) {
       const what = 'validate.audience is off: tokens that were issued for other services are accepted'
       host.log.warn({ code: 'MH2009', check: 'audience' }, what)

@@ -62,13 +62,13 @@ function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at:
   const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
     value === undefined ? [] : [name],
   )
-  if (sources.length > 1) throw stop(`${sources.join(' and ')} exclude each other: keys come from one place`)
+  if (sources.length > 1) throw stop(`${sources.join(' and ')} exclude each other: configure one source of keys`)
   if (sources.length === 0) throw stop(NO_KEYS)
   if (authority !== undefined && issuer !== undefined && authority !== issuer) {
     throw stop('authority is the name of the issuer: leave issuer out, or set issuer and jwksUri')
   }
   const name = issuer ?? authority
-  if (name === undefined || name === '') throw stop(`${sources[0]} without issuer: whose keys are these?`)
+  if (name === undefined || name === '') throw stop(`${sources[0]} requires issuer`)
   if (secret !== undefined && secret.length < MIN_SECRET_LENGTH) {
     throw stop(`it is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`, 'secret')
   }
@@ -186,7 +186,7 @@ function fetchedKeys(host: InternalHost, options: FilledAuthJwt, { one, name, pl
     )
   }
   if (url.startsWith('http:') && !isLoopback(new URL(url).hostname)) {
-    const what = `keys are fetched over plain http, from ${shownUrl(url)}: whoever is on the way can put in their own; use https`
+    const what = `keys are fetched over plain http, from ${shownUrl(url)}: anyone on the network path can replace them; use https`
     host.report(
       new StartError('MH2005', what, { at: keyed }),
       process.env['NODE_ENV'] === 'production' ? 'error' : 'warning',
@@ -288,8 +288,7 @@ function checkOwn(
     report(new StartError('MH2003', why, { at: [...at, 'algorithms'] }))
   }
   if (found.size > 0 && dpop.mode === 'required') {
-    const why =
-      'this host gives out bearer tokens alone, and they would all be refused; name an issuer, or write optional'
+    const why = 'this host issues bearer tokens only, which would all be refused; set issuer, or use optional'
     report(new StartError('MH2007', why, { at: [...at, 'dpop', 'mode'] }))
   }
   if (without.length === 0) return

@@ -20,7 +20,7 @@ export function entra({ tenant, clientId, audience }: { tenant: string; clientId
   if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(tenant)) {
     throw new StartError(
       'MH2008',
-      `entra(): "${tenant}" is no directory (tenant) id, such as 00000000-0000-0000-0000-000000000000`,
+      `entra(): "${tenant}" is not a directory (tenant) id, such as 00000000-0000-0000-0000-000000000000`,
       { exitCode: 2 },
     )
   }

@@ -27,9 +27,7 @@ function compilePolicy(name: string, policy: FilledCorsOptions['policies'][strin
   const at = [...host.config.at, 'policies', name]
   const any = origins.includes(ANY)
   if (any && origins.length > 1) {
-    host.report(
-      new StartError('MH2740', '"*" stands alone; remove the other origins, or it', { at: [...at, 'origins'] }),
-    )
+    host.report(new StartError('MH2740', '"*" cannot be combined with other origins', { at: [...at, 'origins'] }))
   }
   if (any && credentials) {
     const why = 'credentials need a list of origins; with "*" any page could use them'

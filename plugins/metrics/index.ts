@@ -76,13 +76,13 @@ function checkPlace(host: InternalHost, { path, port, host: address, token }: Fi
     wrong('token', `is shorter than ${SHORTEST_TOKEN} characters; make one with: openssl rand -base64 32`)
   }
   if (path === undefined && token === undefined && !isLoopback(address)) {
-    const what = `whoever reaches ${address} could read the metrics; set \`token\`, or \`host\` to 127.0.0.1`
+    const what = `anyone who can reach ${address} could read the metrics; set \`token\`, or \`host\` to 127.0.0.1`
     wrong('host', what)
   }
   if (path !== undefined && token === undefined) {
     wrong(
       'path',
-      'whoever reaches the host could read the metrics; set `token`, or leave `path` out: then they have a port of their own',
+      'anyone who can reach the host could read the metrics; set `token`, or omit `path` to use a separate port',
     )
   }
   if (path !== undefined && (port !== OWN_PORT.port || address !== OWN_PORT.host)) {
@@ -167,7 +167,7 @@ function serveOnOwnPort(
   if (host.config.purpose === 'stdio') {
     const fix = 'they are those of a host that listens: mcp-host start'
     return host.onStart(() =>
-      host.log.info({ code: 'MH2603', fix }, 'serving no metrics: each client of stdio has a process of its own'),
+      host.log.info({ code: 'MH2603', fix }, 'Metrics are not served: each stdio client has its own process'),
     )
   }
   host.onReady(() => checkPort(host, port, address))

@@ -6,7 +6,9 @@ export type { OpenApiOptions } from './options.ts'
 
 export const openapi = definePlugin<OpenApiOptions, FilledOptions>({
   options: OPTIONS,
-  async setup() {
-    // The set-up follows with the reading of documents.
+  provides: ['toolsets'],
+  async setup(host, options) {
+    const { setUpOpenApi } = await import('./set-up.ts')
+    await setUpOpenApi(host, options)
   },
 })

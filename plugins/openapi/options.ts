@@ -1,5 +1,8 @@
 // The options of `plugins.openapi`.
+import type { JsonSchema, Typed } from '../../core/index.ts'
 import { DURATION_PATTERN, type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
+import { SECRET, type SecretSource, UPSTREAM_AUTH } from '../families/credentials/index.ts'
+import type { Credential } from './credentials.ts'
 
 const text = <const D extends string>(description: D) => ({ type: 'string', minLength: 1, description }) as const
 const texts = <const D extends string>(description: D) =>
@@ -34,7 +37,7 @@ const filter = {
       description: 'All that is given must match.',
       properties: {
         tag: text('A glob for one of its tags.'),
-        path: text('A glob for the path template; `*` is one segment, `**` is any number of them.'),
+        path: text('A glob for the path template; `*` also matches slashes.'),
         method,
         operation: text('A glob for the operationId, or for the method and path.'),
         deprecated: flag('Whether the operation is deprecated.'),
@@ -90,8 +93,44 @@ const override = {
     timeout: duration('Time limit of a call.'),
     concurrency: { type: 'integer', minimum: 1, description: 'Concurrent calls of this tool in a process.' },
     output,
+    task: { description: 'The key `task` of the tool, for the plugin `tasks`.' },
   },
 } as const
+
+const HEADER_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+/** Belong to the connection, to the request itself, or to the caller's session with this host. */
+const OWN_HEADERS =
+  'host|content-.*|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|cookie|proxy-.*|mcp-.*'
+const unless = (names: string) => `^(?!(?:${names})$)${HEADER_NAME.slice(1)}`
+
+const headers = {
+  type: 'object',
+  propertyNames: {
+    pattern: unless(OWN_HEADERS),
+    patternErrorMessage: 'a header in lower case that the connection does not set',
+  },
+  additionalProperties: SECRET,
+  description: 'Headers of each request, with their values. Names in lower case.',
+} as JsonSchema & Typed<Record<string, SecretSource>>
+
+const credentials = {
+  type: 'object',
+  additionalProperties: {
+    anyOf: [
+      SECRET,
+      {
+        title: 'BasicCredential',
+        type: 'object',
+        additionalProperties: false,
+        required: ['username', 'password'],
+        properties: { username: text('The user name.'), password: SECRET },
+      },
+      UPSTREAM_AUTH,
+    ],
+  },
+  description:
+    'By name of the security scheme: a secret for `apiKey` and `bearer`, user name and password for `basic`, or how to get tokens. Operations that need another scheme are left out.',
+} as unknown as JsonSchema & Typed<Record<string, Credential>>
 
 const source = {
   title: 'OpenApiSource',
@@ -147,6 +186,35 @@ const source = {
       default: '32kb',
     },
     access: text('The required policy, scope or role of all tools.'),
+    credentials,
+    auth: {
+      anyOf: [UPSTREAM_AUTH],
+      description: 'How to get access tokens for operations without security requirements in the document.',
+    },
+    headers,
+    forwardHeaders: {
+      type: 'array',
+      items: {
+        type: 'string',
+        pattern: unless(`authorization|dpop|forwarded|x-forwarded-.*|${OWN_HEADERS}`),
+        patternErrorMessage:
+          'a header in lower case that holds no credentials of this host and is not of the connection',
+      },
+      uniqueItems: true,
+      default: [],
+      description: "Headers of the caller's request that are sent to the API.",
+    },
+    timeout: { ...duration('Time limit of a call, with its retries.'), default: '30s' },
+    retries: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 10,
+      default: 2,
+      description: 'Retries of GET and HEAD after connection errors and the statuses 429, 502, 503 and 504.',
+    },
+    concurrency: { type: 'integer', minimum: 1, default: 64, description: 'Concurrent requests of a process.' },
+    maxResponse: { ...size('The largest response.'), default: '1mb' },
+    errorExcerpt: { ...size('The most that a tool returns of an error response.'), default: '2kb' },
   },
 } as const
 
@@ -162,6 +230,11 @@ export const OPTIONS = {
       additionalProperties: source,
       description: 'The documents by toolset name. Routes select the toolsets by these names.',
     },
+    refresh: {
+      anyOf: [{ const: 'off' }, duration('The time between two reads.')],
+      default: 'off',
+      description: 'How often documents with a URL are read again.',
+    },
   },
 } as const
 
@@ -169,3 +242,4 @@ export const OPTIONS = {
 export interface OpenApiOptions extends OptionsOf<typeof OPTIONS> {}
 export interface FilledOptions extends OptionsOf<typeof OPTIONS, true> {}
 export type Source = FilledOptions['documents'][string]
+export type Override = NonNullable<Source['overrides']>[string]

@@ -82,7 +82,7 @@ function lintRules({ rules }: Limits, host: RedisHost) {
     if (tools.some(tool => matchesGlob(glob, tool))) continue
     const near = nearest(glob.replaceAll('*', ''), tools)
     const hint = near === undefined ? '' : `; did you mean "${near}"?`
-    const what = `the limit fits no tool that is defined at start${hint}`
+    const what = `the limit matches no tool that is defined at startup${hint}`
     host.report(new StartError('MH1113', what, { at: [...host.config.at, 'tools', glob] }), 'warning')
   }
 }

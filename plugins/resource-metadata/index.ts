@@ -58,7 +58,7 @@ function checkOptions({ config: { at, http, purpose }, log, report }: InternalHo
   if (http.publicUrl?.startsWith('http:') && !isLoopbackUrl(http.publicUrl)) {
     log.warn(
       { code: 'MH2043', publicUrl: http.publicUrl },
-      'http.publicUrl is not https: whoever is on the way reads the tokens',
+      'http.publicUrl is not https: anyone on the network path can read the tokens',
     )
   }
 }
@@ -74,7 +74,7 @@ function sayServers(host: InternalHost, options: FilledResourceMetadata): Said {
     if (nobody.length === 0) return
     const where =
       nobody.length === host.routes.length ? '' : ` for ${nobody.map(({ path }) => `routes['${path}']`).join(', ')}`
-    const why = `missing${where}; say who gives out tokens, such as ["https://login.acme.example"], or switch on auth-bridge`
+    const why = `missing${where}; set the authorization servers, such as ["https://login.acme.example"], or switch on auth-bridge`
     host.report(new StartError('MH2041', why, { at: [...host.config.at, 'authorizationServers'] }))
   })
   return routes => {

@@ -107,7 +107,7 @@ class SqliteSessionStore implements SessionStore {
     this.#ended.push(...created.ended)
     if (created.refused === 'owner') throw ownerFull()
     if (created.refused === 'all') throw sessionsFull()
-    return created.refused === undefined
+    return created.refused === undefined ? record.version : undefined
   }
 
   async enter(digest: string, { version, requests, from }: Visit, { idleTimeout }: SessionBounds): Promise<Entered> {

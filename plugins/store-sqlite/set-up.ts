@@ -122,7 +122,7 @@ function writerOf(host: InternalHost, options: FilledStoreSqliteOptions): Writer
   const said = JSON.stringify({ ...options, file: path })
   const known = writers.get(path)
   if (known && known.said !== said) {
-    const why = `${options.file} is kept by several routes, of which each says otherwise how`
+    const why = `${options.file} is used by several routes with different options`
     throw new StartError('MH1041', `${why}: give them the same options, or each a \`file\` of its own`, {
       at: host.config.at,
     })

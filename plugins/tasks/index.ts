@@ -4,7 +4,6 @@ import { definePlugin } from '../../core/internal.ts'
 import { type FilledTasksOptions, OPTIONS, type TasksOptions } from './options.ts'
 import { TASK_SCHEMA } from './task-key.ts'
 
-export { createMemoryTaskStore } from './memory-store.ts'
 export type { TasksOptions } from './options.ts'
 export type { TaskSetting } from './task-key.ts'
 

@@ -31,7 +31,7 @@ function lintRules({ host, services, rules }: LintSubject, items: readonly Catal
     const near = nearest(rule.glob.replaceAll('*', ''), keys)
     if (near === undefined && !services.knowsItems()) continue
     const hint = prefixHint(rule) || (near === undefined ? '' : `; did you mean "${near}"?`)
-    const what = `the rule matches nothing that is defined at start${hint}`
+    const what = `the rule matches nothing that is defined at startup${hint}`
     const found = new StartError('MH2721', what, { at: [...host.config.at, 'rules', rule.key] })
     if (rule.ofSkills && hasSkills) host.report(found)
     else host.report(found, 'warning')
@@ -118,7 +118,7 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
       const near = nearest(access, known)
       const hint = near === undefined ? '' : `did you mean "${near}"? If not: `
       const what = `${kind.slice(0, -1)} "${key}" asks for "${access}", which is no policy, scope or role of the config`
-      const where = `on ${route.path} it is hidden from all whose token has no such`
+      const where = `on ${route.path} it is hidden from callers without it`
       const text = `${what}: ${where}; ${hint}${FIX}`
       host.report(new StartError('MH2724', text, { of: definition, at: ['access'] }), 'warning')
     }

@@ -22,7 +22,7 @@ function checkPinned(pinned: readonly string[], host: InternalHost, services: Se
     if (!isGlob(text) && !names.includes(text) && services.knowsItems()) {
       host.report(new StartError('MH2920', `there is no tool "${text}" to pin; ${didYouMean(text, names)}`, { at }))
     } else if (isGlob(text) && services.knowsItems() && !names.some(name => matchesGlob(text, name))) {
-      host.report(new StartError('MH2920', `"${text}" pins no tool that is defined at start`, { at }), 'warning')
+      host.report(new StartError('MH2920', `"${text}" pins no tool that is defined at startup`, { at }), 'warning')
     }
   }
 }

@@ -94,7 +94,7 @@ export const tracing = definePlugin<TracingOptions, FilledTracingOptions>({
       if (sdk.tracer()) return
       const fix =
         'start an SDK before the host, such as with node --import ./start-tracing.mjs: docs/plugins/tracing.md'
-      host.log.info({ code: 'MH2621', fix }, 'no OpenTelemetry SDK is started: spans go nowhere until one is')
+      host.log.info({ code: 'MH2621', fix }, 'No OpenTelemetry SDK is registered: spans are discarded')
     })
     host.onClose(sdk.flush)
   },

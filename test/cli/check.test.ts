@@ -82,7 +82,7 @@ const TOOL = (name, input) => defineTool({ name, ...(input && { input }), handle
         'a plugin that fails to set up',
         "cors: { policies: { a: { origins: ['*', 'https://a.example'] } } }",
         '',
-        [/"\*" stands alone/],
+        [/"\*" cannot be combined/],
       ],
     ] as const) {
       it(what, async () => {
@@ -158,7 +158,7 @@ plugins: { transport-streamable: {} }
     const folder = await makeFolder({ 'mcp.config.mjs': configText({ secrets: '[]' }) })
     const { code, stdout, stderr } = await runCli(['check'], folder, { MCP_HOST_SECRETS: '' })
     expect(stdout).to.match(
-      /^config mcp\.config\.mjs\n\nroute .*\n\/ .*\n\nWarnings\n {2}MH1031 no `secrets`.*\n\nThe config is fine\.\n$/,
+      /^config mcp\.config\.mjs\n\nRoute .*\n\/ .*\n\nWarnings\n {2}MH1031 no `secrets`.*\n\nThe config is fine\.\n$/,
     )
     expect([code, stderr]).to.deep.equal([0, ''])
   })

@@ -62,48 +62,48 @@ describe('mcp-host dev', function () {
     await running.printed(/^\d\d:\d\d:\d\d {2}anonymous {2}tools\/call say {2}[\d.]+ ms {2}ok$/m)
 
     await write('tools/say.ts', tool('say', 'two'))
-    await running.printed(/^changed: tools\/say\.ts\nreloaded: toolsets\.talk$/m)
+    await running.printed(/^Changed: tools\/say\.ts\nReloaded: toolsets\.talk$/m)
     expect(await say()).to.equal('two.')
     await write('lib/mark.ts', "export const mark: string = '!'")
-    await running.printed(/^changed: lib\/mark\.ts\nreloaded: toolsets\.talk$/m)
+    await running.printed(/^Changed: lib\/mark\.ts\nReloaded: toolsets\.talk$/m)
     expect(await say()).to.equal('two!')
     await write('tools/more.ts', tool('more', 'more'))
-    await running.printed(/^changed: tools\/more\.ts\nreloaded: toolsets\.talk; 1 client was told$/m)
+    await running.printed(/^Changed: tools\/more\.ts\nReloaded: toolsets\.talk; notified 1 client$/m)
     expect((await nextMessage(stream)).method).to.equal('notifications/tools/list_changed')
     await write('.env', 'GREETING=goodbye\n')
-    await running.printed(/^changed: \.env\nreloaded: server$/m)
+    await running.printed(/^Changed: \.env\nReloaded: server$/m)
     expect((await openSession(url)).initialized.message.result.instructions).to.equal('goodbye')
 
     await write('tools/say.ts', "export const say = '")
-    await running.printed(/say\.ts:1: [\s\S]*\nnothing has changed: what was served goes on$/m)
+    await running.printed(/say\.ts:1: [\s\S]*\nStill serving the previous version\.$/m)
     expect(await say()).to.equal('two!')
     await write('tools/say.ts', tool('say', 'three'))
     await eventually('the tool is served again', say, text => text === 'three!')
 
     await write('mcp.config.ts', CONFIG.replace('port: 0', 'port: 0, writeTimeout: 9_000'))
     await running.printed(
-      /^takes effect at a restart: http\.writeTimeout; end it and start it again, nothing has changed before$/m,
+      /^Restart required for: http\.writeTimeout \(stop and start it again\)\. Still serving the previous version\.$/m,
     )
     expect(await say()).to.equal('three!')
     const { code, stdout, stderr } = await quit(running)
     expect(code).to.equal(0)
     expect(stderr).to.equal('')
     // The stream that was open is told of when it ends.
-    expect(stdout).to.match(/\nstopping; once more ends at once\n/)
+    expect(stdout).to.match(/\nStopping\. Press q again to stop immediately\.\n/)
   })
 
   it('waits for the next edit where the config cannot be served, and where the server crashed', async () => {
     const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('server:', 'sever:') })
     const running = startCli(['dev'], folder)
     await running.logged(/did you mean "server"/)
-    await running.printed(/^the server ended \(exit code 2\); it starts again after the next change$/m)
+    await running.printed(/^Server stopped \(exit code 2\)\. It restarts after the next change\.$/m)
     await writeFile(join(folder, 'mcp.config.ts'), CONFIG)
     await running.listening()
     await writeFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}process.exit(6)\n`)
     await running.printed(/say\.ts:4: .*it calls process\.exit\(6\) while it is loaded/)
     const crash = 'setTimeout(() => process.exit(7), 500)'
     await writeFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}${crash}\n`)
-    await running.printed(/^the server ended \(exit code 7\)/m)
+    await running.printed(/^Server stopped \(exit code 7\)/m)
     await writeFile(join(folder, 'tools/say.ts'), tool('say', 'back'))
     const [, url] = await running.printed(/listening on [\s\S]*listening on (http:\S+)$/m)
     expect(textOf((await modern(`${url}/mcp`, 'tools/call', { name: 'say' })).message)).to.equal('back.')
@@ -117,13 +117,13 @@ describe('mcp-host dev', function () {
     const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('port: 0', `port: ${port}`) })
     const running = startCli(['dev'], folder)
     await running.printed(
-      /^mcp-host: error \w+: port \d+ of \S+ is in use; .*\nit is tried again every 2 s, and after each change$/m,
+      /^mcp-host: error \w+: port \d+ of \S+ is in use; .*\nTo use another port: .* dev --port \d+\nRetrying every 2 s and after each change\.$/m,
     )
     other.close()
     expect(await running.listening()).to.contain(`:${port}`)
     await writeFile(join(folder, 'mcp.config.ts'), CONFIG)
     await running.printed(
-      /^takes effect at a restart: http\.port; end it and start it again, nothing has changed before$/m,
+      /^Restart required for: http\.port \(stop and start it again\)\. Still serving the previous version\.$/m,
     )
     expect((await quit(running)).code).to.equal(0)
   })
@@ -160,22 +160,24 @@ describe('mcp-host dev', function () {
     needsTerminals(this)
     const folder = await makeFolder({ ...FILES, 'browser.sh': 'echo "$1" > opened' })
     const running = startInTerminal(['dev'], folder, { BROWSER: 'sh browser.sh %s' })
-    await running.printed(/keys: r restarts, o opens the browser, q quits/)
+    await running.printed(/Keys: r restart, o open in browser, q quit/)
     running.child.stdin.write('o')
-    const [, page] = await running.printed(/opening (http:\S+)/)
+    const [, page] = await running.printed(/Opening (http:\S+)/)
     const opened = () => readFile(join(folder, 'opened'), 'utf8').catch(() => '')
     expect(await eventually('the browser', opened)).to.equal(`${page}\n`)
     expect((await fetch(`${page}`, { headers: { Accept: 'text/html' } })).status).to.equal(200)
     running.child.stdin.write('r')
-    await running.printed(/restarting[\s\S]*listening on http:[\s\S]*keys:/)
+    await running.printed(/Restarting[\s\S]*listening on http:[\s\S]*Keys:/)
     await writeFile(join(folder, '.env'), 'no variable\n')
-    await running.printed(/changed: \.env[\s\S]*what was served goes on/)
+    await running.printed(/Changed: \.env[\s\S]*Still serving the previous version/)
     running.child.stdin.write('r')
-    await running.printed(/what was served goes on[\s\S]*\.env:1: no variable;[\s\S]*what was served goes on/)
+    await running.printed(
+      /Still serving the previous version[\s\S]*\.env:1: no variable;[\s\S]*Still serving the previous version/,
+    )
     running.child.stdin.write('q')
     const { code, stdout } = await running.ended
-    expect(stdout.match(/restarting/g)).to.have.length(1)
-    expect(stdout).to.match(/stopping; once more ends at once\s*$/)
+    expect(stdout.match(/Restarting/g)).to.have.length(1)
+    expect(stdout).to.match(/Stopping\. Press q again to stop immediately\.\s*$/)
     expect(code).to.equal(0)
   })
 })

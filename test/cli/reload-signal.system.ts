@@ -55,21 +55,21 @@ describe('SIGHUP to mcp-host start', function () {
     await writeFile(join(folder, 'tools.ts'), toolsOf('say', 'more'))
     await writeFile(join(folder, 'my.env'), 'GREETING=goodbye\n')
     running.child.kill('SIGHUP')
-    await running.logged(/"taken":\["server","toolsets\.talk"\],"told":1,"msg":"reloaded"/)
+    await running.logged(/"taken":\["server","toolsets\.talk"\],"told":1,"msg":"Reloaded"/)
     expect(await say()).to.equal('two')
     expect((await nextMessage(stream)).method).to.equal('notifications/tools/list_changed')
     expect((await openSession(url)).initialized.message.result.instructions).to.equal('goodbye')
 
     await writeFile(join(folder, 'text.ts'), 'export const text: string =')
     running.child.kill('SIGHUP')
-    await running.logged(/text\.ts:1[^\n]*"msg":"the reload failed: nothing has changed/)
+    await running.logged(/text\.ts:1[^\n]*"msg":"Reload failed/)
     expect(await say()).to.equal('two')
 
     await writeFile(join(folder, 'text.ts'), "export const text: string = 'three'")
     await writeFile(join(folder, 'own.ts'), `${OWN}// changed`)
     running.child.kill('SIGHUP')
     await running.logged(
-      /"restart":\["plugins\.own \(its module\)"\],"msg":"not reloaded: these take effect at a restart/,
+      /"restart":\["plugins\.own \(its module\)"\],"msg":"Not reloaded: these changes require a restart/,
     )
     expect(await say()).to.equal('two')
 
@@ -84,10 +84,10 @@ describe('SIGHUP to mcp-host start', function () {
     const running = startCli(['start'], folder)
     await running.listening()
     for (let count = 0; count < 20; count++) running.child.kill('SIGHUP')
-    await running.logged(/"msg":"reloaded: the same as before"/)
+    await running.logged(/"msg":"Reloaded: no changes"/)
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
-    expect(stderr.match(/"msg":"reloaded/g)?.length).to.be.within(1, 3)
+    expect(stderr.match(/"msg":"Reloaded/g)?.length).to.be.within(1, 3)
     expect(code).to.equal(0)
   })
 

@@ -34,13 +34,13 @@ describe('the page that mcp-host start prints', () => {
     page = await serve({ routes })
   })
 
-  it('has each route with its toolsets, protocol revisions and callers', () => {
+  it('has each route with its tools, toolsets, protocol versions and access', () => {
     const rows = page.split('\n').filter(line => line.startsWith('/'))
     expect(rows.map(row => row.split(/ {3,}/))).to.deep.equal([
-      ['/', 'first', '2026-07-28 and older, to 2024-11-05', 'anyone'],
-      ['/old', 'first, second', '2026-07-28 and older, to 2024-11-05 (stateless)', 'anyone'],
-      ['/off', 'second', 'none: no transport plugin is on', 'anyone'],
-      ['/t/:category?', 'first, second', '2026-07-28 and older, to 2024-11-05', 'anyone'],
+      ['/', '1 tool', 'first', '2024-11-05 to 2026-07-28', 'open'],
+      ['/old', '2 tools', 'first, second', '2024-11-05 to 2026-07-28 (stateless)', 'open'],
+      ['/off', '1 tool', 'second', 'none (no transport plugin)', 'open'],
+      ['/t/:category?', '1 tool', 'first, second', '2024-11-05 to 2026-07-28', 'open'],
     ])
   })
 
@@ -70,13 +70,13 @@ describe('the page of mcp-host start', () => {
     const metadata = { 'resource-metadata': { authorizationServers: [authority] } }
     const { host } = await startHost({ ...options, plugins: { 'transport-streamable': {}, ...auth, ...metadata } })
     const page = startPage(host, '/srv/mcp.config.ts', STARTER)
-    expect(page).to.contain(`Try it with a token, at /in:\n`)
+    expect(page).to.contain(`Log in and call /in:\n`)
     expect(page).to.match(new RegExp(`^.* login ${host.url}/in\n.* call ${host.url}/in now$`, 'm'))
     expect(page).not.to.match(/curl|purge|\nTry it:/)
     const untold = await startHost({ ...options, plugins: { 'transport-streamable': {}, ...auth } })
     expect(startPage(untold.host, '/srv/mcp.config.ts', STARTER))
       .to.match(/ doctor http:.*\/in$/m)
-      .and.not.match(/ login /)
+      .and.not.match(/ login http/)
   })
 
   it('prints a call only with arguments that the schema contains', async () => {

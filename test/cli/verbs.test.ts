@@ -13,7 +13,8 @@ import { ROOT } from './running.ts'
 after(removeFolders)
 after(stopAll)
 
-const USAGE = /^Usage: mcp-host <verb> \[options\]$/m
+const USAGE = /^Usage: mcp-host <command> \[options\]$/m
+const SEE_HELP = /^Run mcp-host --help for a list of commands\.$/m
 const USAGE_OF_START = /^Usage: mcp-host start \[options\]$/m
 
 describe('mcp-host check', () => {
@@ -25,7 +26,7 @@ describe('mcp-host check', () => {
     const { code, stdout, stderr } = await runCli(['check'], folder)
     busy.close()
     expect(stdout).to.match(
-      /^config mcp\.config\.mjs\n\nroute +toolsets +protocol revisions +who may call\n\/ +first, second +2026-07-28 and older, to 2024-11-05 +anyone\n/,
+      /^config mcp\.config\.mjs\n\nRoute +Serves +Toolsets +Protocol versions +Access\n\/ +2 tools +first, second +2024-11-05 to 2026-07-28 +open\n/,
     )
     expect(stdout).to.match(/\n\nThe config is fine\.\n$/)
     expect(stderr).to.equal('')
@@ -92,12 +93,12 @@ describe('mcp-host', () => {
     expect([stdout, code]).to.deep.equal([`${version}\n`, 0])
   })
 
-  it('--help, as no verb at all, prints every verb in its group', async () => {
+  it('--help, like no command at all, prints every command in its group', async () => {
     const folder = await makeFolder({})
     const [asked, bare] = await Promise.all([runCli(['--help'], folder), runCli([], folder)])
     expect(asked.stdout).to.match(USAGE)
     const [, serve = '', watch = '', call = ''] =
-      /^Serve\n([\s\S]*)^Watch\n([\s\S]*)^Call\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
+      /^Serve\n([\s\S]*)^Watch\n([\s\S]*)^Connect\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
     const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
     expect(verbsOf(serve)).to.deep.equal([
       'start',
@@ -126,7 +127,7 @@ describe('mcp-host', () => {
     expect(bare).to.deep.equal(asked)
   })
 
-  it('--help after a verb, or before it, prints its arguments and its own options', async () => {
+  it('--help after or before a command prints its arguments, options and an example', async () => {
     const folder = await makeFolder({})
     const [after, before] = await Promise.all([
       runCli(['explain', '--help'], folder),
@@ -134,17 +135,19 @@ describe('mcp-host', () => {
     ])
     expect(after.stdout).to.match(/^Usage: mcp-host explain \[options\]$/m)
     expect(after.stdout)
-      .to.match(/^ +-c, --config <file> +default/m)
-      .and.to.match(/^ +--route <path> /m)
+      .to.match(/^ +-c, --config <file>\s+Config file/m)
+      .and.to.match(/^ +--route <path>\s+Route path/m)
+      .and.to.match(/^Example\n {2}mcp-host explain --route /m)
+    for (const line of after.stdout.split('\n')) expect(line.length).to.be.at.most(80)
     expect(after.stdout).not.to.contain('--redirect-port')
     expect(before).to.deep.equal(after)
     expect(after.code).to.equal(0)
   })
 
   for (const [what, args, message, usage] of [
-    ['an unknown verb', ['constructor'], 'there is no verb "constructor"', USAGE],
-    ['a mistyped verb', ['strat'], 'there is no verb "strat"; did you mean "start"?', USAGE],
-    ['an option without a verb', ['--json'], "Unknown option '--json'; a verb comes first", USAGE],
+    ['an unknown command', ['constructor'], 'unknown command "constructor"', SEE_HELP],
+    ['a mistyped command', ['strat'], 'unknown command "strat"; did you mean "start"?', SEE_HELP],
+    ['an option without a command', ['--json'], "Unknown option '--json'; a command comes first", SEE_HELP],
     [
       'a port for dev',
       ['dev', '--port', '1'],

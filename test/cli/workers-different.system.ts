@@ -28,7 +28,7 @@ describe('Worker that replaces another after an edit', function () {
     const [line] = await running.logged(/^.*"msg":"the workers serve different configs.*$/m)
     expect(JSON.parse(line).changed).to.deep.equal(['text.mjs'])
     running.child.kill('SIGHUP')
-    await running.logged(/"msg":"reloaded"/)
+    await running.logged(/"msg":"Reloaded"/)
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const warned = linesOf(stderr).filter(({ level }) => level === 40)

@@ -43,7 +43,7 @@ describe('a worker that spins', function () {
   it('is killed at a reload, which goes on', async () => {
     const { running, spinning } = await startSpinning()
     running.child.kill('SIGHUP')
-    await running.logged(/"msg":"reloaded"/)
+    await running.logged(/"msg":"Reloaded"/)
     expect(isAlive(spinning)).to.equal(false)
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended

@@ -18,7 +18,7 @@ describe('SIGHUP to mcp-host start --workers 2', function () {
     const load = startLoad(url, 'version')
     await load.answers(100)
     await reload(crew, version('new'))
-    await running.logged(/"msg":"reloaded"/)
+    await running.logged(/"msg":"Reloaded"/)
     await load.answers(100)
     const { failures, texts } = await load.stop()
     expect(failures).to.deep.equal([])
@@ -32,7 +32,7 @@ describe('SIGHUP to mcp-host start --workers 2', function () {
       [30, 'reloading: new workers read the config'],
       [30, 'replaced a worker'],
       [30, 'replaced a worker'],
-      [30, 'reloaded'],
+      [30, 'Reloaded'],
     ])
     expect(code).to.equal(0)
   })
@@ -42,7 +42,7 @@ describe('SIGHUP to mcp-host start --workers 2', function () {
     const { running, url, workers } = crew
     const load = startLoad(url, 'version')
     await reload(crew, version('new').replace('port:', 'prot:'))
-    const [line] = await running.logged(/^.*"msg":"the reload failed.*$/m)
+    const [line] = await running.logged(/^.*"msg":"Reload failed.*$/m)
     await load.answers(50)
     const { failures, texts } = await load.stop()
     expect([failures, [...texts.keys()]]).to.deep.equal([[], ['old']])

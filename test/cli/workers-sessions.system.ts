@@ -36,7 +36,7 @@ describe('a session with two workers and cluster-redis', function () {
     const [, successor] = await running.logged(/"worker":(\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"/)
     expect(await answeredBy(session)).to.deep.equal([other, Number(successor)].sort((a, b) => a - b))
     await reload(crew, config)
-    await running.logged(/"msg":"reloaded"/)
+    await running.logged(/"msg":"Reloaded"/)
     const last = await answeredBy(session)
     expect(last).to.have.length(2)
     expect(last).not.to.include.members([other])

@@ -1,25 +1,30 @@
 // Runs the store contracts against the Redis plugins; each check has its own keys.
 
 import { storeContract } from '../../core/testing.ts'
-import { createBus } from '../../plugins/change-bus-redis/bus.ts'
-import { createPeers, createReading } from '../../plugins/change-bus-redis/peers.ts'
-import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
+import { createChangeBus, createPeers } from '../../core/transport.ts'
+import { type RedisSettings, redisBus, redisStore } from '../../plugins/families/redis/index.ts'
 import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
-import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
+import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
+import { startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { createRedisEventStore, createRedisSessionStore } from '../support/redis-stores.ts'
+import { compareWithModel } from '../support/store-model.ts'
 
 let redis: RedisServer
 let spaces = 0
 
 /** As many hosts on keys that nobody else has, and what each of them is given. */
-const onRedis = <Service>(create: (host: RedisHost) => Service | Promise<Service>) => ({
+const onRedis = <Service>(
+  create: (host: RedisHost) => Service | Promise<Service>,
+  settings: () => RedisSettings = () => ({ url: redis.url, keyPrefix: `space-${++spaces}:` }),
+) => ({
   shared: true,
   async open(count: number) {
-    const settings = { url: redis.url, keyPrefix: `space-${++spaces}:` }
-    const hosts = await Promise.all(Array.from({ length: count }, () => startRedisHost(settings)))
+    const own = settings()
+    const hosts = await Promise.all(Array.from({ length: count }, () => startRedisHost(own)))
     return {
       nodes: await Promise.all(hosts.map(create)),
       close: async () => void (await Promise.all(hosts.map(host => host.close()))),
@@ -29,16 +34,12 @@ const onRedis = <Service>(create: (host: RedisHost) => Service | Promise<Service
 
 const closing: Array<() => void> = []
 
-/** As the plugin change-bus-redis begins it. */
-async function beginReading({ connection, plugin }: RedisHost) {
-  const bus = createBus(connection, plugin.log)
-  const peers = createPeers(connection, plugin)
-  const { inbox, deliver } = peers
-  const reading = createReading(connection, { inbox, bus, receive: deliver, log: plugin.log })
-  await peers.begin()
-  await reading.begin()
-  closing.push(reading.close)
-  return { bus, peers }
+/** As a plugin begins it. */
+async function beginBus({ connection, plugin }: RedisHost) {
+  const bus = redisBus(connection, plugin)
+  closing.push(() => void bus.close())
+  await bus.begin()
+  return bus
 }
 
 /** As the plugin task-store-redis begins it. */
@@ -52,7 +53,7 @@ async function openTasks({ connection, plugin }: RedisHost) {
 const BOUNDS = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
 
 const contracts = {
-  'Redis session store': storeContract(
+  'Redis session store': serviceContract(
     'sessionStore',
     onRedis(({ connection, plugin }) => createRedisSessionStore(connection, plugin)),
   ),
@@ -60,18 +61,18 @@ const contracts = {
     'eventStore',
     onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
   ),
-  'Redis grant store': storeContract(
+  'Redis grant store': serviceContract(
     'grantStore',
     onRedis(({ connection }) => createRedisGrantStore(connection)),
   ),
-  'Redis task store': storeContract('taskStore', onRedis(openTasks)),
-  'Redis change bus': storeContract(
+  'Redis task store': serviceContract('taskStore', onRedis(openTasks)),
+  'Redis change bus': serviceContract(
     'changeBus',
-    onRedis(async host => (await beginReading(host)).bus),
+    onRedis(async host => createChangeBus(await beginBus(host))),
   ),
-  'Redis node messages (peers)': storeContract(
+  'Redis node messages (peers)': serviceContract(
     'peers',
-    onRedis(async host => (await beginReading(host)).peers),
+    onRedis(async host => createPeers(await beginBus(host))),
   ),
 }
 
@@ -85,3 +86,34 @@ describeContracts(contracts, {
     await stopHostsAndRedis()
   },
 })
+
+for (const isCluster of [false, true]) {
+  const name = isCluster ? 'Store in Redis Cluster' : 'Store in Redis'
+  const settings = () => ({
+    ...(isCluster ? { cluster: [redis.url] } : { url: redis.url }),
+    keyPrefix: `space-${++spaces}:`,
+  })
+  const startServers: Mocha.Func = async function () {
+    needsRedis(this)
+    redis = isCluster ? (await startRedisCluster())[0] : await startRedis()
+  }
+  const contract = storeContract(
+    'store',
+    onRedis(({ connection }) => redisStore(connection), settings),
+  )
+  const bus = storeContract('bus', onRedis(beginBus, settings))
+  describeContracts(
+    { [`${name}: contract`]: contract, [`${name}: bus`]: bus },
+    { before: startServers, after: stopHostsAndRedis },
+  )
+
+  describe(name, () => {
+    before(startServers)
+    after(stopHostsAndRedis)
+
+    it('gives the results of the model for random transactions', async () => {
+      const { connection } = await startRedisHost(settings())
+      await compareWithModel(redisStore(connection), 100)
+    })
+  })
+}

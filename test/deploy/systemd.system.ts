@@ -174,7 +174,7 @@ describe('system access of the host under systemd', function () {
     await eventually(
       'it reloads',
       () => said,
-      text => /reloaded/.test(text),
+      text => /reloaded/i.test(text),
       30_000,
     )
     process.kill(traced, 'SIGTERM')

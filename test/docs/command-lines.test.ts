@@ -44,7 +44,7 @@ function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): stri
   const [name = ''] = words
   if (name === '' || name.startsWith('<') || name.startsWith('-')) return undefined
   const verb = verbs.get(name)
-  if (!verb) return `there is no verb "${name}"`
+  if (!verb) return `unknown command "${name}"`
   try {
     readArguments(name, verb, words.slice(1))
     return undefined
@@ -66,7 +66,7 @@ describe('Command lines of the docs', () => {
   })
 
   it('are recognized, and invalid ones are reported', () => {
-    const verb: Verb = { summary: '', positionals: ['URL'], options: {}, run: async () => undefined }
+    const verb: Verb = { summary: '', example: '', positionals: ['URL'], options: {}, run: async () => undefined }
     const verbs = new Map([['list', verb]])
     const fault = (text: string, whole = true) => faultOf({ place: '', text, whole }, verbs)
     expect([fault('list https://a.example'), fault('list', false), fault('--help')]).to.deep.equal([

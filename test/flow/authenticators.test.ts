@@ -247,7 +247,7 @@ describe('Several authenticators on a route', () => {
   it('are named in order by explain and check', async () => {
     const { host } = await start('keys first')
     expect(host.inspect('/guarded')?.authenticators).to.deep.equal(['keys', 'auth-jwt'])
-    expect(host.routes[0]?.callers).to.equal('any signed-in user (keys, then auth-jwt)')
+    expect(host.routes[0]?.callers).to.equal('login required (keys, then auth-jwt)')
     const user = await host.inspect('/guarded')?.identify(`Bearer ${issuer.token(`${host.url}/guarded`)}`)
     expect([user?.issuer, user?.subject]).to.deep.equal([issuer.url, 'ann'])
   })

@@ -51,7 +51,7 @@ describe('mcp-host start with http.tls', function () {
     await areAll('number 1')
     writePair(authority.sign({ subject: 'number 2' }), folder)
     running.child.kill('SIGHUP')
-    await running.logged(/"msg":"reloaded"/)
+    await running.logged(/"msg":"Reloaded"/)
     await areAll('number 2')
     running.child.kill('SIGTERM')
     expect((await running.ended).code).to.equal(0)
@@ -65,7 +65,7 @@ describe('mcp-host start with http.tls', function () {
     expect([new URL(url).protocol, new URL(own).protocol]).to.deep.equal(['https:', 'https:'])
     writePair(authority.sign({ subject: 'number 2' }), folder)
     alone.child.kill('SIGHUP')
-    await alone.logged(/"msg":"reloaded/)
+    await alone.logged(/"msg":"Reloaded/)
     expect((await ask(own))[0]).to.equal('number 2')
     for (const { child, ended } of [running, alone]) {
       child.kill('SIGTERM')

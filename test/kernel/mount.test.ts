@@ -209,12 +209,12 @@ describe('host.mount', () => {
 
   const routes = { '/': { toolsets: 'all' }, '/a/b': { toolsets: 'all' }, '/t/:category': { toolsets: ':category' } }
   for (const [path, why] of [
-    ['/', "would take addresses of routes['/']"],
-    ['/a', "would take addresses of routes['/a/b']"],
-    ['/a/b', "would take addresses of routes['/a/b']"],
-    ['/%61', "would take addresses of routes['/a/b']"],
-    ['/t', "would take addresses of routes['/t/:category']"],
-    ['/t/files', "would take addresses of routes['/t/:category']"],
+    ['/', "would hide paths of routes['/']"],
+    ['/a', "would hide paths of routes['/a/b']"],
+    ['/a/b', "would hide paths of routes['/a/b']"],
+    ['/%61', "would hide paths of routes['/a/b']"],
+    ['/t', "would hide paths of routes['/t/:category']"],
+    ['/t/files', "would hide paths of routes['/t/:category']"],
     ['/health', 'would take /health, which plugins.health serves'],
     ['/other/below', 'would take'],
     ['/outer/inner', 'is below /outer, where plugins.outer has mounted an app; choose another path'],

@@ -71,7 +71,11 @@ const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: InternalHost
       adding({ results: { 'tools/call': 'job' } }),
       ['results', '"tools/call"', 'a list of names'],
     ],
-    ['results of an unknown method', adding({ results: { 'tools/cal': ['job'] } }), ['"tools/cal"', 'nobody answers']],
+    [
+      'results of an unknown method',
+      adding({ results: { 'tools/cal': ['job'] } }),
+      ['"tools/cal"', 'no plugin of its routes answers'],
+    ],
     ['host.method without a function', h => loose(h).method('jobs/get', undefined), ['host.method() takes a function']],
     [
       'host.method of a notification',

@@ -558,7 +558,7 @@ describe('tools.limits', () => {
     ]
     for (const config of configs) {
       const { log } = await startHost(config)
-      expect(log.filter(({ message }) => message?.includes('fit no tool'))).to.deep.equal([])
+      expect(log.filter(({ message }) => message?.includes('match no tool'))).to.deep.equal([])
     }
   })
 

@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'chai'
+import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
-import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 
 const MIB = 1_048_576
 const MINUTE = 60_000

@@ -1,8 +1,8 @@
 // The in-memory grant store beyond its contract: eviction, size limits and expiry, with a fake clock.
 import { expect } from 'chai'
+import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 
 const MIB = 1_048_576
@@ -27,11 +27,25 @@ describe('Grant store in memory: eviction', () => {
     for (const key of granted) await store.set(key, 'x'.repeat(500), MINUTE)
     const pending = names('pending', 20_000)
     for (const key of pending) await store.set(key, 'y'.repeat(500), MINUTE)
-    const kept = await present(store, pending)
-    for (const key of names('pending', 5_000)) await store.join(key, 'member'.repeat(50), MINUTE, 10)
     expect(await present(store, granted)).to.equal(500)
-    expect(kept).to.be.within(100, 135)
-    expect(await present(store, pending)).to.equal(0)
+    expect(await present(store, pending)).to.be.within(90, 97)
+  })
+
+  it('of pending entries begins with the oldest write, and counts large entries by their size', async () => {
+    const { store, clock } = open({ pending: 20_000 })
+    const write = (key: string, size: number) => {
+      clock.now++
+      return store.set(key, 'x'.repeat(size), MINUTE)
+    }
+    for (const key of ['pending:a', 'pending:b', 'pending:c']) await write(key, 100)
+    await write('pending:a', 200)
+    await write('pending:large', 15_000)
+    for (const key of ['pending:d', 'pending:e']) await write(key, 100)
+    expect(await present(store, ['pending:b', 'pending:c'])).to.equal(0)
+    expect(await present(store, ['pending:a', 'pending:large', 'pending:d', 'pending:e'])).to.equal(4)
+    await store.take('pending:a')
+    await write('pending:f', 100)
+    expect(await present(store, ['pending:large', 'pending:d', 'pending:e', 'pending:f'])).to.equal(4)
   })
 
   it('removes the least recently used entry first, including sets', async () => {
@@ -61,25 +75,37 @@ describe('Grant store in memory: eviction', () => {
   })
 })
 
+describe('Grant store in memory: set', () => {
+  it('is refused for a pending key', async () => {
+    const { store } = open()
+    for (const act of [
+      () => store.join('pending:set', 'member', MINUTE, 10),
+      () => store.leave('pending:set', 'member'),
+      () => store.members('pending:set'),
+    ])
+      expect(await rejectionOf(act())).to.be.instanceOf(RangeError)
+  })
+})
+
 describe('Grant store in memory: oversized entry', () => {
   it('is refused, and the existing entry stays', async () => {
-    const { store } = open({ pending: 10_000, granted: 20_000 })
+    const { store } = open()
     for (const key of ['pending:one', 'granted:one']) {
       await store.set(key, 'small', MINUTE)
-      await store.join(key, 'small', MINUTE, 10)
-      const large = 'x'.repeat(30_000)
+      await store.join('granted:set', 'small', MINUTE, 10)
+      const large = 'x'.repeat(MIB + 1)
       for (const act of [
         () => store.set(key, large, MINUTE),
         () => store.add(`${key}-new`, large, MINUTE),
         () => store.replace(key, 'small', large, MINUTE),
-        () => store.join(key, large, MINUTE, 10),
+        () => store.join('granted:set', large, MINUTE, 10),
       ]) {
         const error = await rejectionOf(act())
         expect(HostError.is(error) && error.kind, String(error)).to.equal('unavailable')
       }
       expect(await store.get(key)).to.equal('small')
       expect(await store.get(`${key}-new`)).to.equal(undefined)
-      expect(await store.members(key)).to.deep.equal(['small'])
+      expect(await store.members('granted:set')).to.deep.equal(['small'])
     }
   })
 })
@@ -101,17 +127,15 @@ describe('Grant store in memory: expiry', () => {
 
   it('applies to each set member separately', async () => {
     const { store, clock } = open()
-    for (const [member, ttl] of [
-      ['a', 100],
-      ['b', 300],
-      ['c', 200],
-    ] as const)
-      await store.join('granted:set', member, ttl, 10)
+    for (const member of ['a', 'b', 'c']) {
+      await store.join('granted:set', member, 100, 10)
+      clock.now += 30
+    }
     const seen: string[] = []
-    for (const now of [99, 100, 200, 300]) {
+    for (const now of [99, 100, 130, 160]) {
       clock.now = now
       seen.push((await store.members('granted:set')).join(''))
     }
-    expect(seen).to.deep.equal(['abc', 'bc', 'b', ''])
+    expect(seen).to.deep.equal(['abc', 'bc', 'c', ''])
   })
 })

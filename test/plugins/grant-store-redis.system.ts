@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { GrantStore } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
-import { storeContract } from '../../core/testing.ts'
 import { createRedisGrantStore, type PendingBounds } from '../../plugins/grant-store-redis/store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { serviceContract } from '../support/contracts/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
@@ -241,7 +241,7 @@ describe('Grant store in a Redis Cluster', () => {
   before(async () => {
     nodes = await startRedisCluster()
   })
-  const checks = storeContract('grantStore', {
+  const checks = serviceContract('grantStore', {
     shared: true,
     async open(count) {
       const settings = { cluster: nodes.map(({ url }) => url), keyPrefix: `space-${++spaces}:` }

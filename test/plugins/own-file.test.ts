@@ -61,7 +61,7 @@ if (process.platform !== 'win32')
       it(`of ${name} stops startup if its folder cannot be created`, async () => {
         const folder = await makeFolder({ new: 'a file' })
         expect(String(await rejectionOf(start({ [name]: { file } }, folder)))).to.match(
-          /cannot be written: \S+\/new is no folder, or this user may not write it/,
+          /cannot be written: \S+\/new is not a folder, or this user cannot write to it/,
         )
       })
 

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@redis/client'
 import { expect } from 'chai'
-import { storeContract } from '../../core/testing.ts'
 import type { NewTask, TaskBounds, TaskStore } from '../../core/transport.ts'
 import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
+import { serviceContract } from '../support/contracts/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
@@ -356,7 +356,7 @@ describe('Task store in a Redis Cluster', function () {
   before(async () => {
     nodes = await startRedisCluster()
   })
-  const checks = storeContract('taskStore', {
+  const checks = serviceContract('taskStore', {
     shared: true,
     async open(count) {
       const settings = { cluster: nodes.map(({ url }) => url), keyPrefix: `space-${++spaces}:` }

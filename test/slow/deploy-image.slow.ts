@@ -98,7 +98,7 @@ describe('container image of examples/deploy/docker', function () {
     expect(message.result.content[0].text).to.include('357')
 
     container.signal('SIGHUP')
-    await eventually('the reload is logged', () => /"msg":"reloaded|not reloaded/.test(container.said()))
+    await eventually('the reload is logged', () => /"msg":"Reloaded|Not reloaded/.test(container.said()))
     container.signal('SIGTERM')
     expect(await container.ended, container.said()).to.equal(0)
     expect(container.said()).to.include('stopped; running requests: 0 finished, 0 cancelled')

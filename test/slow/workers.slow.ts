@@ -57,7 +57,7 @@ describe('workers', function () {
       return { pid: Number(pid), end }
     }
     const short = await hold(30)
-    const SILENT = /"worker":(\d+),"seconds":20,.*"msg":"a worker does not answer/
+    const SILENT = /"worker":(\d+),"seconds":20,.*"msg":"A worker does not respond/
     expect(Number((await running.logged(SILENT, LIMIT))[1])).to.equal(short.pid)
     await running.logged(new RegExp(`"worker":${short.pid},"seconds":\\d+,"msg":"a worker answers again"`), LIMIT)
     expect(await short.end).to.equal('over')
@@ -105,7 +105,7 @@ describe('workers', function () {
     for (let at = 1; at <= RELOADS; at++) {
       await load.answers(50)
       await reload(crew, version(String(at)))
-      await crew.running.logged(new RegExp(`(?:"msg":"reloaded"[\\s\\S]*?){${at}}`), LIMIT)
+      await crew.running.logged(new RegExp(`(?:"msg":"Reloaded"[\\s\\S]*?){${at}}`), LIMIT)
       expect(await callText(crew.url, 'version')).to.equal(String(at))
     }
     const { failures, texts } = await load.stop()
@@ -122,7 +122,7 @@ describe('workers', function () {
     await reload(crew, version('never', HANGING))
     await running.printed(/^hangs$/m)
     await reload(crew, version('new'))
-    await running.logged(/"msg":"reloaded"/)
+    await running.logged(/"msg":"Reloaded"/)
     expect(await callText(url, 'version')).to.equal('new')
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended

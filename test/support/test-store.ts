@@ -1,19 +1,50 @@
-// Chooses the store of sessions and streams: with MCP_TEST_STORE=sqlite, a file for each host of start-host.ts and test/cluster
-// whose config names no store. test/sqlite/suites.ts lists the suites that run with it.
+// Chooses the store of sessions and streams for each host of start-host.ts and test/cluster whose config names no store:
+// with MCP_TEST_STORE=sqlite a file, with MCP_TEST_STORE=memory a store in memory that the hosts of a cluster share.
+// test/sqlite/suites.ts lists the suites that run with it.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isObject } from '../../core/plugin.ts'
+import { createEventStore } from '../../core/sessions/create-event-store.ts'
+import { createSessionStore } from '../../core/sessions/create-session-store.ts'
+import { createMemoryStore } from '../../core/store/memory-store.ts'
+import type { Store } from '../../core/store/store.ts'
+import { plugin } from '../fixtures/plugins.ts'
 import type { TestConfig } from './start-host.ts'
 
 const named = process.env['MCP_TEST_STORE']
-if (named !== undefined && named !== 'sqlite')
-  throw new Error(`MCP_TEST_STORE is "${named}"; it may be sqlite, or not set`)
+if (named !== undefined && named !== 'sqlite' && named !== 'memory')
+  throw new Error(`MCP_TEST_STORE is "${named}"; allowed: sqlite, memory`)
 
 export const ON_SQLITE = named === 'sqlite'
+export const IN_MEMORY = named === 'memory'
+
+/** A store that the hosts of this process share, as the processes of one host share a file. */
+export function createSharedStore(): Store & { readonly partitions: ReadonlySet<string> } {
+  const store = createMemoryStore()
+  const partitions = new Set<string>()
+  return {
+    ...store,
+    shared: 'host',
+    partitions,
+    transact(partition, steps) {
+      partitions.add(partition)
+      return store.transact(partition, steps)
+    },
+  }
+}
+
+const BOUNDS = { ttl: 3_600_000, maxEvents: 10_000, maxBytes: 4_194_304 }
+
+/** Stores sessions and streams in a shared store. */
+export const storedIn = (store: Store, bounds: Partial<typeof BOUNDS> = {}) =>
+  plugin(host => {
+    host.provide('sessionStore', createSessionStore(store, { node: host.config.node, log: host.log }))
+    host.provide('eventStore', createEventStore(store, { ...BOUNDS, ...bounds }))
+  })
 
 /** Plugins that store sessions or streams. */
-const STORES = /(?:^store-|-redis$)/
+const STORES = /(?:^store-|-redis$|^stored$)/
 
 const folders = new Set<string>()
 const remove = () => {
@@ -28,13 +59,14 @@ export function storeFile(): string {
   return join(folder, 'host.db')
 }
 
-/** Adds a SQLite file as the store, if requested and if the config has no store. */
+/** Adds the store, if requested and if the config has no store. */
 export function withStore(config: TestConfig): TestConfig {
-  if (!ON_SQLITE) return config
+  if (named === undefined) return config
   const plugins = config.plugins ?? { 'transport-streamable': {} }
   const ofRoutes = Object.values(config.routes).flatMap(route =>
     isObject(route.plugins) ? Object.keys(route.plugins) : [],
   )
   if ([...Object.keys(plugins), ...ofRoutes].some(name => STORES.test(name))) return config
-  return { ...config, plugins: { ...plugins, 'store-sqlite': { file: storeFile() } } } as TestConfig
+  const store = ON_SQLITE ? { 'store-sqlite': { file: storeFile() } } : { stored: storedIn(createSharedStore()) }
+  return { ...config, plugins: { ...plugins, ...store } } as TestConfig
 }

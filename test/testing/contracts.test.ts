@@ -1,39 +1,68 @@
 // Tests the store contracts with the built-in stores, and that they detect stores that violate them.
 import { expect } from 'chai'
+import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
-import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import type { ChangeBus } from '../../core/mcp/change-bus.ts'
 import type { EventStore } from '../../core/plugin.ts'
+import { createEventStore } from '../../core/sessions/create-event-store.ts'
+import { createSessionStore } from '../../core/sessions/create-session-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
-import { createMemoryPeers } from '../../core/sessions/peers.ts'
+import { createMemoryBus } from '../../core/store/memory-bus.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
+import type { Store } from '../../core/store/store.ts'
+import { createMemoryTaskStore } from '../../core/tasks/create-task-store.ts'
 import type { Check } from '../../core/testing/contract.ts'
+import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
 import { createPlainEvents } from '../../examples/event-store/plain-events.ts'
-import { createMemoryGrantStore } from '../../plugins/families/grants/index.ts'
-import { createMemoryTaskStore } from '../../plugins/tasks/memory-store.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
+import { createMemoryChangeBus, createMemoryPeers } from '../support/memory-services.ts'
 import { compareWithModel } from '../support/store-model.ts'
 
 /** One node, and what it has is of this process. */
 const inMemory = <Service>(create: () => Service) => ({ shared: false, open: () => ({ nodes: [create()] }) })
 
+const STREAM_BOUNDS = { ttl: 60_000, maxEvents: 10_000, maxBytes: 4_194_304 }
+
+/** The stores of several nodes above one `Store`. */
+const aboveStore = <Service>(create: (store: Store, node: string) => Service) => ({
+  shared: true,
+  open(count: number) {
+    const store: Store = { ...createMemoryStore(), shared: true }
+    return { nodes: Array.from({ length: count }, (_, index) => create(store, `node${index}`)) }
+  },
+})
+
 const contracts = {
+  'the session store above a store': serviceContract(
+    'sessionStore',
+    aboveStore((store, node) => createSessionStore(store, { node, log: createKeptLog() })),
+  ),
+  'the event store above a store': storeContract(
+    'eventStore',
+    aboveStore(store => createEventStore(store, STREAM_BOUNDS)),
+  ),
   'the store in memory': storeContract(
     'store',
     inMemory(() => createMemoryStore()),
   ),
-  'the session store in memory': storeContract(
+  'the bus in memory': storeContract(
+    'bus',
+    inMemory(() => createMemoryBus('here')),
+  ),
+  'the session store in memory': serviceContract(
     'sessionStore',
     inMemory(() => createMemorySessionStore('here')),
   ),
   'the event store in memory': storeContract('eventStore', inMemory(createMemoryEventStore)),
-  'the grant store in memory': storeContract('grantStore', inMemory(createMemoryGrantStore)),
-  'the task store in memory': storeContract('taskStore', inMemory(createMemoryTaskStore)),
-  'the change bus in memory': storeContract('changeBus', inMemory(createMemoryChangeBus)),
-  'the peers of a node without others': storeContract(
+  'the grant store in memory': serviceContract('grantStore', inMemory(createMemoryGrantStore)),
+  'the task store in memory': serviceContract('taskStore', inMemory(createMemoryTaskStore)),
+  'the change bus in memory': serviceContract('changeBus', inMemory(createMemoryChangeBus)),
+  'the peers of a node without others': serviceContract(
     'peers',
     inMemory(() => createMemoryPeers('here')),
   ),
@@ -108,14 +137,14 @@ function createLaterStore(): SessionStore {
 
 describe('Store contracts', () => {
   it('accept a session store with its own last-used times', async () => {
-    expect(await failing(storeContract('sessionStore', inMemory(createLaterStore)))).to.deep.equal([])
+    expect(await failing(serviceContract('sessionStore', inMemory(createLaterStore)))).to.deep.equal([])
   })
 
   it('describe the expected store behaviour in the error', async () => {
     const store = createMemorySessionStore('here')
-    const [first] = storeContract(
+    const [first] = serviceContract(
       'sessionStore',
-      inMemory(() => ({ ...store, create: () => false })),
+      inMemory(() => ({ ...store, create: () => undefined })),
     )
     const thrown = await rejectionOf(first?.run() ?? Promise.resolve())
     expect(String(thrown)).to.include('create keeps a session: expected true, found false')
@@ -126,7 +155,7 @@ describe('Store contracts', () => {
       const store = createMemorySessionStore('here')
       return { ...store, enter: (digest, visit, bounds) => store.enter(digest, { ...visit, requests: [] }, bounds) }
     }
-    expect(await failing(storeContract('sessionStore', inMemory(forgetful)))).to.include(
+    expect(await failing(serviceContract('sessionStore', inMemory(forgetful)))).to.include(
       'rejects a second request with the id of a running request',
     )
   })
@@ -153,7 +182,7 @@ describe('Store contracts', () => {
         },
       }
     }
-    expect(await failing(storeContract('grantStore', inMemory(hasty)))).to.deep.equal([
+    expect(await failing(serviceContract('grantStore', inMemory(hasty)))).to.deep.equal([
       'separates a set from the text stored under the same key',
       'lets one of many concurrent take, add, replace or join calls succeed',
     ])
@@ -161,7 +190,7 @@ describe('Store contracts', () => {
 
   it('detect a task store that forgets fencing tokens or running task counts', async () => {
     const failsAt = async (create: () => TaskStore, name: string) => {
-      const check = storeContract('taskStore', inMemory(create)).find(one => one.name === name)
+      const check = serviceContract('taskStore', inMemory(create)).find(one => one.name === name)
       return String(await rejectionOf(check?.run() ?? Promise.resolve()))
     }
     const unfenced = (): TaskStore => {
@@ -195,14 +224,14 @@ describe('Store contracts', () => {
         publish: change => new Promise(resolve => setTimeout(() => resolve(bus.publish(change)), 20 - (count++ % 20))),
       }
     }
-    expect(await failing(storeContract('changeBus', inMemory(hasty)))).to.include(
+    expect(await failing(serviceContract('changeBus', inMemory(hasty)))).to.include(
       'notifies every listener of every change once, in publishing order',
     )
   })
 
   it('detect peers that keep messages for unknown nodes', async () => {
     const trusting = (): Peers => ({ ...createMemoryPeers('here'), send: async () => true })
-    expect(await failing(storeContract('peers', inMemory(trusting)))).to.deep.equal([
+    expect(await failing(serviceContract('peers', inMemory(trusting)))).to.deep.equal([
       'stores no messages for an unknown node',
     ])
   })
@@ -218,7 +247,7 @@ describe('Store contracts', () => {
       opened++
       return { nodes: [{ ...store, claim }] }
     }
-    const checks = storeContract('taskStore', { shared: false, open })
+    const checks = serviceContract('taskStore', { shared: false, open })
     await checks.find(({ name }) => name === 'expires a task after its ttl')?.run()
     expect(opened).to.equal(2)
   })
@@ -232,10 +261,10 @@ describe('Store contracts', () => {
         return { nodes: [createMemoryPeers('here')], close: () => void open-- }
       },
     }
-    const failed = await failing(storeContract('peers', settings))
+    const failed = await failing(serviceContract('peers', settings))
     expect(open).to.equal(0)
     expect(failed.every(name => name.startsWith('two nodes: '))).to.equal(true)
-    const together = storeContract('peers', settings).find(({ name }) => name.startsWith('two nodes: '))
+    const together = serviceContract('peers', settings).find(({ name }) => name.startsWith('two nodes: '))
     const error = await together?.run().catch(thrown => thrown)
     expect(error).to.have.property('message', 'open(2) gave 1 nodes')
   })

@@ -173,7 +173,7 @@ function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { pers
   bridge.signedIn('not_allowed')
   bridge.log.info(
     { code: 'MH2124', denied: 'sign-in', subject: person.subject, reason },
-    'refused somebody who signed in',
+    'Refused a user who signed in',
   )
   bridge.log.debug(
     { subject: person.subject, groups: person.groups },

@@ -3,10 +3,14 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { LRUCache } from 'lru-cache'
-import type { GrantStore } from '../../../core/auth.ts'
+import {
+  createGrantStore,
+  createMemoryStore,
+  type GrantStore,
+  type MemoryDump,
+  type Store,
+} from '../../../core/auth.ts'
 import { errorText, isObject, type Logger, StartError } from '../../../core/plugin.ts'
-import { createGrantStore, type GrantEntries, type Members } from '../../families/grants/index.ts'
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
@@ -60,12 +64,10 @@ async function writeOwnFile(file: string, text: string): Promise<void> {
   }
 }
 
-const MAX_ENTRIES = 10_000
+const MAX_BYTES = 16 * 1_048_576
 const WRITE_DELAY = 50
-const FORMAT = 2
+const FORMAT = 3
 const SECRET_BYTES = 32
-
-type Entries = LRUCache<string, string | Members>
 
 export interface KeptStore {
   readonly store: GrantStore
@@ -75,11 +77,15 @@ export interface KeptStore {
 
 interface Stored {
   readonly secret: string
-  readonly entries: ReturnType<Entries['dump']>
+  readonly entries: MemoryDump
 }
 
 const isEntry = (entry: unknown) =>
-  Array.isArray(entry) && typeof entry[0] === 'string' && isObject(entry[1]) && entry[1]['value'] !== undefined
+  Array.isArray(entry) &&
+  typeof entry[0] === 'string' &&
+  isObject(entry[1]) &&
+  Array.isArray(entry[1]['records']) &&
+  Array.isArray(entry[1]['sets'])
 
 function parseStored(text: string): Stored {
   const stored: unknown = JSON.parse(text)
@@ -108,10 +114,9 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
 }
 
 export async function openKeptStore(file: string, log: Logger): Promise<KeptStore> {
-  const entries: Entries = new LRUCache({ max: MAX_ENTRIES })
   const stored = await readStored(file, log)
   const secret = stored?.secret ?? randomBytes(SECRET_BYTES).toString('base64url')
-  entries.load([...(stored?.entries ?? [])])
+  const memory = createMemoryStore({ maxBytes: MAX_BYTES, evicts: true, dump: stored?.entries ?? [] })
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> = Promise.resolve()
 
@@ -119,10 +124,7 @@ export async function openKeptStore(file: string, log: Logger): Promise<KeptStor
     clearTimeout(timer)
     timer = undefined
     writing = writing
-      .then(() => {
-        entries.purgeStale()
-        return writeOwnFile(file, JSON.stringify({ format: FORMAT, secret, entries: entries.dump() }))
-      })
+      .then(() => writeOwnFile(file, JSON.stringify({ format: FORMAT, secret, entries: memory.dump() })))
       .catch((err: unknown) => log.warn({ code: 'MH2129', err, file }, 'cannot keep logins'))
     return writing
   }
@@ -130,22 +132,17 @@ export async function openKeptStore(file: string, log: Logger): Promise<KeptStor
   function changed() {
     timer ??= setTimeout(() => void flush(), WRITE_DELAY)
   }
-  const written: GrantEntries = {
-    get: name => entries.get(name),
-    set(name, value, until) {
-      const ttl = until - Date.now()
-      if (ttl > 0) entries.set(name, value, { ttl })
-      else entries.delete(name)
+  const written: Store = {
+    ...memory,
+    transact(...change) {
       changed()
-    },
-    delete(name) {
-      if (entries.delete(name)) changed()
+      return memory.transact(...change)
     },
   }
 
   if (!stored) await flush()
   return {
-    store: createGrantStore(() => written, Date.now),
+    store: createGrantStore(written),
     keys: use => [Buffer.from(hkdfSync('sha256', secret, '', use, SECRET_BYTES))],
     flush: () => (timer ? flush() : writing),
   }

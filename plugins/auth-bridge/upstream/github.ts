@@ -63,7 +63,7 @@ async function allowed<Value>(
   } catch (error) {
     const denied = error instanceof UpstreamError && (error.fault === 'refused' || error.fault === 'misconfigured')
     if (!denied) throw error
-    log.warn({ code: 'MH2143', err: error, fix }, 'GitHub does not say all of somebody who signed in')
+    log.warn({ code: 'MH2143', err: error, fix }, 'GitHub returned incomplete data of a user who signed in')
     return undefined
   }
 }

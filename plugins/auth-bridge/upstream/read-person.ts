@@ -128,7 +128,7 @@ async function openidClaims(connection: Connection, tokens: ProviderTokens, befo
     const optional = !mustAnswer && error instanceof UpstreamError && /^(?:refused|misconfigured)$/.test(error.fault)
     if (!optional) throw error
     const fix = 'have the provider put e-mail and groups into the ID token, or let its access token ask userinfo'
-    log.warn({ code: 'MH2144', err: error, fix }, 'userinfo does not answer: only what the ID token says is known')
+    log.warn({ code: 'MH2144', err: error, fix }, 'userinfo does not respond: using only the ID token')
     return base
   }
 }

@@ -198,8 +198,8 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
     throw refuse(undefined, `${type} needs ${NEEDED[kind.needs[0] ?? 'issuer']}`)
   }
   if (tenant !== undefined && !TENANT.test(tenant)) {
-    const what = `"${shownUrl(tenant)}" is no directory (tenant) id, such as 00000000-0000-0000-0000-000000000000`
-    throw refuse('tenant', `${what}; domains, common and organizations are none`)
+    const what = `"${shownUrl(tenant)}" is not a directory (tenant) id, such as 00000000-0000-0000-0000-000000000000`
+    throw refuse('tenant', `${what}; domains, common and organizations are not supported`)
   }
   if (domain !== undefined && !HOST.test(domain)) {
     throw refuse('domain', `"${shownUrl(domain)}" is no host name; write it without https:// and path`)

@@ -43,7 +43,8 @@ const scopes = {
 }
 const resource = text('The resource indicator of the API (RFC 8707).')
 
-const kind = (name: UpstreamAuth['kind'], required: readonly string[], properties: object) => ({
+const kind = (title: string, name: UpstreamAuth['kind'], required: readonly string[], properties: object) => ({
+  title,
   type: 'object',
   additionalProperties: false,
   required: ['kind', ...required],
@@ -51,10 +52,9 @@ const kind = (name: UpstreamAuth['kind'], required: readonly string[], propertie
 })
 
 export const UPSTREAM_AUTH = {
-  title: 'UpstreamAuth',
   description: 'How the host gets access tokens. The token of the caller is never forwarded.',
   anyOf: [
-    kind('client-credentials', ['clientId'], {
+    kind('ClientCredentialsAuth', 'client-credentials', ['clientId'], {
       clientId: text('The client id of this host.'),
       clientSecret: SECRET,
       privateKey: { ...SECRET, description: 'PKCS#8 PEM or private JWK for private_key_jwt.' },
@@ -63,13 +63,13 @@ export const UPSTREAM_AUTH = {
       resource,
       dpop: { type: 'boolean', description: 'Requests tokens that are bound to a key (RFC 9449).' },
     }),
-    kind('bridge', [], {
+    kind('BridgeAuth', 'bridge', [], {
       scope: {
         anyOf: [text('Scopes, separated by spaces.'), scopes],
         description: "Scopes of the caller's token at the identity provider. Default: those of the login.",
       },
     }),
-    kind('exchange', ['tokenEndpoint', 'clientId'], {
+    kind('ExchangeAuth', 'exchange', ['tokenEndpoint', 'clientId'], {
       tokenEndpoint: url("Exchanges the caller's token of the identity provider (RFC 8693)."),
       clientId: text('The client id of this host.'),
       clientSecret: SECRET,

@@ -18,7 +18,7 @@ export function claimFile(host: InternalHost, path: string, { appendsOnly = fals
   const owner = owners.get(path)
   if (owner && owner.name !== host.name) {
     host.report(
-      new StartError('MH1041', `${owner.name} writes this file, too: give each a file of its own`, {
+      new StartError('MH1041', `${owner.name} also writes this file: use separate files`, {
         at,
         also: [owner],
       }),
@@ -43,8 +43,8 @@ function checkWritable({ report, config: { at } }: InternalHost, path: string, a
     // `/.` fails if the path is not a folder.
     accessSync(appendsOnly && existsSync(path) ? path : `${folder}/.`, constants.W_OK)
   } catch (cause) {
-    const why = `${path} cannot be written: ${folder} is no folder, or this user may not write it (${errorText(cause)})`
-    const fix = 'let the user that runs this host write that folder, or name a file elsewhere'
+    const why = `${path} cannot be written: ${folder} is not a folder, or this user cannot write to it (${errorText(cause)})`
+    const fix = 'grant the user of this host write access, or choose another file'
     report(new StartError('MH1042', `${why}; ${fix}`, { at: [...at, 'file'], cause }))
   }
 }

@@ -144,6 +144,9 @@ export function isDisconnection(thrown: unknown): boolean {
   return typeof (thrown as NodeJS.ErrnoException).code === 'string' || CLIENT_MESSAGE.test(thrown.message)
 }
 
+/** Redis returned an error: the command was not executed. */
+export const isRefused = (thrown: unknown): boolean => thrown instanceof Error && refusalOf(thrown.cause) !== undefined
+
 const SOON: ReadonlySet<string> = new Set(['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN'])
 
 export function isMomentary(thrown: unknown): boolean {

@@ -1,5 +1,6 @@
 // One Redis connection per host, for all plugins that use Redis.
 
+export { BUS_COMMANDS, type RedisBus, redisBus } from './bus.ts'
 export { entriesOf, fieldsOf, type RedisScript, redisScript, type StreamEntry } from './commands.ts'
 export type { RedisConnection, RedisReader } from './connection.ts'
 export { evaluateInTime, redisConnection } from './connection.ts'
@@ -12,3 +13,5 @@ export {
   type RedisSections,
   type RedisSettings,
 } from './schema.ts'
+export { redisStore } from './store.ts'
+export { STORE_COMMANDS } from './store-scripts.ts'

@@ -1,5 +1,6 @@
 // What the store of several nodes has, looked at from outside: in Redis, or in a file.
 
+import type { Members, Store } from '../../../core/store/store.ts'
 import { openDatabase } from '../../sqlite/support/sqlite.ts'
 import type { RedisServer } from '../../support/redis-server.ts'
 
@@ -10,7 +11,7 @@ export interface Counts {
 }
 
 export const countsInRedis = ({ cli }: RedisServer): Counts => ({
-  idle: () => Number(cli('ZCARD', 'mcp-host:{sessions}:idle')[0]),
+  idle: () => Number(cli('ZCARD', 'mcp-host:{sessions}:s:idle')[0]),
   sessions: () => cli('KEYS', '*:session').length,
 })
 
@@ -25,3 +26,13 @@ export function countsInFile(file: string): Counts {
   }
   return { idle: () => count('idle_since IS NOT NULL'), sessions: () => count('TRUE') }
 }
+
+/** Of a store that answers at once. */
+export const countsInStore = (store: Store & { readonly partitions: ReadonlySet<string> }): Counts => ({
+  idle: () => (store.read('sessions', [{ sortedSet: 'idle', limit: 0 }]) as readonly [Members])[0].size,
+  sessions: () =>
+    [...store.partitions].filter(partition => {
+      const [session] = store.read(partition, [{ record: 'session' }]) as readonly unknown[]
+      return session !== undefined
+    }).length,
+})

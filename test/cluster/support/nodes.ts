@@ -16,8 +16,8 @@ import {
 } from '../../support/session-client.ts'
 import { type StartedHost, startHost, type TestConfig } from '../../support/start-host.ts'
 import { exchange } from '../../support/stream-exchange.ts'
-import { ON_SQLITE, storeFile } from '../../support/test-store.ts'
-import { type Counts, countsInFile, countsInRedis } from './counts.ts'
+import { createSharedStore, IN_MEMORY, ON_SQLITE, storedIn, storeFile } from '../../support/test-store.ts'
+import { type Counts, countsInFile, countsInRedis, countsInStore } from './counts.ts'
 import { recordNeighbour, recordRedis, type SentMessages } from './sent-messages.ts'
 
 export interface Cluster {
@@ -30,7 +30,7 @@ export interface Cluster {
 
 /** For `before` hooks: what the nodes of `startCluster` share must be there. */
 export function needsStore(context: Context): void {
-  if (!ON_SQLITE) needsRedis(context)
+  if (!ON_SQLITE && !IN_MEMORY) needsRedis(context)
 }
 
 export type NodeConfig = TestConfig & { readonly plugins?: Config['plugins'] }
@@ -50,13 +50,14 @@ export async function startNode(redis: { readonly url: string }, config: NodeCon
   })
 }
 
-/** The same as processes of one host on one file: what is said of `cluster-redis` is said of the store. */
-async function startOnFile(
+/** The same as processes of one host, on one file or a store in memory: options of `cluster-redis` apply to the file. */
+async function startOnHost(
   size: number,
   configOf: (index: number) => NodeConfig,
   sent: SentMessages | undefined,
 ): Promise<Cluster> {
   const file = storeFile()
+  const store = createSharedStore()
   const nodes: StartedHost[] = []
   for (const [index, neighbours] of startNeighbours(size).entries()) {
     if (sent) recordNeighbour(neighbours, sent)
@@ -64,7 +65,7 @@ async function startOnFile(
     const { 'cluster-redis': own, ...others } = (plugins ?? {}) as Record<string, object>
     const full = {
       'transport-streamable': {},
-      'store-sqlite': { file, ...own },
+      ...(ON_SQLITE ? { 'store-sqlite': { file, ...own } } : { stored: storedIn(store, own) }),
       health: {},
       who: identifyByHeader(),
       ...others,
@@ -76,7 +77,7 @@ async function startOnFile(
       throw new Error('this test looks into Redis, and the nodes share a file')
     },
     nodes,
-    counts: countsInFile(file),
+    counts: ON_SQLITE ? countsInFile(file) : countsInStore(store),
   }
 }
 
@@ -87,7 +88,7 @@ export async function startCluster(
   redis?: RedisServer,
   sent?: SentMessages,
 ): Promise<Cluster> {
-  if (ON_SQLITE) return startOnFile(size, typeof config === 'function' ? config : () => config, sent)
+  if (ON_SQLITE || IN_MEMORY) return startOnHost(size, typeof config === 'function' ? config : () => config, sent)
   const server = redis ?? (await startRedis())
   const nodes: StartedHost[] = []
   for (let index = 0; index < size; index++) {

@@ -47,7 +47,7 @@ describe('mcp-host dev with apps', function () {
     const stream = await session.get()
 
     await write('page/mark.ts', "export const mark: string = 'two'")
-    await running.printed(/^changed: page\/mark\.ts\nreloaded: plugins\.apps: ui:\/\/chart\/app\.html/m)
+    await running.printed(/^Changed: page\/mark\.ts\nReloaded: plugins\.apps: ui:\/\/chart\/app\.html/m)
     expect(await page()).to.contain('"two"')
     expect(await nextMessage(stream)).to.deep.include({
       method: 'notifications/resources/updated',
@@ -55,17 +55,17 @@ describe('mcp-host dev with apps', function () {
     })
 
     await write('page/chart.css', 'body { color: blue }')
-    await running.printed(/^changed: page\/chart\.css\nreloaded: plugins\.apps: ui:\/\/chart\/app\.html/m)
+    await running.printed(/^Changed: page\/chart\.css\nReloaded: plugins\.apps: ui:\/\/chart\/app\.html/m)
     expect(await page()).to.contain('color:#00f')
 
     await write('page/mark.ts', 'export const mark: string =')
     await running.printed(
-      /app "chart": its module cannot be bundled:\npage\/mark\.ts:1:28: [\s\S]*\nnothing has changed/m,
+      /app "chart": its module cannot be bundled:\npage\/mark\.ts:1:28: [\s\S]*\nStill serving the previous version/m,
     )
     expect(await page()).to.contain('"two"')
     await write('page/mark.ts', "export const mark: string = 'three'")
     await running.printed(
-      /^reloaded: plugins\.apps: ui:\/\/chart\/app\.html[\s\S]*^reloaded: plugins\.apps: ui:\/\/chart\/app\.html[\s\S]*^reloaded: plugins\.apps: ui:\/\/chart\/app\.html/m,
+      /^Reloaded: plugins\.apps: ui:\/\/chart\/app\.html[\s\S]*^Reloaded: plugins\.apps: ui:\/\/chart\/app\.html[\s\S]*^Reloaded: plugins\.apps: ui:\/\/chart\/app\.html/m,
     )
     expect(await page()).to.contain('"three"')
 
@@ -73,7 +73,7 @@ describe('mcp-host dev with apps', function () {
       'tools/draw.ts',
       TOOL.replace("name: 'chart',", "name: 'chart', csp: { connectDomains: ['https://a.example'] },"),
     )
-    await running.printed(/^reloaded: toolsets\.talk, plugins\.apps: ui:\/\/chart\/app\.html/m)
+    await running.printed(/^Reloaded: toolsets\.talk, plugins\.apps: ui:\/\/chart\/app\.html/m)
     const [contents] = (await modern(url, 'resources/read', { uri: URI })).message.result.contents
     expect(contents._meta).to.deep.equal({ ui: { csp: { connectDomains: ['https://a.example'] } } })
     running.child.kill('SIGTERM')

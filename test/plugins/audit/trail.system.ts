@@ -24,7 +24,7 @@ describe('audit: file', () => {
   it('rotates when full and keeps the configured number of files', async () => {
     const { call, close, folder, log } = await startAudited({ options: { rotate: { size: '2kb', keep: 3 } } })
     const heads = () =>
-      log.filter(({ message }) => message === 'the audit goes on in a new file').map(({ head }) => String(head))
+      log.filter(({ message }) => message === 'The audit continues in a new file').map(({ head }) => String(head))
     // How many lines are one write, and so how full a file becomes, is the machine's.
     for (let count = 0; count < 1_000 && heads().length < 5; count++) await call('say')
     await close()
@@ -72,7 +72,9 @@ describe('audit: file', () => {
     )
     await close()
     expect(await verdictOn(folder)).to.match(/lines are missing/)
-    expect(log.map(({ message }) => message)).to.include('somebody cut the audit; its chain goes on')
+    expect(log.map(({ message }) => message)).to.include(
+      'The audit file was truncated by another program; the chain continues',
+    )
     for (const name of ['audit.1.jsonl', 'audit.2.jsonl']) await rm(join(folder, name))
     expect(await verdictOn(folder)).to.equal('whole, 1')
   })
@@ -158,7 +160,7 @@ describe('audit: file', () => {
     await close()
     const changes = (await linesIn(file)).filter(({ event }) => event === 'changed')
     expect(changes.map(({ how }) => how)).to.deep.equal(['edited', 'replaced'])
-    const told = log.filter(({ message }) => String(message).startsWith('somebody changed the file of the audit'))
+    const told = log.filter(({ message }) => String(message).startsWith('The audit file was changed'))
     expect(told.map(({ how }) => how)).to.deep.equal(['edited', 'replaced'])
     expect(await verdictOn(folder)).to.match(/^2: seq 2 was changed/)
   })

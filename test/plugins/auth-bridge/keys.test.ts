@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { createMemoryGrantStore } from '../../../core/access/grant-store.ts'
 import { createRegisteredClients } from '../../../plugins/auth-bridge/clients/client-rules.ts'
 import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/auth-bridge/records.ts'
 import {
@@ -11,7 +12,6 @@ import {
   readSigningKeys,
   type SigningKey,
 } from '../../../plugins/auth-bridge/server/signing-keys.ts'
-import { createMemoryGrantStore } from '../../../plugins/families/grants/index.ts'
 import { startBridge, stopBridges } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { freePort } from '../../support/free-port.ts'

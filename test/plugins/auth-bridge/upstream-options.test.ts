@@ -29,8 +29,8 @@ function refusalOf(options: Record<string, unknown>): string {
 describe('Upstream options: incompatible combinations', () => {
   for (const [options, place, says] of [
     [{ type: 'entra', ...own }, '', 'needs tenant'],
-    [{ type: 'entra', ...own, tenant: 'acme.onmicrosoft.com' }, '.tenant', 'no directory (tenant) id'],
-    [{ type: 'entra', ...own, tenant: 'common' }, '.tenant', 'no directory (tenant) id'],
+    [{ type: 'entra', ...own, tenant: 'acme.onmicrosoft.com' }, '.tenant', 'not a directory (tenant) id'],
+    [{ type: 'entra', ...own, tenant: 'common' }, '.tenant', 'not a directory (tenant) id'],
     [{ type: 'entra', ...own, tenant: TENANT, issuer: 'https://login.microsoftonline.us/x/v2.0' }, '.issuer', 'tenant'],
     [{ type: 'entra', ...own, tenant: TENANT, domain: 'acme.example' }, '.domain', 'does not use it'],
     [{ type: 'okta', ...own }, '', 'needs domain'],

@@ -82,7 +82,7 @@ describe('auth-jwt: options at startup', () => {
     ],
   ]
   const rows: readonly Row[] = [
-    ['with a secret of nobody', { secret: SECRET }, 'secret without issuer'],
+    ['with a secret of nobody', { secret: SECRET }, 'secret requires issuer'],
     ...publicTexts.flatMap(insteadOfSecret),
     ['with a secret that a line break makes long enough', { issuer: ISSUER, secret: `${'x'.repeat(31)}\n` }, 'shorter'],
     ['with RS algorithms for a secret', { issuer: ISSUER, secret: SECRET, algorithms: ['RS256'] }, 'algorithms'],

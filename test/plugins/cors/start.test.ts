@@ -35,7 +35,10 @@ describe('cors: startup', () => {
       config({ browser: { origins: ['*'], credentials: true } }),
       'credentials need a list of origins',
     )
-    await expectStopped(config({ browser: { origins: [APP, '*'] } }), 'policies.browser.origins: "*" stands alone')
+    await expectStopped(
+      config({ browser: { origins: [APP, '*'] } }),
+      'policies.browser.origins: "*" cannot be combined',
+    )
   })
 
   it('fails for an origin with a path, a pattern or no scheme', async () => {

@@ -52,7 +52,7 @@ describe('rate-limit: configuration', () => {
 
   it('warns about a rule that matches no tool', async () => {
     const { log } = await startLimited({ tools: { serch_web: '1/1m', 's*': '9/1m' } })
-    const lines = log.filter(({ message }) => message?.includes('fits no tool'))
+    const lines = log.filter(({ message }) => message?.includes('matches no tool'))
     expect(lines.map(({ message }) => message).join()).to.match(/tools\.serch_web.*"search_web"\?$/s)
     expect(lines).to.have.length(1)
   })

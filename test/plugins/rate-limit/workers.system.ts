@@ -39,7 +39,7 @@ describe('rate-limit: counts of two workers', function () {
     expect(statuses(await atOnce(20, () => call(crew.url, 'bob')))).to.deep.equal({ 200: 20 })
 
     await reload(crew, config("{ user: '60/1h' }"))
-    await crew.running.logged(/"msg":"reloaded"/)
+    await crew.running.logged(/"msg":"Reloaded"/)
     expect(statuses(await atOnce(15, () => call(crew.url, 'ann')))).to.deep.equal({ 200: 10, 429: 5 })
   })
 })

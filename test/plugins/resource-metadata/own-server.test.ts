@@ -62,10 +62,10 @@ describe('resource-metadata without authorizationServers', () => {
   })
 
   it('fails startup if a route has no authorization server, and names routes and options', async () => {
-    await expectStopped(unnamed({}), `${NAME}: missing; say who gives out tokens`)
+    await expectStopped(unnamed({}), `${NAME}: missing; set the authorization servers`)
     await expectStopped(unnamed({}), /auth-bridge/)
     const routes = { '/a': CLOCK, '/b': { ...CLOCK, plugins: { own: false } } }
-    const words = `${NAME}: missing for routes['/b']; say who gives out tokens`
+    const words = `${NAME}: missing for routes['/b']; set the authorization servers`
     await expectStopped(unnamed({ own: ownServer().plugin }, { routes }), words)
   })
 

@@ -1,5 +1,6 @@
 // The store contracts against one SQLite file, with one thread per node and a new file per check.
 import { storeContract } from '../../../core/testing.ts'
+import { serviceContract } from '../../support/contracts/index.ts'
 import { describeContracts } from '../../support/describe-contracts.ts'
 import { compareWithModel } from '../../support/store-model.ts'
 import { closeFiles, hasSqlite, newFile, type OpenedFile, openFile } from './support/sqlite-files.ts'
@@ -21,7 +22,7 @@ const contracts = {
     'store',
     onFile(({ store }) => store),
   ),
-  'Session store in SQLite': storeContract(
+  'Session store in SQLite': serviceContract(
     'sessionStore',
     onFile(({ sessions }) => sessions),
   ),
@@ -29,11 +30,11 @@ const contracts = {
     'eventStore',
     onFile(({ events }) => events),
   ),
-  'Grant store in SQLite': storeContract(
+  'Grant store in SQLite': serviceContract(
     'grantStore',
     onFile(({ grants }) => grants),
   ),
-  'Task store in SQLite': storeContract(
+  'Task store in SQLite': serviceContract(
     'taskStore',
     onFile(({ tasks }) => tasks),
   ),

@@ -1,8 +1,8 @@
 // Task limits per caller across URLs, IPv6 networks and cancellations.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
+import { createMemoryTaskStore } from '../../../core/tasks/create-task-store.ts'
 import { FairQueue, META, type Queued } from '../../../core/transport.ts'
-import { createMemoryTaskStore } from '../../../plugins/tasks/memory-store.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { stopHosts } from '../../support/start-host.ts'

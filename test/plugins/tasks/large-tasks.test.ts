@@ -1,8 +1,8 @@
 // Large tasks over HTTP: storage limits per user, oversized results and the cost of subscriptions.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
+import { createMemoryTaskStore } from '../../../core/tasks/create-task-store.ts'
 import type { TaskStore } from '../../../core/transport.ts'
-import { createMemoryTaskStore } from '../../../plugins/tasks/memory-store.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createGate } from '../../support/gate.ts'
 import { stopHosts } from '../../support/start-host.ts'

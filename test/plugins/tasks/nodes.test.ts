@@ -1,8 +1,8 @@
 // Tasks on several nodes with a shared store: front and worker roles, node loss and shutdown.
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
+import { createMemoryTaskStore } from '../../../core/tasks/create-task-store.ts'
 import type { TaskStore } from '../../../core/transport.ts'
-import { createMemoryTaskStore } from '../../../plugins/tasks/memory-store.ts'
 import { eventually } from '../../support/eventually.ts'
 import { stopHosts } from '../../support/start-host.ts'
 import { refusal, taskClient } from './support/task-client.ts'

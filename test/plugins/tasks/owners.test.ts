@@ -1,7 +1,7 @@
 // Task ownership by user and URL, and limits on the number of tasks.
 import { expect } from 'chai'
 import { defineTool } from '../../../core/index.ts'
-import { createMemoryTaskStore } from '../../../plugins/tasks/memory-store.ts'
+import { createMemoryTaskStore } from '../../../core/tasks/create-task-store.ts'
 import { removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startReloading, stopReloading } from '../../support/reloading-host.ts'

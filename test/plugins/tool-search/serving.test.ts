@@ -212,7 +212,7 @@ export default {
       level: 'warn',
       code: 'MH2920',
       path: "routes['/'].search.pinned[0]",
-      message: `routes['/'].search.pinned[0]: "later_*" pins no tool that is defined at start`,
+      message: `routes['/'].search.pinned[0]: "later_*" pins no tool that is defined at startup`,
     })
   })
 })

@@ -1,9 +1,9 @@
 // What attacks on the bridge are made with: requests by hand, a store that tells what it was given, hosts that share one.
 
+import { createMemoryGrantStore } from '../../../../core/access/grant-store.ts'
 import type { GrantStore } from '../../../../core/auth.ts'
 import { definePlugin } from '../../../../core/internal.ts'
 import type { ConfiguredPlugin } from '../../../../core/plugin.ts'
-import { createMemoryGrantStore } from '../../../../plugins/families/grants/index.ts'
 import { type BridgeSettings, type StartedBridge, startBridge } from '../../../support/bridge.ts'
 
 export interface Got {

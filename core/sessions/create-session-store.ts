@@ -1,0 +1,462 @@
+// The session store above a shared `Store`. Each session has a partition with these records:
+//   session   opening, home, revision, client, level; w:<uri> for each watched resource, wn their number, wb their bytes
+//   use       r:<request id> the node that runs it; n:<node> a node with a copy; b:<node> until when it is in use there;
+//             stream, streamNode, streamEpoch: the writer of messages that belong to no call
+//   ended     remembers the end
+// The partition `sessions` has sorted sets: `of:<holder>` by last use, `idle:<holder>` and `idle` (<digest> <holder>) by
+// the start of idleness, `holders` by number of idle sessions.
+import { createHash } from 'node:crypto'
+import type { Logger } from '../kernel/log.ts'
+import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
+import type { LogLevel, RequestId } from '../mcp/protocol.ts'
+import type { Revision } from '../mcp/revisions.ts'
+import type { Fields, Found, RecordStep, Score, SetStep, Store } from '../store/store.ts'
+import { watchCost, watchedCost } from './change-feed.ts'
+import { partitionOf } from './session-id.ts'
+import type {
+  Changed,
+  Entered,
+  HeldHere,
+  SessionBounds,
+  SessionRecord,
+  SessionStore,
+  SessionUse,
+  StateChange,
+  StreamClaim,
+  Victim,
+  Visit,
+} from './session-store.ts'
+
+const SESSION = 'session'
+const USE = 'use'
+const ENDED = 'ended'
+
+const INDEX = 'sessions'
+const IDLE = 'idle'
+const HOLDERS = 'holders'
+
+/** Milliseconds for which an ended session is remembered. */
+const ENDED_LIFETIME = 3_600_000
+/** Milliseconds after an outage for which other nodes can still restore sessions. */
+const UNSURE = 10_000
+/** Maximum sessions with unreported answers. */
+const MAX_UNTOLD = 10_000
+/** Uses that one transaction reports. */
+const MARKED_AT_ONCE = 500
+const EXPIRED_AT_ONCE = 100
+const MAX_VICTIMS = 200
+
+/** Distinguishes `1` and `'1'`. */
+const runKey = (id: RequestId) => `r:${JSON.stringify(id)}`
+
+/** Pseudonymises users and addresses. */
+const nameHolder = (holder: string) =>
+  holder.startsWith('#') ? holder : `#${createHash('sha256').update(holder).digest('base64url').slice(0, 16)}`
+
+const namesAfter = (prefix: string, fields: Fields = {}): string[] =>
+  Object.keys(fields).flatMap(name => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
+
+function readRecord({ version = 0, fields = {} }: Found): SessionRecord {
+  const { opening = 'null', home = '', revision, client = '{}', level } = fields
+  return {
+    opening: JSON.parse(opening),
+    version,
+    home,
+    state: {
+      revision: (revision || undefined) as Revision | undefined,
+      client: { info: undefined, ...JSON.parse(client) },
+      logLevel: level as LogLevel,
+      watched: namesAfter('w:', fields),
+    },
+  }
+}
+
+function writeRecord({ opening, home, state }: SessionRecord): Fields {
+  const { revision = '', client, logLevel, watched } = state
+  return {
+    ...Object.fromEntries(watched.map(uri => [`w:${uri}`, '1'])),
+    ...{ opening: JSON.stringify(opening), home, revision, client: JSON.stringify(client), level: logLevel },
+    ...{ wn: String(watched.length), wb: String(watchedCost(watched)) },
+  }
+}
+
+function changeStep(change: StateChange): Partial<RecordStep> {
+  if ('watch' in change) {
+    const uri = `w:${change.watch}`
+    const add = { wn: 1, wb: watchCost(change.watch) }
+    return { where: { [uri]: null }, set: { [uri]: '1' }, add, most: { wn: MAX_WATCHED, wb: MAX_WATCHED_BYTES } }
+  }
+  if ('unwatch' in change) {
+    const uri = `w:${change.unwatch}`
+    return { where: { [uri]: '1' }, unset: [uri], add: { wn: -1, wb: -watchCost(change.unwatch) } }
+  }
+  if ('logLevel' in change) return { set: { level: change.logLevel } }
+  return { set: { revision: change.revision, client: JSON.stringify(change.client) } }
+}
+
+const isInUse = (fields: Fields, now: number) =>
+  Object.entries(fields).some(
+    ([name, value]) => name.startsWith('r:') || (name.startsWith('b:') && Number(value) > now),
+  )
+
+interface IdleMark extends SessionUse {
+  readonly owner: string
+}
+
+class StoredSessions implements SessionStore {
+  readonly node: string
+  readonly shared: boolean | 'host'
+  readonly #store: Store
+  readonly #log: Logger
+  /** The sessions whose use here is in the store. */
+  readonly #inUse = new Set<string>()
+  readonly #untold = new Map<string, RequestId[]>()
+  #unsureUntil = 0
+
+  constructor(store: Store, { node, log }: SessionStoreSettings) {
+    this.#store = store
+    this.#log = log
+    this.node = node
+    this.shared = store.shared
+  }
+
+  async create(digest: string, record: SessionRecord, { idleTimeout: ttl, maxPerOwner }: SessionBounds) {
+    const holder = nameHolder(record.opening.holder)
+    if (!(await this.#admit(digest, holder, ttl, maxPerOwner))) return undefined
+    try {
+      const outcome = await this.#store.transact(partitionOf(digest), [
+        { record: SESSION, set: writeRecord(record), ttl },
+        { record: USE, set: { [`n:${this.node}`]: '1' }, ttl },
+      ])
+      return outcome.done ? outcome.results[0]?.version : undefined
+    } catch (error) {
+      const forgotten = this.#forget(digest, holder)
+      forgotten.catch(err => this.#log.debug({ err }, 'a session that failed to open counts until it has idled'))
+      throw error
+    }
+  }
+
+  async #admit(digest: string, holder: string, ttl: number, maxPerOwner: number | undefined) {
+    const admitted = await this.#store.transact(INDEX, [
+      {
+        sortedSet: `of:${holder}`,
+        below: { now: -ttl },
+        ...(maxPerOwner === undefined ? {} : { most: maxPerOwner - 1 }),
+        put: { [digest]: { now: 0 } },
+        ttl,
+      },
+    ])
+    return admitted.done
+  }
+
+  /** One round trip for each request of a client. */
+  async enter(
+    digest: string,
+    { version, requests, from }: Visit,
+    { idleTimeout: ttl }: SessionBounds,
+  ): Promise<Entered> {
+    const where: Record<string, ReadonlyArray<string | null>> = {}
+    const set = { [`n:${this.node}`]: '1' }
+    const allowed = [null, ...from]
+    for (const request of requests) {
+      const key = runKey(request)
+      where[key] = allowed
+      set[key] = this.node
+    }
+    const steps = [
+      { record: SESSION, exists: true, ttl, know: version },
+      { record: USE, where, set, ttl },
+    ]
+    const outcome = await this.#store.transact(partitionOf(digest), steps, 'relaxed')
+    if (outcome.done) {
+      const [session] = outcome.results
+      return { kind: 'entered', record: session?.fields && readRecord(session) }
+    }
+    const { step, found } = outcome
+    if (step === 0) return { kind: 'missing', ended: await this.#isEnded(digest) }
+    const isTaken = (id: RequestId) => !allowed.includes(found.fields?.[runKey(id)] ?? null)
+    const request = requests.find(isTaken) ?? null
+    return { kind: 'taken', request: request as RequestId, node: found.fields?.[runKey(request as RequestId)] ?? '' }
+  }
+
+  async #isEnded(digest: string) {
+    const [ended] = await this.#store.read(partitionOf(digest), [{ record: ENDED }])
+    return ended !== undefined
+  }
+
+  leave(digest: string, requests: readonly RequestId[]) {
+    if (requests.length === 0) return
+    this.#tellLeft(digest, requests).catch(err => {
+      this.#log.debug({ err }, 'the store was not told that a request is answered')
+      const untold = this.#untold.get(digest)
+      if (untold) untold.push(...requests)
+      else if (this.#untold.size < MAX_UNTOLD) this.#untold.set(digest, [...requests])
+    })
+  }
+
+  async #tellLeft(digest: string, requests: readonly RequestId[]) {
+    await this.#store.transact(partitionOf(digest), [{ record: USE, unset: requests.map(runKey) }], 'relaxed')
+  }
+
+  async change(digest: string, change: StateChange): Promise<Changed | 'full' | undefined> {
+    const session = { record: SESSION, exists: true, know: 0 }
+    const use = { record: USE, know: 0 }
+    let outcome = await this.#store.transact(partitionOf(digest), [{ ...session, ...changeStep(change) }, use])
+    if (!outcome.done && outcome.found.version !== 0) {
+      if ('watch' in change && outcome.found.fields?.[`w:${change.watch}`] === undefined) return 'full'
+      // The resource is watched already, or is not watched.
+      outcome = await this.#store.transact(partitionOf(digest), [session, use])
+    }
+    if (!outcome.done) return undefined
+    const [changed = {}, copies] = outcome.results
+    return { record: readRecord(changed), nodes: this.#others(copies) }
+  }
+
+  #others = (use: Found | undefined) => namesAfter('n:', use?.fields).filter(node => node !== this.node)
+
+  async nodeOf(digest: string, request: RequestId) {
+    const [use] = await this.#store.read(partitionOf(digest), [{ record: USE }])
+    return use?.fields[runKey(request)]
+  }
+
+  async adopt(digest: string, from: string) {
+    const step = { record: SESSION, where: { home: from }, set: { home: this.node } }
+    return (await this.#store.transact(partitionOf(digest), [step])).done
+  }
+
+  async claimStream(digest: string, stream: string): Promise<StreamClaim | undefined> {
+    for (;;) {
+      const [session, use] = await this.#store.read(partitionOf(digest), [{ record: SESSION }, { record: USE }])
+      if (!session) return undefined
+      const { stream: had = '', streamNode, streamEpoch } = use?.fields ?? {}
+      const before = streamNode === undefined ? undefined : { node: streamNode, stream: had }
+      if (streamNode === this.node && had === stream) return { epoch: Number(streamEpoch), before }
+      // A time, so that epochs grow even after a loss.
+      const epoch = Math.max(Number(streamEpoch ?? 0) + 1, session.now)
+      const claimed = await this.#store.transact(partitionOf(digest), [
+        { record: SESSION, exists: true },
+        {
+          record: USE,
+          where: { streamEpoch: streamEpoch ?? null },
+          set: { stream, streamNode: this.node, streamEpoch: String(epoch) },
+          ttl: { new: (session.expires ?? session.now) - session.now },
+        },
+      ])
+      if (claimed.done) return { epoch, before }
+    }
+  }
+
+  async end(digest: string, holder: string | undefined, onlyIdle = false) {
+    let idle: Partial<RecordStep> = {}
+    if (onlyIdle) {
+      const [session, use] = await this.#store.read(partitionOf(digest), [{ record: SESSION }, { record: USE }])
+      if (session && use && isInUse(use.fields, use.now)) return undefined
+      idle = { version: use?.version ?? 0 }
+    }
+    const outcome = await this.#store.transact(partitionOf(digest), [
+      { record: SESSION, delete: true, know: 0 },
+      { record: USE, ...idle, delete: true, know: 0 },
+      { record: ENDED, set: { ended: '1' }, ttl: ENDED_LIFETIME },
+    ])
+    // Used meanwhile.
+    if (!outcome.done) return undefined
+    this.#inUse.delete(digest)
+    if (holder !== undefined) await this.#forget(digest, nameHolder(holder))
+    const [session, use] = outcome.results
+    return session?.fields ? this.#others(use) : undefined
+  }
+
+  async #forget(digest: string, holder: string) {
+    const outcome = await this.#store.transact(INDEX, [
+      { sortedSet: `idle:${holder}`, remove: [digest] },
+      { sortedSet: `of:${holder}`, remove: [digest] },
+      { sortedSet: IDLE, remove: [`${digest} ${holder}`] },
+    ])
+    if (outcome.done) await this.#count([[holder, outcome.results[0]?.size ?? 0]])
+  }
+
+  /** Writes numbers of idle sessions. */
+  async #count(sizes: ReadonlyArray<readonly [holder: string, size: number]>, most?: number) {
+    const idle = sizes.filter(([, size]) => size > 0)
+    await this.#store.transact(
+      INDEX,
+      [
+        {
+          sortedSet: HOLDERS,
+          put: Object.fromEntries(idle),
+          remove: sizes.flatMap(([holder, size]) => (size > 0 ? [] : [holder])),
+          ...(most === undefined ? {} : { keep: Math.max(1, most) }),
+        },
+      ],
+      'relaxed',
+    )
+  }
+
+  async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds): Promise<readonly Victim[]> {
+    let excess = 0
+    for (let at = 0; at < Math.max(1, uses.length); at += MARKED_AT_ONCE) {
+      const marks = uses.slice(at, at + MARKED_AT_ONCE).map(use => ({ ...use, owner: nameHolder(use.holder) }))
+      excess = await this.#markSome(marks, idleTimeout, maxIdle)
+    }
+    return excess > 0 ? this.#evict(Math.min(excess, MAX_VICTIMS), idleTimeout) : []
+  }
+
+  /** Returns the number of idle sessions above `maxIdle`. */
+  async #markSome(marks: readonly IdleMark[], ttl: number, maxIdle: number) {
+    const [expired] = await this.#store.read(INDEX, [{ sortedSet: IDLE, to: { now: -ttl }, limit: EXPIRED_AT_ONCE }])
+    const remove = expired.members.map(({ member }) => member)
+    const put: Record<string, Score> = {}
+    const byHolder = new Map<string, IdleMark[]>()
+    for (const member of remove) byHolder.set(member.slice(member.indexOf(' ') + 1), [])
+    for (const mark of marks) {
+      const { digest, owner, inUse, ago } = mark
+      const own = byHolder.get(owner)
+      if (own) own.push(mark)
+      else byHolder.set(owner, [mark])
+      if (inUse) remove.push(`${digest} ${owner}`)
+      else put[`${digest} ${owner}`] = { now: -ago }
+    }
+    const holders = [...byHolder]
+    const outcome = await this.#store.transact(
+      INDEX,
+      [
+        { sortedSet: IDLE, put, remove },
+        ...holders.map(([holder, own]) => idleStep(holder, own, ttl)),
+        ...holders.flatMap(([holder, own]) => (own.length > 0 ? [useStep(holder, own, ttl)] : [])),
+      ],
+      'relaxed',
+    )
+    if (!outcome.done) return 0
+    const [idle, ...others] = outcome.results
+    await this.#count(
+      holders.map(([holder], index) => [holder, others[index]?.size ?? 0] as const),
+      maxIdle,
+    )
+    await Promise.all(marks.map(({ digest, inUse }) => this.#noteUse(digest, inUse, ttl, outcome.now)))
+    return (idle?.size ?? 0) - maxIdle
+  }
+
+  /** Only longer uses are written. */
+  async #noteUse(digest: string, inUse: boolean, ttl: number, now: number) {
+    if (!inUse && !this.#inUse.delete(digest)) return
+    if (inUse) this.#inUse.add(digest)
+    const use = `b:${this.node}`
+    const step = inUse ? { set: { [use]: String(now + ttl) } } : { unset: [use] }
+    const steps = [
+      { record: SESSION, exists: true, ttl },
+      { record: USE, ...step, ttl },
+    ]
+    try {
+      await this.#store.transact(partitionOf(digest), steps, 'relaxed')
+    } catch (err) {
+      this.#log.debug({ err }, 'the store was not told that a session is in use')
+    }
+  }
+
+  /** Removes idle sessions of the holders with most of them from the index. */
+  async #evict(count: number, ttl: number): Promise<readonly Victim[]> {
+    const [{ members }] = await this.#store.read(INDEX, [{ sortedSet: HOLDERS, reverse: true, limit: count + 1 }])
+    const shares = shareOut(members, count)
+    const chosen = await this.#store.read(
+      INDEX,
+      shares.map(([holder, limit]) => ({ sortedSet: `idle:${holder}`, limit })),
+    )
+    const victims = shares.flatMap(([holder], index) =>
+      (chosen[index]?.members ?? []).map(({ member }) => ({ digest: member, holder })),
+    )
+    const of = (owner: string) => victims.flatMap(({ digest, holder }) => (holder === owner ? [digest] : []))
+    const outcome = await this.#store.transact(INDEX, [
+      { sortedSet: IDLE, remove: victims.map(({ digest, holder }) => `${digest} ${holder}`) },
+      ...shares.map(([holder]) => ({ sortedSet: `idle:${holder}`, has: of(holder), remove: of(holder), ttl: 2 * ttl })),
+    ])
+    // Another node evicts them.
+    if (!outcome.done) return []
+    await this.#count(shares.map(([holder], index) => [holder, outcome.results[1 + index]?.size ?? 0] as const))
+    return victims
+  }
+
+  async timeLeft(digest: string) {
+    const [session] = await this.#store.read(partitionOf(digest), [{ record: SESSION }])
+    return session?.expires === undefined ? undefined : session.expires - session.now
+  }
+
+  async restore(
+    digest: string,
+    record: SessionRecord,
+    { requests, claim }: HeldHere,
+    { idleTimeout: ttl }: SessionBounds,
+  ) {
+    for (;;) {
+      const [session, use] = await this.#store.read(partitionOf(digest), [{ record: SESSION }, { record: USE }])
+      const { fields = {}, version = 0 } = use ?? {}
+      const runs = requests.map(runKey).filter(key => fields[key] === undefined)
+      const isNewer = claim && claim.epoch > Number(fields['streamEpoch'] ?? 0)
+      const set = {
+        [`n:${this.node}`]: '1',
+        ...Object.fromEntries(runs.map(key => [key, this.node])),
+        ...(isNewer ? { stream: claim.stream, streamNode: this.node, streamEpoch: String(claim.epoch) } : {}),
+      }
+      const outcome = await this.#store.transact(partitionOf(digest), [
+        { record: ENDED, exists: false },
+        { record: SESSION, ...(session ? { exists: true } : { version: 0, set: writeRecord(record) }), ttl },
+        { record: USE, version, set, ttl },
+      ])
+      if (outcome.done) break
+      if (outcome.step === 0) return false
+    }
+    return this.#admit(digest, nameHolder(record.opening.holder), ttl, undefined)
+  }
+
+  onReturn(listener: () => void) {
+    this.#store.onReturn?.(() => {
+      this.#unsureUntil = performance.now() + UNSURE
+      const untold = [...this.#untold]
+      this.#untold.clear()
+      for (const [digest, requests] of untold) this.leave(digest, requests)
+      listener()
+    })
+  }
+
+  get unsure() {
+    return performance.now() < this.#unsureUntil
+  }
+}
+
+function idleStep(holder: string, own: readonly IdleMark[], ttl: number): SetStep {
+  const idle = own.filter(({ inUse }) => !inUse)
+  return {
+    sortedSet: `idle:${holder}`,
+    below: { now: -ttl },
+    put: Object.fromEntries(idle.map(({ digest, ago }) => [digest, { now: -ago }])),
+    remove: own.flatMap(({ digest, inUse }) => (inUse ? [digest] : [])),
+    ttl: 2 * ttl,
+  }
+}
+
+const useStep = (holder: string, own: readonly IdleMark[], ttl: number): SetStep => ({
+  sortedSet: `of:${holder}`,
+  touch: Object.fromEntries(own.map(({ digest, ago }) => [digest, { now: -ago }])),
+  ttl,
+})
+
+/** How many sessions each holder loses, so that those with most lose first. */
+function shareOut(
+  holders: ReadonlyArray<{ readonly member: string; readonly score: number }>,
+  count: number,
+): ReadonlyArray<readonly [holder: string, sessions: number]> {
+  const shares = holders.map(({ member, score }) => ({ holder: member, left: score, lost: 0 }))
+  for (let taken = 0; taken < count; taken++) {
+    const most = shares.reduce((one, other) => (other.left > one.left ? other : one), { holder: '', left: 0, lost: 0 })
+    most.left--
+    most.lost++
+  }
+  return shares.filter(({ lost }) => lost > 0).map(({ holder, lost }) => [holder, lost])
+}
+
+interface SessionStoreSettings {
+  readonly node: string
+  readonly log: Logger
+}
+
+export const createSessionStore = (store: Store, settings: SessionStoreSettings): SessionStore =>
+  new StoredSessions(store, settings)

@@ -1,0 +1,648 @@
+// The task store in any store: one partition, changed by optimistic transactions.
+// Sorted sets, with <h> for a holder and <q> for a queue:
+//   ends             tasks by expiry                 all:<h>, open:<h>  tasks and open tasks of a holder
+//   queues           queues by last use              queued:<q>         queued tasks by creation
+//   turns:<q>        holders by turn; some may have no queued task      lane:<h>:<q>  queued tasks by serial
+//   running:<q>, busy:<h>:<q>  running tasks         leases             running tasks by lease expiry
+// Records: tasks (see task-fields.ts), bytes:<h> (bytes of a holder), sums (all bytes; the last serial or turn).
+import { randomBytes } from 'node:crypto'
+import { systemClock } from '../http/clock.ts'
+import { HostError } from '../http/errors.ts'
+import { createMemoryStore } from '../store/memory-store.ts'
+import type { Members, RecordStep, SetStep, Step, Store } from '../store/store.ts'
+import {
+  answerField,
+  holderKeyOf,
+  keyOf,
+  questionField,
+  readFacts,
+  readQuestions,
+  readTask,
+  sizeOf,
+  sizeOfQuestion,
+  sizeOfTask,
+  summaryOf,
+  type TaskFacts,
+} from './task-fields.ts'
+import { newsStep, TASKS, TaskNewsLog, type TaskNewsParts } from './task-news.ts'
+import {
+  hasEnded,
+  type QueueDepth,
+  type QueueOffer,
+  SMALL_OUTCOME,
+  shareOf,
+  type TaskLease,
+  type TaskRecord,
+  type TaskRefusal,
+  type TaskRoom,
+  type TaskState,
+  type TaskStore,
+  type TaskSummary,
+} from './task-store.ts'
+
+const MOST_BYTES = 256 * 1_048_576
+/** A change that fails so often meets many others, each of which has succeeded. */
+const MOST_ATTEMPTS = 200
+/** Tasks that one search for expired ones deletes. */
+const SWEPT = 100
+/** Holders that a claim reads at once. */
+const HOLDERS = 8
+const MOST_QUEUES = 10_000
+/** Remembered claims with an unknown outcome. */
+const MOST_LOST = 100
+
+/** Named steps; a name tells which condition did not hold. */
+type Plan = Readonly<Record<string, Step | undefined>>
+
+interface FoundTask {
+  readonly facts: TaskFacts
+  readonly work: Readonly<Record<string, string>>
+  /** The last serial or turn. */
+  readonly serial: number
+  readonly now: number
+}
+
+interface Change<Value> {
+  readonly plan: Plan
+  readonly state: TaskState
+  readonly done: Value
+  /** Called before the next attempt. */
+  readonly failed?: (step: string) => void
+}
+
+const noRoom = () =>
+  new HostError('unavailable', {
+    detail: 'there is no room for what the task says',
+    headers: { 'Retry-After': '10' },
+  })
+
+/** A change that is limited by the space of the holder and the store. */
+const orFull = async (changing: Promise<boolean | TaskRefusal>): Promise<boolean> => {
+  const done = await changing
+  if (typeof done === 'boolean') return done
+  throw noRoom()
+}
+
+const taskStep = ({ key, version }: TaskFacts, now: number, step: Partial<RecordStep>): RecordStep => ({
+  record: `t:${key}`,
+  where: { version: String(version) },
+  ...step,
+  set: { updated: String(now), ...step.set },
+  add: { version: 1, ...step.add },
+})
+
+/** Removes a task from its queue, or from the running ones. */
+function leave({ id, holderKey, queue, state }: TaskFacts): Plan {
+  const from = (sortedSet: string): SetStep => ({ sortedSet, remove: [id] })
+  if (state === 'queued') return { lane: from(`lane:${holderKey}:${queue}`), queued: from(`queued:${queue}`) }
+  if (state !== 'running') return {}
+  return { running: from(`running:${queue}`), busy: from(`busy:${holderKey}:${queue}`), leases: from('leases') }
+}
+
+/** `isWaiting`: whether the holder has a turn already. */
+const join = (task: Omit<TaskFacts, keyof TaskSummary> & TaskSummary, turn: number, isWaiting: boolean): Plan => ({
+  lane: { sortedSet: `lane:${task.holderKey}:${task.queue}`, put: { [task.id]: task.serial } },
+  queued: { sortedSet: `queued:${task.queue}`, put: { [task.id]: task.createdAt } },
+  queues: { sortedSet: 'queues', put: { [task.queue]: { now: 0 } } },
+  turn: {
+    sortedSet: `turns:${task.queue}`,
+    ...(isWaiting ? { has: [task.holderKey] } : { lacks: [task.holderKey], put: { [task.holderKey]: turn } }),
+  },
+})
+
+class Tasks implements TaskStore {
+  readonly shared
+  readonly #store: Store
+  readonly #news: TaskNewsLog
+  readonly #mostBytes: number
+  readonly #lost = { claim: new Map<string, string>(), lapsed: new Map<string, string>() }
+  #claiming: Promise<unknown> = Promise.resolve()
+
+  constructor(store: Store, news: TaskNewsLog, mostBytes: number) {
+    this.shared = store.shared
+    this.#store = store
+    this.#news = news
+    this.#mostBytes = mostBytes
+  }
+
+  watch: TaskStore['watch'] = tell => this.#news.watch(tell)
+
+  create: TaskStore['create'] = async (task, bounds) => {
+    const { id, holder, owner, queue, body } = task
+    const numbered = await this.#store.transact(TASKS, [{ record: 'sums', add: { serial: 1 }, know: 0 }])
+    const serial = Number(numbered.done ? numbered.results[0]?.fields?.['serial'] : 0)
+    const { now } = numbered
+    const ttl = Math.max(1, Math.ceil(task.ttl))
+    const [key, holderKey, until] = [keyOf(id), holderKeyOf(holder), now + ttl]
+    const bytes = sizeOfTask(task) + sizeOf(body)
+    const counts = { open: 0, version: 1, fence: 0, runs: 0, bytes, asked: 0, beats: 0 }
+    const facts = {
+      ...task,
+      ...counts,
+      key,
+      holderKey,
+      serial,
+      createdAt: now,
+      updatedAt: now,
+      until,
+      claim: undefined,
+    }
+    const numbers = { serial, created: now, updated: now, until, ...counts }
+    const fields = Object.fromEntries(Object.entries(numbers).map(([name, number]) => [name, String(number)]))
+    let isWaiting = false
+    let isSwept = false
+    for (;;) {
+      const failed = await this.#apply(
+        {
+          task: { record: `t:${key}`, exists: false, set: { id, holder, owner, queue, state: 'queued', ...fields } },
+          all: { sortedSet: `all:${holderKey}`, most: bounds.keptPerHolder - 1, put: { [id]: serial } },
+          open: { sortedSet: `open:${holderKey}`, most: bounds.openPerHolder - 1, put: { [id]: until } },
+          ...this.#count(holderKey, bytes, bounds),
+          ends: { sortedSet: 'ends', most: bounds.kept - 1, put: { [id]: until } },
+          work: { record: `w:${key}`, set: { body }, ttl },
+          ...join({ ...facts, state: 'queued' }, serial, isWaiting),
+        },
+        { id, queue, state: 'queued' },
+      )
+      if (failed === undefined) return 'created'
+      if (failed === 'turn') {
+        isWaiting = !isWaiting
+        continue
+      }
+      if (!isSwept && (await this.#sweep())) {
+        isSwept = true
+        continue
+      }
+      if (failed === 'task') return 'created'
+      return failed === 'ends' || failed === 'allBytes' ? 'full' : 'holder'
+    }
+  }
+
+  get: TaskStore['get'] = async id => {
+    const key = keyOf(id)
+    const [small, work, outcome] = await this.#store.read(TASKS, [
+      { record: `t:${key}` },
+      { record: `w:${key}` },
+      { record: `o:${key}` },
+    ])
+    if (!small) return undefined
+    const facts = readFacts(small.fields)
+    return facts.until > small.now ? readTask(facts, work?.fields, outcome?.fields) : undefined
+  }
+
+  look: TaskStore['look'] = async id => {
+    const [small] = await this.#store.read(TASKS, [{ record: `t:${keyOf(id)}` }])
+    const facts = small && readFacts(small.fields)
+    return facts && facts.until > small.now ? summaryOf(facts) : undefined
+  }
+
+  list: TaskStore['list'] = async (holder, most, before) => {
+    const to = before === undefined ? {} : { to: before - 1 }
+    for (;;) {
+      const query = { sortedSet: `all:${holderKeyOf(holder)}`, ...to, reverse: true, limit: most }
+      const [{ members }] = await this.#store.read(TASKS, [query])
+      const found = await this.#store.read(
+        TASKS,
+        members.map(({ member }) => ({ record: `t:${keyOf(member)}` })),
+      )
+      const alive = found.flatMap(small => {
+        const facts = small && readFacts(small.fields)
+        return facts && facts.until > small.now ? [summaryOf(facts)] : []
+      })
+      if (alive.length === members.length || !(await this.#sweep())) return alive
+    }
+  }
+
+  claim: TaskStore['claim'] = (offers, lease) => {
+    // Claims of one process do not meet each other.
+    const claiming = this.#claiming.then(
+      async () => (await this.#claimLost(this.#lost.claim, lease)) ?? this.#claimNext(offers, lease),
+    )
+    this.#claiming = claiming.catch(() => undefined)
+    return claiming
+  }
+
+  claimLapsed: TaskStore['claimLapsed'] = async lease => {
+    const lost = await this.#claimLost(this.#lost.lapsed, lease)
+    if (lost) return lost
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'leases', to: { now: 0 }, limit: 1 }])
+      const id = members[0]?.member
+      if (id === undefined) return undefined
+      const found = await this.#find(id)
+      if (!found) {
+        await this.#drop(id)
+        continue
+      }
+      const { fence, beats } = found.facts
+      const where = { state: 'running', fence: String(fence), beats: String(beats) }
+      const claimed = await this.#take(found.facts, lease, this.#lost.lapsed, found.now, where)
+      if (typeof claimed === 'object') return claimed
+    }
+    return undefined
+  }
+
+  renew: TaskStore['renew'] = (leases, lease) => Promise.all(leases.map(held => this.#renew(held, lease)))
+
+  release: TaskStore['release'] = async lease => {
+    let isWaiting = false
+    return this.#change<boolean>(lease.id, false, ({ facts, now, serial }) => {
+      // A repeated release has no other effect.
+      if (facts.state === 'queued' && facts.fence === lease.fence) return true
+      if (!isHeld(facts, lease)) return false
+      const task = taskStep(facts, now, { set: { state: 'queued' }, unset: ['claim'] })
+      const queued = join({ ...facts, state: 'queued' }, serial + 1, isWaiting)
+      const sums = { record: 'sums', add: { serial: 1 } }
+      return {
+        plan: { task, ...leave(facts), ...queued, sums },
+        state: 'queued',
+        done: true,
+        failed: step => {
+          if (step === 'turn') isWaiting = !isWaiting
+        },
+      }
+    })
+  }
+
+  note: TaskStore['note'] = (lease, note) =>
+    orFull(
+      this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, now }) => {
+        if (!isHeld(facts, lease)) return false
+        return this.#grow(facts, now, sizeOf(note) - sizeOf(facts.note), {}, { set: { note } })
+      }),
+    )
+
+  ask: TaskStore['ask'] = (lease, question) =>
+    orFull(
+      this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, work, now }) => {
+        if (!isHeld(facts, lease)) return false
+        if (readQuestions(facts, work).some(({ key }) => key === question.key)) return true
+        const asking = { record: `w:${facts.key}`, exists: true, set: questionField(facts.asked + 1, question) }
+        const bytes = sizeOfQuestion(question.key, question.text)
+        return this.#grow(facts, now, bytes, {}, { add: { asked: 1, open: 1 } }, { work: asking })
+      }),
+    )
+
+  answer: TaskStore['answer'] = (id, answers, room = {}) =>
+    this.#change<number | TaskRefusal | 'task'>(id, 0, ({ facts, work, now }) => {
+      const questions = readQuestions(facts, work)
+      const taken = questions.flatMap(({ key, answer }, index) =>
+        answer === undefined && Object.hasOwn(answers, key)
+          ? [[answerField(index + 1), answers[key] ?? ''] as const]
+          : [],
+      )
+      if (hasEnded(facts.state) || taken.length === 0) return 0
+      const bytes = sizeOf(...taken.map(([, answer]) => answer))
+      const before = sizeOf(...questions.map(({ answer }) => answer))
+      if (before + bytes > (room.bytesPerTask ?? Number.POSITIVE_INFINITY)) return 'task'
+      const answering = { record: `w:${facts.key}`, exists: true, set: Object.fromEntries(taken) }
+      const counting = { add: { open: -taken.length } }
+      return { ...this.#grow(facts, now, bytes, room, counting, { work: answering }), done: taken.length }
+    })
+
+  end: TaskStore['end'] = (lease, { state, outcome }, ttl, room = {}) =>
+    this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, now }) => {
+      if (facts.fence !== lease.fence) return false
+      if (hasEnded(facts.state)) return true
+      if (facts.state !== 'running') return false
+      const limits = sizeOf(outcome) > SMALL_OUTCOME ? room : undefined
+      const until = Math.max(facts.until, now + Math.ceil(ttl))
+      return { plan: this.#end(facts, now, { state, outcome, until, limits }), state, done: true }
+    })
+
+  cancel: TaskStore['cancel'] = id =>
+    this.#change<boolean>(id, false, ({ facts, now }) => {
+      if (hasEnded(facts.state)) return false
+      const how = { state: 'cancelled', outcome: undefined, until: facts.until, limits: undefined } as const
+      return { plan: this.#end(facts, now, how, { fence: 1 }), state: 'cancelled', done: true }
+    })
+
+  depths: TaskStore['depths'] = async () => {
+    await this.#sweep()
+    const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'queues', limit: MOST_QUEUES }])
+    const queues = members.map(({ member }) => member)
+    const sets = queues.flatMap(queue => [
+      { sortedSet: `queued:${queue}`, limit: 1 },
+      { sortedSet: `running:${queue}`, limit: 0 },
+    ])
+    const found: readonly Members[] = await this.#store.read(TASKS, sets)
+    const depths: QueueDepth[] = []
+    for (const [index, queue] of queues.entries()) {
+      const [queued, running] = found.slice(2 * index, 2 * index + 2)
+      if (!queued || !running) continue
+      if (queued.size + running.size === 0) {
+        await this.#store.transact(TASKS, [
+          { sortedSet: `queued:${queue}`, most: 0 },
+          { sortedSet: `running:${queue}`, most: 0 },
+          { sortedSet: 'queues', remove: [queue] },
+        ])
+        continue
+      }
+      const waited = Math.max(0, queued.now - (queued.members[0]?.score ?? queued.now))
+      depths.push({ queue, queued: queued.size, running: running.size, waited })
+    }
+    return depths
+  }
+
+  /** Applies the steps and reports the change. Returns the name of the step whose condition does not hold. */
+  async #apply(plan: Plan, news: { id: string; queue: string; state: TaskState }): Promise<string | undefined> {
+    const named = Object.entries(plan).flatMap(([name, step]) => (step ? [[name, step] as const] : []))
+    const outcome = await this.#store.transact(TASKS, [...named.map(([, step]) => step), newsStep(news)])
+    if (!outcome.done) return named[outcome.step]?.[0] ?? 'news'
+    this.#news.changed(outcome.results.at(-1)?.last ?? 0, news)
+    return undefined
+  }
+
+  async #find(id: string): Promise<FoundTask | undefined> {
+    const key = keyOf(id)
+    const [small, work, sums] = await this.#store.read(TASKS, [
+      { record: `t:${key}` },
+      { record: `w:${key}` },
+      { record: 'sums' },
+    ])
+    const facts = small && readFacts(small.fields)
+    if (!facts || facts.until <= small.now) return undefined
+    return { facts, work: work?.fields ?? {}, serial: Number(sums?.fields['serial'] ?? 0), now: small.now }
+  }
+
+  /** Decides again after each conflict. */
+  async #change<Value>(
+    id: string,
+    missing: Value,
+    decide: (found: FoundTask) => Change<Value> | Value,
+  ): Promise<Value> {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const found = await this.#find(id)
+      if (!found) return missing
+      const change = decide(found)
+      if (change === null || typeof change !== 'object' || !('plan' in change)) return change as Value
+      const failed = await this.#apply(change.plan, { id, queue: found.facts.queue, state: change.state })
+      if (failed === undefined) return change.done
+      if (failed === 'holderBytes') return 'holder' as Value
+      if (failed === 'allBytes') return 'full' as Value
+      change.failed?.(failed)
+    }
+    throw new HostError('unavailable', { detail: 'the task changes too often at the moment; try again' })
+  }
+
+  /** Counts bytes; `room` limits growth. */
+  #count(holderKey: string, bytes: number, room: TaskRoom | undefined): Plan {
+    if (bytes === 0) return {}
+    const limit = (most: number) => (room && bytes > 0 ? { most: { bytes: most } } : {})
+    const each = limit(shareOf(this.#mostBytes, room))
+    return {
+      holderBytes: { record: `bytes:${holderKey}`, add: { bytes }, ...each },
+      allBytes: { record: 'sums', add: { bytes }, ...limit(this.#mostBytes) },
+    }
+  }
+
+  #grow(
+    facts: TaskFacts,
+    now: number,
+    bytes: number,
+    room: TaskRoom,
+    step: Pick<RecordStep, 'set' | 'add'>,
+    more: Plan = {},
+  ) {
+    const task = taskStep(facts, now, { ...step, add: { bytes, ...step.add } })
+    const plan = { task, ...more, ...this.#count(facts.holderKey, bytes, room) }
+    return { plan, state: facts.state, done: true }
+  }
+
+  #end(
+    facts: TaskFacts,
+    now: number,
+    { state, outcome, until, limits }: EndOfTask,
+    add: Readonly<Record<string, number>> = {},
+  ): Plan {
+    const { id, key, holderKey } = facts
+    const bytes = sizeOfTask(facts) + sizeOf(outcome)
+    const set = { state, until: String(until), bytes: String(bytes), open: '0', asked: '0' }
+    return {
+      task: taskStep(facts, now, { set, unset: ['claim'], add }),
+      work: { record: `w:${key}`, delete: true },
+      outcome: outcome === undefined ? undefined : { record: `o:${key}`, set: { outcome }, ttl: until - now },
+      ends: { sortedSet: 'ends', put: { [id]: until } },
+      open: { sortedSet: `open:${holderKey}`, remove: [id] },
+      ...leave(facts),
+      ...this.#count(holderKey, bytes - facts.bytes, limits),
+    }
+  }
+
+  async #renew({ id, fence }: TaskLease, lease: number): Promise<number | undefined> {
+    const key = keyOf(id)
+    const outcome = await this.#store.transact(
+      TASKS,
+      [
+        { record: `w:${key}`, exists: true },
+        { record: `t:${key}`, where: { state: 'running', fence: String(fence) }, add: { beats: 1 }, know: 0 },
+        { sortedSet: 'leases', put: { [id]: { now: Math.ceil(lease) } } },
+      ],
+      'relaxed',
+    )
+    return outcome.done ? Number(outcome.results[1]?.fields?.['version']) : undefined
+  }
+
+  /** A claim whose reply was lost may have succeeded: nobody else works on this task. */
+  async #claimLost(lost: Map<string, string>, lease: number): Promise<TaskRecord | undefined> {
+    for (const [id, token] of lost) {
+      const found = await this.#find(id)
+      lost.delete(id)
+      const { facts, work } = found ?? {}
+      if (facts?.state !== 'running' || facts.claim !== token) continue
+      if ((await this.#renew(facts, lease)) !== undefined) return readTask(facts, work)
+    }
+    return undefined
+  }
+
+  async #claimNext(offers: readonly QueueOffer[], lease: number): Promise<TaskRecord | undefined> {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS && offers.length > 0; attempt++) {
+      const sets = offers.flatMap(({ queue }) => [
+        { sortedSet: `turns:${queue}`, limit: HOLDERS },
+        { sortedSet: `running:${queue}`, limit: 0 },
+      ])
+      const [sums, ...found] = await this.#store.read(TASKS, [{ record: 'sums' }, ...sets])
+      let met = false
+      for (const [index, offer] of offers.entries()) {
+        const [turns, running] = found.slice(2 * index, 2 * index + 2) as readonly Members[]
+        if (!turns || !running || turns.size === 0 || running.size >= offer.running) continue
+        const picked = await this.#pick(offer, turns, attempt)
+        if (!picked) continue
+        const claimed = await this.#takeFirst(picked, offer, lease, Number(sums?.fields['serial'] ?? 0), turns.now)
+        if (typeof claimed === 'object') return claimed
+        met = true
+        break
+      }
+      if (!met) return undefined
+    }
+    return undefined
+  }
+
+  /** The next holder in turn that may run a task, and its first task. After a conflict, one of the next. */
+  async #pick(offer: QueueOffer, first: Members, attempt: number): Promise<Picked | undefined> {
+    const { queue, running, runningPerHolder } = offer
+    let holders = first.members
+    // No more holders than this can have all the tasks that they may run.
+    const most = Math.ceil(running / Math.max(1, runningPerHolder)) + 1
+    for (let from = 0; from < holders.length; from += HOLDERS) {
+      const some = holders.slice(from, from + HOLDERS).map(({ member }) => member)
+      const picked = await this.#pickFrom(some, offer, attempt)
+      if (picked) return picked
+      if (from === 0 && first.size > HOLDERS) {
+        const [turns] = await this.#store.read(TASKS, [{ sortedSet: `turns:${queue}`, limit: most + HOLDERS }])
+        holders = turns.members
+      }
+    }
+    return undefined
+  }
+
+  async #pickFrom(holders: readonly string[], { queue, runningPerHolder }: QueueOffer, attempt: number) {
+    const sets = holders.flatMap(holder => [
+      { sortedSet: `lane:${holder}:${queue}`, limit: 2 + attempt },
+      { sortedSet: `busy:${holder}:${queue}`, limit: 0 },
+    ])
+    const found: readonly Members[] = await this.#store.read(TASKS, sets)
+    const lanes = holders.map((holder, index) => {
+      const [lane, busy] = found.slice(2 * index, 2 * index + 2)
+      return { holder, tasks: (lane?.members ?? []).map(({ member }) => member), busy: busy?.size ?? 0 }
+    })
+    const idle = lanes.filter(({ tasks }) => tasks.length === 0).map(({ holder }) => holder)
+    if (idle.length > 0) {
+      await this.#store.transact(TASKS, [
+        ...idle.map(holder => ({ sortedSet: `lane:${holder}:${queue}`, most: 0 })),
+        { sortedSet: `turns:${queue}`, remove: idle },
+      ])
+    }
+    const ready = lanes.filter(({ tasks, busy }) => tasks.length > 0 && busy < runningPerHolder)
+    const lane = ready[randomBelow(Math.min(attempt + 1, ready.length))]
+    if (!lane) return undefined
+    const id = lane.tasks[randomBelow(Math.min(attempt + 1, lane.tasks.length))] ?? ''
+    return { holder: lane.holder, id, next: lane.tasks.findLast(other => other !== id) }
+  }
+
+  async #takeFirst({ holder, id, next }: Picked, offer: QueueOffer, lease: number, serial: number, now: number) {
+    const { queue, running, runningPerHolder } = offer
+    const turns = { sortedSet: `turns:${queue}` }
+    const more = [
+      {
+        sortedSet: `lane:${holder}:${queue}`,
+        remove: [id],
+        ...(next === undefined ? { has: [id], most: 1 } : { has: [id, next] }),
+      },
+      next === undefined ? { ...turns, remove: [holder] } : { ...turns, put: { [holder]: serial + 1 } },
+      { sortedSet: `queued:${queue}`, remove: [id] },
+      { sortedSet: `running:${queue}`, most: running - 1, put: { [id]: 0 } },
+      { sortedSet: `busy:${holder}:${queue}`, most: runningPerHolder - 1, put: { [id]: 0 } },
+      { record: 'sums', add: { serial: 1 } },
+    ]
+    return this.#take({ id, queue }, lease, this.#lost.claim, now, { state: 'queued' }, more)
+  }
+
+  /** Takes a task for a run. False after a conflict. */
+  async #take(
+    { id, queue }: Pick<TaskSummary, 'id' | 'queue'>,
+    lease: number,
+    lost: Map<string, string>,
+    now: number,
+    where: NonNullable<RecordStep['where']>,
+    more: readonly Step[] = [],
+  ): Promise<TaskRecord | false> {
+    const key = keyOf(id)
+    const claim = randomBytes(9).toString('base64url')
+    const news = { id, queue, state: 'running' } as const
+    const add = { version: 1, fence: 1, runs: more.length > 0 ? 1 : 0 }
+    const steps: readonly Step[] = [
+      { record: `t:${key}`, where, set: { state: 'running', updated: String(now), claim }, add, know: 0 },
+      { record: `w:${key}`, exists: true, know: 0 },
+      { sortedSet: 'leases', put: { [id]: { now: Math.ceil(lease) } } },
+      newsStep(news),
+      ...more,
+    ]
+    try {
+      const outcome = await this.#store.transact(TASKS, steps)
+      if (outcome.done) {
+        const [small, work, , log] = outcome.results
+        this.#news.changed(log?.last ?? 0, news)
+        return readTask(readFacts(small?.fields ?? {}), work?.fields)
+      }
+      // The work of an expired task is gone.
+      if (outcome.step === 1) await this.#drop(id)
+      return false
+    } catch (error) {
+      if (lost.size < MOST_LOST) lost.set(id, claim)
+      throw error
+    }
+  }
+
+  /** Deletes expired tasks. Returns whether there were any. */
+  async #sweep(): Promise<boolean> {
+    for (let found = false; ; found = true) {
+      const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'ends', to: { now: 0 }, limit: SWEPT }])
+      if (members.length === 0) return found
+      for (const { member } of members) await this.#drop(member)
+    }
+  }
+
+  /** Deletes an expired task. */
+  async #drop(id: string): Promise<void> {
+    const key = keyOf(id)
+    const remove = [id]
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const [small] = await this.#store.read(TASKS, [{ record: `t:${key}` }])
+      const facts = small && readFacts(small.fields)
+      if (facts && facts.until > small.now) return
+      const plan: Plan = facts
+        ? {
+            task: { record: `t:${key}`, where: { version: String(facts.version) }, delete: true },
+            work: { record: `w:${key}`, delete: true },
+            outcome: { record: `o:${key}`, delete: true },
+            ends: { sortedSet: 'ends', remove },
+            all: { sortedSet: `all:${facts.holderKey}`, remove },
+            open: { sortedSet: `open:${facts.holderKey}`, remove },
+            ...leave(facts),
+            ...this.#count(facts.holderKey, -facts.bytes, undefined),
+          }
+        : { ends: { sortedSet: 'ends', remove }, leases: { sortedSet: 'leases', remove } }
+      const steps = Object.values(plan).flatMap(step => (step ? [step] : []))
+      if (!(await this.#store.transact(TASKS, steps)).done) continue
+      if (facts) {
+        const counted = { record: `bytes:${facts.holderKey}`, where: { bytes: '0' }, delete: true }
+        await this.#store.transact(TASKS, [counted])
+      }
+      return
+    }
+  }
+}
+
+interface EndOfTask {
+  readonly state: TaskState
+  readonly outcome: string | undefined
+  readonly until: number
+  /** Undefined: not limited. */
+  readonly limits: TaskRoom | undefined
+}
+
+interface Picked {
+  readonly holder: string
+  readonly id: string
+  /** Another queued task of the holder, the last of those read: others claim the first. */
+  readonly next: string | undefined
+}
+
+const randomBelow = (limit: number) => Math.floor(Math.random() * limit)
+
+const isHeld = ({ state, fence }: TaskFacts, lease: TaskLease) => state === 'running' && fence === lease.fence
+
+export interface TaskStoreSettings extends TaskNewsParts {
+  /** Bytes of all tasks. Above it tasks can only end with a small outcome. */
+  readonly mostBytes?: number
+}
+
+export const createTaskStore = (store: Store, { mostBytes = MOST_BYTES, ...parts }: TaskStoreSettings): TaskStore =>
+  new Tasks(store, new TaskNewsLog(store, parts), mostBytes)
+
+const MEMORY_BYTES = 128 * 1_048_576
+
+/** In this process. */
+export const createMemoryTaskStore = (mostBytes = MEMORY_BYTES, now: () => number = Date.now): TaskStore =>
+  createTaskStore(createMemoryStore({ now }), { mostBytes, clock: systemClock })

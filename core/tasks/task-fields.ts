@@ -1,0 +1,98 @@
+// Tasks as records of a store: `t:<id>` has the small fields, `w:<id>` the body and the questions, `o:<id>` the outcome.
+import { hash } from 'node:crypto'
+import type { Fields } from '../store/store.ts'
+import type { NewTask, TaskQuestion, TaskRecord, TaskState, TaskSummary } from './task-store.ts'
+
+/** Ids are credentials and holders are users: keys contain digests. */
+const digest = (text: string, length: number) => hash('sha256', text, 'base64url').slice(0, length)
+
+export const keyOf = (id: string) => digest(id, 22)
+export const holderKeyOf = (holder: string) => digest(holder, 16)
+
+/** Overhead of a task, bytes. */
+const TASK_COST = 1_200
+const QUESTION_COST = 100
+
+export const sizeOf = (...texts: ReadonlyArray<string | undefined>): number =>
+  texts.reduce((sum, text = '') => sum + Buffer.byteLength(text), 0)
+
+export const sizeOfTask = ({ id, holder, owner, queue, note }: Omit<NewTask, 'ttl' | 'body'> & { note?: string }) =>
+  TASK_COST + sizeOf(id, holder, owner, queue, note)
+
+export const sizeOfQuestion = (key: string, text: string) => QUESTION_COST + sizeOf(key, text)
+
+/** The small fields of a task. */
+export interface TaskFacts extends TaskSummary {
+  readonly key: string
+  readonly holderKey: string
+  /** As counted for the holder. */
+  readonly bytes: number
+  readonly asked: number
+  /** Counts lease renewals. */
+  readonly beats: number
+  /** The last claim. */
+  readonly claim: string | undefined
+}
+
+export function readFacts(fields: Fields): TaskFacts {
+  const text = (name: string) => fields[name] ?? ''
+  const number = (name: string) => Number(fields[name] ?? 0)
+  const note = fields['note']
+  const summary: TaskSummary = {
+    id: text('id'),
+    holder: text('holder'),
+    owner: text('owner'),
+    queue: text('queue'),
+    serial: number('serial'),
+    state: text('state') as TaskState,
+    createdAt: number('created'),
+    updatedAt: number('updated'),
+    until: number('until'),
+    version: number('version'),
+    fence: number('fence'),
+    runs: number('runs'),
+    open: number('open'),
+    ...(note !== undefined && { note }),
+  }
+  return {
+    ...summary,
+    key: keyOf(summary.id),
+    holderKey: holderKeyOf(summary.holder),
+    bytes: number('bytes'),
+    asked: number('asked'),
+    beats: number('beats'),
+    claim: fields['claim'],
+  }
+}
+
+export function summaryOf({
+  key: _,
+  holderKey: __,
+  bytes: ___,
+  asked: ____,
+  beats: _____,
+  claim: ______,
+  ...summary
+}: TaskFacts) {
+  return summary satisfies TaskSummary
+}
+
+export const questionField = (number: number, { key, text }: TaskQuestion) => ({
+  [`q:${number}`]: JSON.stringify([key, text]),
+})
+
+export const answerField = (number: number) => `a:${number}`
+
+export function readQuestions({ asked }: TaskFacts, work: Fields): TaskQuestion[] {
+  return Array.from({ length: asked }, (_, index) => {
+    const [key, text] = JSON.parse(work[`q:${index + 1}`] ?? '["",""]')
+    const answer = work[answerField(index + 1)]
+    return answer === undefined ? { key, text } : { key, text, answer }
+  })
+}
+
+export function readTask(facts: TaskFacts, work: Fields = {}, outcome?: Fields): TaskRecord {
+  const whole = { ...summaryOf(facts), body: work['body'] ?? '', questions: readQuestions(facts, work) }
+  const text = outcome?.['outcome']
+  return text === undefined ? whole : { ...whole, outcome: text }
+}

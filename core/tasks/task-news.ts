@@ -1,0 +1,142 @@
+// Changes of tasks: a log in the store, read by every node, with the bus as wake-up.
+import type { Clock, Timer } from '../http/clock.ts'
+import type { Logger } from '../kernel/log.ts'
+import type { Bus } from '../store/bus.ts'
+import type { LogStep, Store } from '../store/store.ts'
+import type { TaskNews } from './task-store.ts'
+
+/** The partition of all tasks of a store. */
+export const TASKS = 'tasks'
+
+const LOG = 'news'
+const KEEP = { messages: 1_000, bytes: 1_048_576 }
+/** Milliseconds after which a change is reported without the bus. */
+const POLL = 1_000
+const PREFIX = 'tasks:'
+
+type Listener = (news: TaskNews | undefined) => void
+
+export interface TaskNewsParts {
+  readonly clock: Clock
+  readonly log?: Logger | undefined
+  readonly bus?: Bus | undefined
+}
+
+/** The step that logs a change. */
+export const newsStep = ({ id, queue, state }: TaskNews): LogStep => ({
+  log: LOG,
+  append: [JSON.stringify([id, queue, state])],
+  keep: KEEP,
+})
+
+function parseNews(text: string): TaskNews {
+  const [id, queue, state] = JSON.parse(text)
+  return { id, queue, state }
+}
+
+export class TaskNewsLog {
+  readonly #store: Store
+  readonly #parts: TaskNewsParts
+  readonly #listeners = new Set<Listener>()
+  /** The number of the last reported change. */
+  #last: number | undefined
+  #reading: Promise<void> | undefined
+  #again = false
+  #polling: Timer | undefined
+  #unsubscribe: (() => void) | undefined
+
+  constructor(store: Store, parts: TaskNewsParts) {
+    this.#store = store
+    this.#parts = parts
+  }
+
+  /** Reports a change of this node, which has this number. */
+  changed(number: number, news: TaskNews) {
+    this.#hear(number, news)
+    const { bus } = this.#parts
+    if (!bus?.shared) return
+    const text = `${PREFIX}${JSON.stringify([number, news])}`
+    // Other nodes read the log anyway.
+    Promise.resolve(bus.publish(text)).catch(() => undefined)
+  }
+
+  watch(tell: Listener): () => void {
+    // A new function, so that one listener can watch twice.
+    const listener: Listener = news => tell(news)
+    if (this.#listeners.size === 0 && this.#store.shared) this.#begin()
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+      if (this.#listeners.size === 0) this.#end()
+    }
+  }
+
+  #begin() {
+    const { bus, clock } = this.#parts
+    this.#unsubscribe = bus?.subscribe(text => {
+      if (text === undefined) return this.#read()
+      if (!text.startsWith(PREFIX)) return
+      const [number, news] = JSON.parse(text.slice(PREFIX.length))
+      this.#hear(number, news)
+    })
+    this.#polling = clock.setInterval(() => this.#read(), POLL).unref()
+    this.#read()
+  }
+
+  #end() {
+    this.#unsubscribe?.()
+    this.#parts.clock.clear(this.#polling)
+    this.#last = undefined
+  }
+
+  #hear(number: number, news: TaskNews) {
+    if (this.#last !== undefined && number !== this.#last + 1) return this.#read()
+    this.#last = number
+    this.#tell(news)
+  }
+
+  /** Without the last number, changes may have been missed. */
+  #read() {
+    this.#again = true
+    this.#reading ??= this.#readAll().finally(() => {
+      this.#reading = undefined
+    })
+  }
+
+  async #readAll(): Promise<void> {
+    while (this.#again) {
+      this.#again = false
+      const after = this.#last
+      try {
+        const query = after === undefined ? { log: LOG, after: 0, bytes: 0 } : { log: LOG, after }
+        const [page] = await this.#store.read(TASKS, [query])
+        this.#add(after, page?.last ?? 0, after === undefined ? undefined : (page?.messages ?? (page ? undefined : [])))
+      } catch (err) {
+        this.#parts.log?.debug({ err }, 'changes of tasks are not known yet')
+      }
+    }
+  }
+
+  #add(after: number | undefined, last: number, messages: readonly string[] | undefined) {
+    if (after === undefined || !messages || last < after) {
+      if (this.#last !== after) return
+      this.#last = last
+      return this.#tell(undefined)
+    }
+    for (const [index, text] of messages.entries()) {
+      if (after + 1 + index !== (this.#last ?? 0) + 1) continue
+      this.#last = after + 1 + index
+      this.#tell(parseNews(text))
+    }
+  }
+
+  #tell(news: TaskNews | undefined) {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(news)
+      } catch (err) {
+        this.#parts.log?.error({ code: 'MH2510', err }, 'a listener of changes of tasks failed')
+      }
+    }
+  }
+}

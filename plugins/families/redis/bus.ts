@@ -1,0 +1,426 @@
+// The bus in Redis: a stream of numbered texts for all nodes, and for each node an inbox (a stream) and a key with a TTL.
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { InternalHost } from '../../../core/internal.ts'
+import { errorText, type Logger } from '../../../core/plugin.ts'
+import type { Bus } from '../../../core/store.ts'
+import { entriesOf, redisScript, type StreamEntry } from './commands.ts'
+import type { RedisConnection, RedisReader } from './connection.ts'
+import { isMomentary, within } from './failures.ts'
+
+/** Commands besides EVAL, including those in scripts. */
+export const BUS_COMMANDS = [
+  ...(['exists', 'get', 'incr', 'pexpire', 'set', 'time', 'unlink'] as const),
+  ...(['xadd', 'xrange', 'xread', 'xrevrange', 'xtrim'] as const),
+] as const
+
+/** KEYS[2]: the number of the last text. Starts with the time, so that numbers of a lost bus do not continue. */
+const BEGIN = `
+if redis.call('EXISTS', KEYS[2]) == 0 then
+  local time = redis.call('TIME')
+  redis.call('SET', KEYS[2], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
+end
+`
+
+/** KEYS: texts, count. ARGV: an id. Returns the count, then id, number and text of later entries. */
+const SINCE = redisScript(`
+local reply = {redis.call('GET', KEYS[2]) or '0'}
+for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+')) do
+  reply[#reply + 1] = entry[1]
+  reply[#reply + 1] = entry[2][2]
+  reply[#reply + 1] = entry[2][4]
+end
+return reply
+`)
+
+/** KEYS: texts, count. ARGV: an id. Returns the last id, the count, and the number of the next text or ''. */
+const LOCATE = redisScript(`
+${BEGIN}
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+local next = redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', 1)[1]
+return {last and last[1] or '0-0', redis.call('GET', KEYS[2]), next and next[2][2] or ''}
+`)
+
+/**
+ * KEYS: texts, count, token. ARGV: maximum length, lifetime of the token, '1' after lost texts, texts. Lost texts leave a gap
+ * in the numbers.
+ */
+const PUBLISH = redisScript(`
+if not redis.call('SET', KEYS[3], '1', 'NX', 'PX', ARGV[2]) then return 0 end
+${BEGIN}
+if ARGV[3] == '1' then redis.call('INCR', KEYS[2]) end
+for index = 4, #ARGV do
+  local number = redis.call('INCR', KEYS[2])
+  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'n', number, 'c', ARGV[index])
+end
+return 1
+`)
+
+/** KEYS: node, inbox. ARGV: text, maximum length, lifetime of the inbox, '1' to send to a silent node too. */
+const SEND = redisScript(`
+if ARGV[4] ~= '1' and redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], '*', 'm', ARGV[1])
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return 1
+`)
+
+const keysOf = (redis: RedisConnection) => {
+  const key = (...parts: string[]) => redis.key('{bus}', ...parts)
+  return {
+    texts: key('changes'),
+    count: key('count'),
+    inbox: (node: string) => key('inbox', node),
+    /** Exists while the node runs. */
+    node: (node: string) => key('node', node),
+    /** Exists for a while after a node has left. */
+    left: (node: string) => key('left', node),
+    token: (token: string) => key('token', token),
+  }
+}
+
+interface Place {
+  readonly id: string
+  readonly number: number
+}
+
+const writePlace = ({ id, number }: Place) => `${id}/${number}`
+
+function readPlace(text: string): Place {
+  const [id = '0-0', number = '0'] = text.split('/')
+  return { id, number: Number(number) }
+}
+
+/** Ids are compared as numbers. */
+function isAfter(one: string, other: string): boolean {
+  const [a, b] = [one, other].map(place => readPlace(place).id.split('-').map(Number))
+  const [time = 0, counter = 0] = a ?? []
+  const [otherTime = 0, otherCounter = 0] = b ?? []
+  return time === otherTime ? counter > otherCounter : time > otherTime
+}
+
+const KEPT = '10000'
+/** Maximum queued texts; more are lost. */
+const MAX_WAITING = 10_000
+const BATCH = 100
+/** Milliseconds for which a retried batch is recognised. */
+const TOKEN_LIFETIME = '60000'
+const PUBLISH_PAUSE = 250
+
+interface Waiting {
+  readonly text: string
+  readonly acknowledged: () => void
+  /** The text stays queued, its caller does not wait. */
+  readonly late: (cause: unknown) => void
+}
+
+function createOutbox(redis: RedisConnection, log: Logger) {
+  const keys = keysOf(redis)
+  let waiting: Waiting[] = []
+  let hasLost = false
+  let sending: Promise<void> | undefined
+  let closed = false
+
+  /** Retries; the token reveals a batch whose reply was lost. */
+  async function send(batch: readonly Waiting[], afterLoss: boolean) {
+    const token = keys.token(randomBytes(12).toString('base64url'))
+    const args = [KEPT, TOKEN_LIFETIME, afterLoss ? '1' : '', ...batch.map(({ text }) => text)]
+    while (!closed) {
+      try {
+        await redis.evaluate(PUBLISH, [keys.texts, keys.count, token], args)
+        for (const { acknowledged } of batch) acknowledged()
+        return
+      } catch (err) {
+        log.debug({ err }, 'texts wait for Redis')
+        if (!isMomentary(err)) for (const { late } of [...batch, ...waiting]) late(err)
+        await pause(PUBLISH_PAUSE, undefined, { ref: false })
+      }
+    }
+  }
+
+  async function sendAll() {
+    // Collects the texts of one turn.
+    await undefined
+    while (waiting.length > 0 && !closed) {
+      const afterLoss = hasLost
+      hasLost = false
+      await send(waiting.splice(0, BATCH), afterLoss)
+    }
+    sending = undefined
+  }
+
+  function add(text: string): Promise<void> {
+    return new Promise((acknowledged, late) => {
+      if (closed) return late(new Error('the host is closed'))
+      if (waiting.length >= MAX_WAITING) {
+        const full = new Error('too many texts wait for Redis: all nodes are notified of the loss')
+        for (const other of waiting) other.late(full)
+        waiting = []
+        hasLost = true
+      }
+      waiting.push({ text, acknowledged, late })
+      sending ??= sendAll()
+    })
+  }
+
+  return {
+    publish: (text: string): Promise<void> => within(add(text), redis.commandTimeout),
+    async close() {
+      if (sending && redis.healthy) {
+        await within(sending, redis.commandTimeout).catch(err =>
+          log.warn({ code: 'MH2310', reason: errorText(err) }, 'stopped before Redis had every change'),
+        )
+      }
+      closed = true
+    },
+  }
+}
+
+/** The texts for all nodes, as this node has read them. */
+function createFeed(redis: RedisConnection) {
+  const { texts, count } = keysOf(redis)
+  const listeners = new Set<(text: string | undefined, position?: string) => void>()
+  let place: Place | undefined
+  let isLocated = false
+
+  function dispatch(text: string | undefined, position?: string) {
+    for (const listener of [...listeners]) listener(text, position)
+  }
+
+  async function locate(): Promise<void> {
+    const before = place
+    const reply = (await redis.evaluate(LOCATE, [texts, count], [before?.id ?? '0-0'])) as string[]
+    const [id = '0-0', last = '', next = ''] = reply
+    if (place !== before) return locate()
+    isLocated = true
+    const isWhole = next === '' ? Number(last) === before?.number : Number(next) === (before?.number ?? 0) + 1
+    if (before && isWhole) return
+    place = { id, number: Number(last) }
+    // Redis lost the bus.
+    if (before) dispatch(undefined)
+  }
+
+  return {
+    get lastId() {
+      return place?.id ?? '0-0'
+    },
+    get position() {
+      return place ? writePlace(place) : ''
+    },
+    subscribe(listener: (text: string | undefined, position?: string) => void) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    async since(position: string) {
+      const from = readPlace(position)
+      const [last, ...entries] = (await redis.evaluate(SINCE, [texts, count], [from.id])) as string[]
+      const found: Array<{ text: string; position: string }> = []
+      let { number } = from
+      for (let index = 0; index < entries.length; index += 3) {
+        const [id = '', next = '', text = ''] = entries.slice(index, index + 3)
+        if (Number(next) !== ++number) return undefined
+        found.push({ text, position: writePlace({ id, number }) })
+      }
+      return Number(last) === number ? found : undefined
+    },
+    locateOnce: async () => (isLocated ? undefined : locate()),
+    forgetPlace() {
+      isLocated = false
+    },
+    deliver({ id, message }: StreamEntry) {
+      if (place && !isAfter(id, place.id)) return
+      const expected = (place?.number ?? 0) + 1
+      place = { id, number: Number(message['n']) }
+      if (place.number !== expected) dispatch(undefined)
+      dispatch(message['c'] ?? '', writePlace(place))
+    },
+  }
+}
+
+/** Milliseconds after which a silent node is gone. */
+const NODE_LIFETIME = 15_000
+const BEAT_INTERVAL = 5_000
+/** Milliseconds for which the state of a node is cached. */
+const KNOWN_FOR = 1_000
+const INBOX_LIFETIME = 60_000
+const MAX_MESSAGES = '100000'
+/** Milliseconds after an outage for which silent nodes count as alive. */
+const UNSURE = 10_000
+
+/** The liveness of nodes. */
+function createPresence(redis: RedisConnection, node: string, log: Logger) {
+  const keys = keysOf(redis)
+  const known = new Map<string, { readonly alive: boolean; readonly at: number }>()
+  let beating: NodeJS.Timeout | undefined
+  let left = false
+  let beatAt = performance.now()
+  let unsureUntil = 0
+
+  const isUnsure = () => performance.now() < unsureUntil || performance.now() - beatAt > 2 * BEAT_INTERVAL
+
+  async function beat() {
+    if (left) return
+    try {
+      await redis.run(client =>
+        Promise.all([
+          client.set(keys.node(node), '1', { PX: NODE_LIFETIME }),
+          client.pExpire(keys.inbox(node), INBOX_LIFETIME),
+        ]),
+      )
+      if (performance.now() - beatAt > 2 * BEAT_INTERVAL) unsureUntil = performance.now() + UNSURE
+      beatAt = performance.now()
+    } catch (err) {
+      log.debug({ err }, 'the heartbeat of this node was not sent to Redis')
+    }
+  }
+
+  async function ask(other: string): Promise<boolean> {
+    const [there, gone] = await redis.run(client =>
+      Promise.all([client.exists(keys.node(other)), client.exists(keys.left(other))]),
+    )
+    const alive = there === 1 || (gone === 0 && isUnsure())
+    if (known.size > 1_000) known.clear()
+    known.set(other, { alive, at: performance.now() })
+    return alive
+  }
+
+  return {
+    isUnsure,
+    async begin() {
+      let wasHere = redis.healthy
+      redis.onChange(healthy => {
+        if (!healthy) return
+        if (wasHere) unsureUntil = performance.now() + UNSURE
+        wasHere = true
+        void beat()
+      })
+      beating = setInterval(() => void beat(), BEAT_INTERVAL).unref()
+      if (redis.healthy) await beat()
+    },
+    async isAlive(other: string) {
+      const before = known.get(other)
+      return before && performance.now() - before.at < KNOWN_FOR ? before.alive : ask(other)
+    },
+    async leave() {
+      if (left) return
+      left = true
+      clearInterval(beating)
+      if (!redis.healthy) return
+      await redis
+        .run(client =>
+          Promise.all([
+            client.set(keys.left(node), '1', { PX: INBOX_LIFETIME }),
+            client.unlink([keys.node(node), keys.inbox(node)]),
+          ]),
+        )
+        .catch(err => log.debug({ err }, 'the departure of this node was not sent to Redis'))
+    },
+  }
+}
+
+const READ_BATCH = 1_000
+const READ_PAUSE = 100
+
+export interface RedisBus extends Bus {
+  /** Call in `onStart`. */
+  begin(): Promise<void>
+  /** Call in `onClose`. */
+  close(): Promise<void>
+}
+
+/** The bus of all nodes with this connection. */
+export function redisBus(
+  redis: RedisConnection,
+  { config: { node }, log }: Pick<InternalHost, 'log'> & { readonly config: { readonly node: string } },
+): RedisBus {
+  const keys = keysOf(redis)
+  const inbox = keys.inbox(node)
+  const outbox = createOutbox(redis, log)
+  const feed = createFeed(redis)
+  const presence = createPresence(redis, node, log)
+  let receiver: ((text: string) => void) | undefined
+  let reader: RedisReader | undefined
+  let inboxId = '0-0'
+  let closed = false
+
+  function deliver(text: string) {
+    try {
+      receiver?.(text)
+    } catch (err) {
+      log.error({ code: 'MH2311', err }, 'a message of another node could not be taken')
+    }
+  }
+
+  /** Only this node reads its inbox. */
+  function forgetRead() {
+    const [time, counter] = inboxId.split('-')
+    const next = `${time}-${Number(counter) + 1}`
+    redis.client.xTrim(inbox, 'MINID', next as never).catch(err => log.debug({ err }, 'an inbox could not be cleared'))
+  }
+
+  async function readOnce({ client }: RedisReader) {
+    const streams = [
+      { key: inbox, id: inboxId },
+      { key: keys.texts, id: feed.lastId },
+    ]
+    const reply = await client.xRead(streams, { BLOCK: redis.commandTimeout, COUNT: READ_BATCH })
+    const messages = entriesOf(reply, inbox)
+    for (const { id, message } of messages) {
+      inboxId = id
+      deliver(message['m'] ?? '')
+    }
+    if (messages.length > 0) forgetRead()
+    // Messages that were sent before a text are delivered before it.
+    if (messages.length >= READ_BATCH) return
+    for (const entry of entriesOf(reply, keys.texts)) feed.deliver(entry)
+  }
+
+  async function readAll() {
+    reader = await redis.duplicate()
+    while (!closed) {
+      try {
+        await feed.locateOnce()
+        await readOnce(reader)
+      } catch (err) {
+        if (closed) return
+        log.debug({ err }, 'waiting for Redis to read on')
+        await pause(READ_PAUSE)
+      }
+    }
+  }
+
+  return {
+    shared: true,
+    node,
+    publish: outbox.publish,
+    subscribe: feed.subscribe,
+    get position() {
+      return feed.position
+    },
+    isAfter,
+    since: feed.since,
+    async send(other, text) {
+      const args = [text, MAX_MESSAGES, String(INBOX_LIFETIME), presence.isUnsure() ? '1' : '']
+      return (await redis.evaluate(SEND, [keys.node(other), keys.inbox(other)], args)) === 1
+    },
+    receive(listener) {
+      receiver = listener
+    },
+    isAlive: presence.isAlive,
+    leave: presence.leave,
+    async begin() {
+      await presence.begin()
+      redis.onChange(healthy => {
+        if (!healthy) feed.forgetPlace()
+        else void feed.locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
+      })
+      if (redis.healthy) await feed.locateOnce()
+      void readAll().catch(err => log.error({ code: 'MH2312', err }, 'changes are not read any more'))
+    },
+    async close() {
+      await outbox.close()
+      closed = true
+      reader?.close()
+      await presence.leave()
+    },
+  }
+}

@@ -1,0 +1,249 @@
+// The store in Redis. A partition is one hash slot; a transaction and a read are one script each.
+import { hash } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Answers, Found, Outcome, Query, RecordStep, Score, SetStep, Step, Store } from '../../../core/store.ts'
+import type { RedisScript } from './commands.ts'
+import type { RedisConnection } from './connection.ts'
+import { isMomentary, isRefused, RedisTimeout, unavailable } from './failures.ts'
+import { READ, TRANSACT } from './store-scripts.ts'
+
+/** Milliseconds, doubled for each attempt. */
+const FIRST_PAUSE = 20
+const LONGEST_PAUSE = 320
+
+/** Hash tags cannot be empty or contain a brace. */
+const tagOf = (partition: string) =>
+  /^[\w.:-]+$/.test(partition) ? partition : `#${hash('sha256', partition, 'base64url')}`
+
+const scoreText = (score: Score) => (typeof score === 'number' ? numberText(score) : `@${score.now}`)
+const numberText = (value: number) => (Number.isFinite(value) ? String(value) : value > 0 ? '+inf' : '-inf')
+const numberOf = (text: string | undefined) =>
+  text?.endsWith('inf') ? (text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY) : Number(text)
+
+const fieldName = (field: string) => `.${field}`
+
+type Words = readonly (string | number)[]
+
+const each = <Value>(values: Readonly<Record<string, Value>> = {}, words: (key: string, value: Value) => Words) =>
+  Object.entries(values).flatMap(([key, value]) => words(key, value))
+
+function whereWords(field: string, allowed: string | null | ReadonlyArray<string | null>): Words {
+  const values = Array.isArray(allowed) ? allowed : [allowed]
+  if (values.length === 0) return ['never']
+  return values.flatMap((value, index) => [
+    ...['where', fieldName(field), value === null ? '' : `=${value}`, index === values.length - 1 ? '1' : ''],
+  ])
+}
+
+function recordWords({
+  exists,
+  version,
+  where,
+  most,
+  set,
+  unset,
+  add,
+  delete: isDeleted,
+  ttl,
+  know,
+}: RecordStep): Words {
+  const amountOf = (field: string) => (add && Object.hasOwn(add, field) ? (add[field] ?? 0) : 0)
+  return [
+    'record',
+    ...(exists === undefined ? [] : ['exists', exists ? '1' : '']),
+    ...(version === undefined ? [] : ['version', version]),
+    ...each(where, whereWords),
+    ...each(most, (field, limit) => ['most', fieldName(field), numberText(limit), amountOf(field)]),
+    ...(know === undefined ? [] : ['know', know]),
+    ...(isDeleted
+      ? ['delete']
+      : [
+          ...each(set, (field, value) => ['set', fieldName(field), value]),
+          ...(unset ?? []).flatMap(field => ['unset', fieldName(field)]),
+          ...each(add, (field, amount) => ['add', fieldName(field), amount]),
+          ...(ttl === undefined ? [] : typeof ttl === 'object' ? ['new', ttl.new] : ['ttl', ttl]),
+        ]),
+    '.',
+  ]
+}
+
+function setWords({
+  below,
+  most,
+  has = [],
+  lacks = [],
+  put,
+  touch,
+  remove = [],
+  keep,
+  delete: isDeleted,
+  ttl,
+}: SetStep): Words {
+  return [
+    'set',
+    ...(below === undefined ? [] : ['below', scoreText(below)]),
+    ...(most === undefined ? [] : ['atmost', numberText(most)]),
+    ...has.flatMap(member => ['has', member]),
+    ...lacks.flatMap(member => ['lacks', member]),
+    ...(isDeleted
+      ? ['delete']
+      : [
+          ...remove.flatMap(member => ['remove', member]),
+          ...each(touch, (member, score) => ['touch', member, scoreText(score)]),
+          ...each(put, (member, score) => ['put', member, scoreText(score)]),
+          ...(keep === undefined ? [] : ['keep', keep]),
+          ...(ttl === undefined ? [] : ['ttl', ttl]),
+        ]),
+    '.',
+  ]
+}
+
+function wordsOf(step: Step): Words {
+  if ('record' in step) return recordWords(step)
+  if ('sortedSet' in step) return setWords(step)
+  const { after, append = [], reset, keep, delete: isDeleted, ttl } = step
+  return [
+    'log',
+    ...(reset === undefined ? (after === undefined ? [] : ['after', after, append.length]) : ['reset', reset]),
+    ...append.flatMap(message => ['append', message]),
+    ...(keep && append.length > 0 ? ['trim', numberText(keep.messages), numberText(keep.bytes)] : []),
+    ...(isDeleted ? ['delete'] : ttl === undefined ? [] : ['ttl', ttl]),
+    '.',
+  ]
+}
+
+function queryWords(query: Query): Words {
+  if ('record' in query) return ['record']
+  if ('log' in query) return ['log', query.after, numberText(query.bytes ?? Number.POSITIVE_INFINITY)]
+  const { from, to, reverse, limit } = query
+  const bounds = [from === undefined ? '-inf' : scoreText(from), to === undefined ? '+inf' : scoreText(to)]
+  return ['set', ...bounds, reverse ? '1' : '', limit]
+}
+
+function readFields(flat: readonly string[]) {
+  const fields: Array<readonly [string, string]> = []
+  let version = 0
+  for (let index = 0; index < flat.length; index += 2) {
+    const [name = '', value = ''] = [flat[index], flat[index + 1]]
+    if (name === '#') version = Number(value)
+    else fields.push([name.slice(1), value])
+  }
+  return { version, fields: Object.fromEntries(fields) }
+}
+
+type Reply = readonly [string?, string?, (readonly string[])?]
+
+function readFound(step: Step | undefined, [first = '', expires = '', flat]: Reply): Found {
+  if (!step || !('record' in step)) return step && 'log' in step ? { last: Number(first) } : { size: Number(first) }
+  return {
+    version: Number(first),
+    ...(flat === undefined ? {} : { fields: readFields(flat).fields }),
+    ...(expires === '' ? {} : { expires: Number(expires) }),
+  }
+}
+
+type Answer = readonly [string?, (readonly string[])?]
+
+function readAnswer(query: Query, [first, list]: Answer, now: number) {
+  if ('sortedSet' in query) {
+    const members = Array.from({ length: (list ?? []).length / 2 }, (_, index) => ({
+      member: list?.[2 * index] ?? '',
+      score: numberOf(list?.[2 * index + 1]),
+    }))
+    return { members, size: Number(first), now }
+  }
+  if (first === undefined) return undefined
+  if ('log' in query) return { last: Number(first), messages: list }
+  return { ...readFields(list ?? []), expires: first === '' ? undefined : Number(first), now }
+}
+
+/**
+ * Whether steps that Redis may have applied can be sent again: an append after a number changes nothing the second time. A
+ * repetition of other conditions could fail because of the first attempt.
+ */
+const isRepeatable = (steps: readonly Step[]) =>
+  steps.some(step => 'log' in step && step.after !== undefined && (step.append ?? []).length > 0) &&
+  steps.every(step =>
+    'record' in step
+      ? step.version === undefined && step.exists !== false && step.add === undefined && !step.delete
+      : 'sortedSet' in step
+        ? step.most === undefined && step.has === undefined && step.lacks === undefined
+        : step.after !== undefined || step.append === undefined,
+  )
+
+/** The store of all nodes with this connection. */
+export function redisStore(redis: RedisConnection): Store {
+  const keysOf = (partition: string, parts: readonly (Step | Query)[]) =>
+    parts.map(part => {
+      const [kind, key] =
+        'record' in part ? ['r', part.record] : 'log' in part ? ['l', part.log] : ['s', part.sortedSet]
+      return redis.key(`{${tagOf(partition)}}`, kind, key)
+    })
+
+  /** Repeats an attempt until the time-out; `left`: milliseconds. */
+  async function persist<Value>(
+    attempt: (left: number) => Promise<Value | undefined>,
+    canRepeat: (error: unknown) => boolean,
+  ): Promise<Value> {
+    const end = performance.now() + redis.commandTimeout
+    for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
+      const left = end - performance.now()
+      if (left <= 0) throw unavailable(new RedisTimeout(redis.commandTimeout))
+      try {
+        const value = await attempt(left)
+        if (value !== undefined) return value
+      } catch (error) {
+        if (!isMomentary(error) || !canRepeat(error) || end - performance.now() <= wait) throw error
+        await pause(wait)
+      }
+    }
+  }
+
+  /** Does nothing after the deadline. Undefined if the clock of Redis was not known well enough. */
+  async function evaluateInTime(script: RedisScript, keys: readonly string[], args: readonly string[], left: number) {
+    const now = redis.now()
+    if (now !== undefined) {
+      const deadline = String(Math.floor(now + left) - 1)
+      const reply = (await redis.evaluate(script, keys, [deadline, ...args], left)) as readonly unknown[]
+      if (reply[0] !== 'late') return reply
+    }
+    await redis.run(() => redis.askTime(), left)
+    return undefined
+  }
+
+  return {
+    shared: true,
+    async transact(partition, steps): Promise<Outcome> {
+      const keys = keysOf(partition, steps)
+      const args = steps.flatMap(wordsOf).map(String)
+      const repeatable = isRepeatable(steps)
+      const reply = await persist(
+        left => evaluateInTime(TRANSACT, keys, args, left),
+        error => repeatable || isRefused(error),
+      )
+      const [kind, now, ...rest] = reply as [string, string, ...Reply[]]
+      if (kind === 'done') {
+        return { done: true, results: steps.map((step, index) => readFound(step, rest[index] ?? [])), now: Number(now) }
+      }
+      const [step, found] = rest as unknown as [string, Reply]
+      return { done: false, step: Number(step), found: readFound(steps[Number(step)], found), now: Number(now) }
+    },
+    async read<const Queries extends readonly Query[]>(partition: string, queries: Queries) {
+      const args = queries.flatMap(queryWords).map(String)
+      const [now, ...answers] = await persist(
+        async left => (await redis.evaluate(READ, keysOf(partition, queries), args, left)) as [string, ...Answer[]],
+        () => true,
+      )
+      const found = queries.map((query, index) => readAnswer(query, answers[index] ?? [], Number(now)))
+      return found as unknown as Answers<Queries>
+    },
+    onReturn(listener) {
+      let wasHere = redis.healthy
+      redis.onChange(healthy => {
+        if (healthy && wasHere) listener()
+        wasHere ||= healthy
+      })
+    },
+  }
+}

@@ -1,0 +1,190 @@
+// Maps parameters and body of an operation to the arguments of a tool.
+import type { JsonSchema } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
+import { argumentNameOf, freeName } from './names.ts'
+import type { ArgumentPath, OperationArguments, Parameter, RequestBody } from './operation.ts'
+import type { Override } from './options.ts'
+import type { ReadBody } from './read-body.ts'
+import type { ReadParameter } from './read-parameters.ts'
+
+type Schema = JsonSchema | boolean
+
+interface Argument {
+  /** Before overrides, which use this name. */
+  readonly name: string
+  readonly path: ArgumentPath
+  readonly schema: Schema
+  readonly required: boolean
+}
+
+export interface Arguments {
+  readonly parameters: readonly Parameter[]
+  readonly body?: RequestBody
+  /** Without `$defs`. */
+  readonly input: JsonSchema
+  /** Adds fixed and default values. */
+  fill(args: OperationArguments): OperationArguments
+  /** Names in `overrides` that no argument has. */
+  readonly stray: readonly string[]
+}
+
+export type Grouping = 'flat' | 'grouped'
+
+interface Placed {
+  readonly parameters: Parameter[]
+  readonly from: RequestBody['from'] | undefined
+  readonly list: Argument[]
+}
+
+const GROUPS = ['path', 'query', 'header', 'cookie'] as const
+
+export function mapArguments(
+  parameters: readonly ReadParameter[],
+  body: ReadBody | undefined,
+  grouping: Grouping,
+  overrides: NonNullable<Override['arguments']> = {},
+): Arguments {
+  const { list, from, ...placed } =
+    grouping === 'grouped' ? placeInGroups(parameters, body) : placeFlat(parameters, body)
+  const renamed = new Map(list.map(one => [one.path, pathWith(one.path, overrides[one.name]?.name)]))
+  const final = (path: ArgumentPath) => renamed.get(path) ?? path
+  const changed = list.map(one => ({ ...one, path: final(one.path), override: overrides[one.name] }))
+  const values = changed.filter(({ override }) => override && ('value' in override || 'default' in override))
+  return {
+    parameters: placed.parameters.map(one => ({ ...one, argument: final(one.argument) })),
+    ...(body && from && { body: bodyWith(body, from, final) }),
+    input: inputOf(changed.filter(({ override }) => !override || !('value' in override)).map(withOverride)),
+    fill: args => values.reduce((filled, { path, override = {} }) => fillIn(filled, path, override), args),
+    stray: Object.keys(overrides).filter(name => !list.some(one => one.name === name)),
+  }
+}
+
+const pathWith = (path: ArgumentPath, name: string | undefined): ArgumentPath =>
+  name === undefined ? path : ([...path.slice(0, -1), name] as unknown as ArgumentPath)
+
+function bodyWith(body: ReadBody, from: RequestBody['from'], final: (path: ArgumentPath) => ArgumentPath): RequestBody {
+  const { description: _, object: __, ...rest } = body
+  if ('argument' in from) return { ...rest, from: { argument: final(from.argument) } }
+  return { ...rest, from: { properties: new Map([...from.properties].map(([name, path]) => [name, final(path)])) } }
+}
+
+const parameterOf = (
+  { description: _, deprecated: __, ...rest }: ReadParameter,
+  argument: ArgumentPath,
+): Parameter => ({
+  ...rest,
+  argument,
+})
+
+function schemaOf({ schema, description, deprecated }: ReadParameter): JsonSchema {
+  if (description === undefined && !deprecated) return schema
+  return { ...schema, ...(description !== undefined && { description }), ...(deprecated && { deprecated }) }
+}
+
+/** Names in the order path, query, header, cookie, body: later ones get a suffix. */
+function placeFlat(parameters: readonly ReadParameter[], body: ReadBody | undefined): Placed {
+  const taken = new Set<string>()
+  const list: Argument[] = []
+  const place = (name: string, suffix: string, schema: Schema, required: boolean): ArgumentPath => {
+    const free = freeName(argumentNameOf(name), suffix, taken)
+    taken.add(free)
+    const path = [free] as const
+    list.push({ name: free, path, schema, required })
+    return path
+  }
+  const inOrder = GROUPS.flatMap(group => parameters.filter(one => one.in === group))
+  const placed = inOrder.map(one => parameterOf(one, place(one.name, one.in, schemaOf(one), one.required)))
+  if (!body) return { parameters: placed, from: undefined, list }
+  if (!body.object)
+    return { parameters: placed, from: { argument: place('body', 'body', wholeBody(body), body.required) }, list }
+  const { properties, required } = body.object
+  const paths = Object.entries(properties).map(
+    ([name, schema]) => [name, place(name, 'body', schema, body.required && required.includes(name))] as const,
+  )
+  return { parameters: placed, from: { properties: new Map(paths) }, list }
+}
+
+function placeInGroups(parameters: readonly ReadParameter[], body: ReadBody | undefined): Placed {
+  const list: Argument[] = []
+  const placed = GROUPS.flatMap(group => {
+    const taken = new Set<string>()
+    return parameters
+      .filter(one => one.in === group)
+      .map(one => {
+        const name = freeName(argumentNameOf(one.name), group, taken)
+        taken.add(name)
+        const path = [group, name] as const
+        list.push({ name: path.join('.'), path, schema: schemaOf(one), required: one.required })
+        return parameterOf(one, path)
+      })
+  })
+  if (!body) return { parameters: placed, from: undefined, list }
+  const path = ['body'] as const
+  list.push({ name: 'body', path, schema: wholeBody(body), required: body.required })
+  return { parameters: placed, from: { argument: path }, list }
+}
+
+const wholeBody = ({ schema, description }: ReadBody): JsonSchema =>
+  description === undefined || 'description' in schema ? schema : { ...schema, description }
+
+type Overridden = Argument & { readonly override: NonNullable<Override['arguments']>[string] | undefined }
+
+function withOverride({ override = {}, ...argument }: Overridden): Argument {
+  const hasDefault = 'default' in override
+  if (!hasDefault && override.description === undefined) return argument
+  const schema = argument.schema === true ? {} : argument.schema
+  if (schema === false) return argument
+  const { description } = override
+  return {
+    ...argument,
+    required: argument.required && !hasDefault,
+    schema: {
+      ...schema,
+      ...(description !== undefined && { description }),
+      ...(hasDefault && { default: override.default }),
+    },
+  }
+}
+
+function inputOf(list: readonly Argument[]): JsonSchema {
+  const groups = new Map<string, Argument[]>()
+  const flat: Argument[] = []
+  for (const argument of list) {
+    const [group, name] = argument.path
+    if (name === undefined) flat.push(argument)
+    else groups.set(group, [...(groups.get(group) ?? []), argument])
+  }
+  const inner = [...groups].map(
+    ([group, members]) =>
+      [
+        group,
+        objectOf(members.map(one => [one.path[1] ?? '', one.schema, one.required])),
+        members.some(({ required }) => required),
+      ] as const,
+  )
+  return objectOf([...inner, ...flat.map(one => [one.path[0], one.schema, one.required] as const)])
+}
+
+function objectOf(members: ReadonlyArray<readonly [name: string, schema: Schema, required: boolean]>): JsonSchema {
+  const required = members.filter(([, , isRequired]) => isRequired).map(([name]) => name)
+  return {
+    type: 'object',
+    ...(members.length > 0 && { properties: Object.fromEntries(members) }),
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  }
+}
+
+function fillIn(
+  args: OperationArguments,
+  path: readonly string[],
+  { value, default: standard }: { readonly value?: unknown; readonly default?: unknown },
+): OperationArguments {
+  const [key = '', ...rest] = path
+  const current = Object.hasOwn(args, key) ? args[key] : undefined
+  if (rest.length > 0) {
+    return { ...args, [key]: fillIn(isObject(current) ? current : {}, rest, { value, default: standard }) }
+  }
+  if (value !== undefined) return { ...args, [key]: value }
+  return current === undefined ? { ...args, [key]: standard } : args
+}

@@ -1,0 +1,37 @@
+// Checks arguments and results against schemas of documents, which are compiled at their first use.
+import { LRUCache } from 'lru-cache'
+import type { JsonSchema } from '../../core/index.ts'
+import { compileSchema } from '../../core/internal.ts'
+import { isObject } from '../../core/plugin.ts'
+
+type Role = 'input' | 'output'
+
+/** Compiled schemas of a process. */
+const MAX_COMPILED = 500
+
+const compiled = new LRUCache<JsonSchema, ReturnType<typeof compileSchema>>({ max: MAX_COMPILED })
+
+/** What is wrong with a value, in one line each; undefined if nothing is. */
+export async function problemsOf(value: unknown, schema: JsonSchema, role: Role): Promise<string | undefined> {
+  const known = compiled.get(schema) ?? compileSchema(withoutPatterns(schema) as JsonSchema, role)
+  compiled.set(schema, known)
+  const checked = await known.validate(value)
+  return checked.ok ? undefined : checked.problems
+}
+
+/** Patterns of documents can take exponential time, so the API checks them. Below `properties`, keys are names. */
+function withoutPatterns(value: unknown, isNames = false): unknown {
+  if (Array.isArray(value)) return value.map(one => withoutPatterns(one))
+  if (!isObject(value)) return value
+  if (isNames) return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutPatterns(one)]))
+  const { pattern: _, patternProperties, ...rest } = value
+  const isClosed = patternProperties !== undefined
+  return Object.fromEntries(
+    Object.entries(rest)
+      .filter(([key]) => !(isClosed && ['additionalProperties', 'unevaluatedProperties'].includes(key)))
+      .map(([key, one]) => [key, DATA.has(key) ? one : withoutPatterns(one, NAMES.has(key))]),
+  )
+}
+
+const NAMES = new Set(['properties', '$defs', 'dependentSchemas'])
+const DATA = new Set(['const', 'default', 'enum', 'examples'])

@@ -1,0 +1,59 @@
+// Makes tool definitions of operations.
+import { type CallContext, type CallToolResult, defineTool, type ToolDefinition, ToolError } from '../../core/index.ts'
+import { uncheckedSchema } from '../../core/plugin.ts'
+import { problemsOf } from './check-values.ts'
+import type { HttpMethod, OperationArguments } from './operation.ts'
+import type { Override, Source } from './options.ts'
+import type { ApiTool } from './read-tool.ts'
+import type { Requester } from './request.ts'
+
+/** Hints that follow from the method (RFC 9110, 9.2). */
+const HINTS: Partial<Record<HttpMethod, object>> = {
+  get: { readOnlyHint: true },
+  head: { readOnlyHint: true },
+  options: { readOnlyHint: true },
+  put: { idempotentHint: true },
+  delete: { idempotentHint: true },
+}
+
+export function defineApiTool(
+  tool: ApiTool,
+  override: Override = {},
+  source: Source,
+  request: Requester,
+): ToolDefinition {
+  const { name, description, input, output, outputMode, operation, fill } = tool
+  const { title, timeout, concurrency, task } = override
+  const access = override.access ?? source.access
+  const annotations = { ...HINTS[operation.method], ...override.annotations }
+
+  async function handler(args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
+    const problems = await problemsOf(args, input.schema, 'input')
+    if (problems !== undefined) throw new ToolError(`Invalid arguments for ${name}:\n${problems}`)
+    const result = await request(operation, fill(args), ctx)
+    return output && outputMode === 'check' && !result.isError ? checkResult(result, output.schema) : result
+  }
+
+  return defineTool({
+    name,
+    description,
+    input: uncheckedSchema(input.schema),
+    handler,
+    ...(output && { output: uncheckedSchema(output.schema) }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+    ...(title !== undefined && { title }),
+    ...(access !== undefined && { access }),
+    ...(timeout !== undefined && { timeout }),
+    ...(concurrency !== undefined && { concurrency }),
+    ...(task !== undefined && { task: task as NonNullable<ToolDefinition['task']> }),
+  }) as unknown as ToolDefinition
+}
+
+async function checkResult(result: CallToolResult, schema: ApiTool['input']['schema']): Promise<CallToolResult> {
+  const { structuredContent, content } = result
+  const problems =
+    structuredContent === undefined ? 'it is not JSON' : await problemsOf(structuredContent, schema, 'output')
+  if (problems === undefined) return result
+  const text = `The API answered, but its response does not fit the output schema:\n${problems}`
+  return { content: [{ type: 'text', text }, ...content], isError: true }
+}

@@ -1,0 +1,155 @@
+// Loads documents from files and URLs, and parses them as JSON or YAML.
+import { open, realpath } from 'node:fs/promises'
+import { dirname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { DocumentFault, readJson, readYaml } from '../../../core/internal.ts'
+import { errorText, isObject } from '../../../core/plugin.ts'
+import type { FetchText } from './fetch-text.ts'
+import { DocumentError, type DocumentFile, MissingDocument, type Place } from './place.ts'
+
+/** Bytes of the main document and of an overlay. GitHub's has 13 MB. */
+const MAX_DOCUMENT = 64 * 1_024 ** 2
+/** Documents that `$ref`s name, per main document: number, and bytes of all. */
+const MAX_OTHERS = 10
+const MAX_OTHER_BYTES = 10 * 1_024 ** 2
+
+/** A document that cannot be loaded or parsed. The message names the file, and the line if it is known. */
+export class LoadError extends Error {}
+
+export interface LoadSettings {
+  readonly fetchText: FetchText
+  /** Registers each file that is read. */
+  readonly reads: (path: string) => void
+}
+
+/** `name`: for messages. */
+export async function loadDocument(url: URL, name: string, settings: LoadSettings, limit = MAX_DOCUMENT) {
+  const text =
+    url.protocol === 'file:' ? await readText(url, name, settings, limit) : await fetchText(url, name, settings, limit)
+  return { file: parse(url, name, text), bytes: Buffer.byteLength(text) }
+}
+
+async function readText(url: URL, name: string, { reads }: LoadSettings, limit: number): Promise<string> {
+  const path = fileURLToPath(url)
+  reads(path)
+  const handle = await open(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new LoadError(
+      cause.code === 'ENOENT' ? `there is no file ${name}` : `${name} cannot be read: ${errorText(cause)}`,
+    )
+  })
+  try {
+    const about = await handle.stat()
+    if (!about.isFile()) throw new LoadError(`${name} is not a file`)
+    if (about.size > limit) throw new LoadError(tooLarge(name, limit))
+    return await handle.readFile('utf8')
+  } finally {
+    await handle.close()
+  }
+}
+
+const tooLarge = (name: string, limit: number) => `${name} has more than ${Math.floor(limit / 1_024)} kB`
+
+async function fetchText(url: URL, name: string, settings: LoadSettings, limit: number): Promise<string> {
+  try {
+    return await settings.fetchText(url, limit)
+  } catch (cause) {
+    throw new LoadError(`${name} cannot be fetched: ${errorText(cause)}`, { cause })
+  }
+}
+
+function parse(url: URL, name: string, text: string): DocumentFile {
+  const isJson = /^\uFEFF?\s*[{[]/.test(text) && !/\.ya?ml$/i.test(url.pathname)
+  try {
+    const { config: root, locate } = isJson ? parseJson(text) : readYaml(text)
+    return { name, url, root, lineOf: path => locate(numbered(path, root)) }
+  } catch (cause) {
+    if (!(cause instanceof DocumentFault)) throw cause
+    throw new LoadError(`${name}${cause.line === undefined ? '' : `:${cause.line}`}: ${cause.message}`, { cause })
+  }
+}
+
+/** `readJson` is too slow for large documents without faults. */
+function parseJson(text: string): ReturnType<typeof readJson> {
+  let config: unknown
+  try {
+    config = JSON.parse(text.replace(/^\uFEFF/, ''))
+  } catch {
+    return readJson(text)
+  }
+  let locate: ReturnType<typeof readJson>['locate'] | undefined
+  return {
+    config,
+    locate(path) {
+      locate ??= readJson(text).locate
+      return locate(path)
+    },
+  }
+}
+
+/** Keys of arrays as numbers. */
+function numbered(path: readonly (string | number)[], root: unknown): (string | number)[] {
+  let value = root
+  return path.map(key => {
+    const step = Array.isArray(value) ? Number(key) : key
+    value = isObject(value) || Array.isArray(value) ? Reflect.get(value, step) : undefined
+    return step
+  })
+}
+
+/** A main document, with the documents that its `$ref`s name. */
+export interface Documents {
+  readonly main: DocumentFile
+  /** The document that a `$ref` names: the main one, another one that is loaded, or a MissingDocument error. */
+  of(url: URL, from: Place): DocumentFile
+  /** Loads a document that `of` missed. Throws a DocumentError if it is not allowed or cannot be loaded. */
+  add(missing: MissingDocument): Promise<void>
+}
+
+export function createDocuments(main: DocumentFile, settings: LoadSettings): Documents {
+  const loaded = new Map([[main.url.href, main]])
+  let bytes = 0
+  return {
+    main,
+    of(url, from) {
+      const found = loaded.get(url.href)
+      if (!found) throw new MissingDocument(url, from)
+      return found
+    },
+    async add({ url, place }) {
+      const fault = await outsideOf(main.url, url)
+      if (fault !== undefined) throw new DocumentError(place, fault)
+      if (loaded.size > MAX_OTHERS)
+        throw new DocumentError(place, `more than ${MAX_OTHERS} other documents are referenced`)
+      try {
+        const other = await loadDocument(url, nameBeside(main, url), settings, MAX_OTHER_BYTES - bytes)
+        bytes += other.bytes
+        loaded.set(url.href, other.file)
+      } catch (cause) {
+        if (cause instanceof LoadError) throw new DocumentError(place, cause.message)
+        throw cause
+      }
+    },
+  }
+}
+
+const nameBeside = (main: DocumentFile, url: URL) =>
+  url.protocol === 'file:'
+    ? join(dirname(main.name), relative(dirname(fileURLToPath(main.url)), fileURLToPath(url)))
+    : url.href
+
+/** Why a document may not be loaded: files outside of the folder of the main document, URLs of another origin. */
+async function outsideOf(main: URL, url: URL): Promise<string | undefined> {
+  if (main.protocol !== 'file:') {
+    if (url.origin === main.origin && url.protocol === main.protocol) return undefined
+    return `it refers to ${url.href}; only documents of ${main.origin} can be referenced`
+  }
+  if (url.protocol !== 'file:') return `it refers to ${url.href}; a file can refer to files in its folder only`
+  const outside = 'it refers to a file outside of its folder'
+  try {
+    const folder = await realpath(dirname(fileURLToPath(main)))
+    const path = await realpath(fileURLToPath(url))
+    return path.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? undefined : outside
+  } catch {
+    return 'it refers to a file that is missing or cannot be read'
+  }
+}

@@ -1,0 +1,86 @@
+// Places in documents, for errors that name file, line and JSON pointer.
+
+type Key = string | number
+
+/** A file or URL with its parsed value. */
+export interface DocumentFile {
+  /** For messages: the path as in the config, or the URL. */
+  readonly name: string
+  /** `file:` or `https:`; `http:` for allowed hosts. */
+  readonly url: URL
+  readonly root: unknown
+  /** Parses the text again, so only for errors. Undefined for values that an overlay added. */
+  lineOf(path: readonly Key[]): number | undefined
+}
+
+/** A value of a document, as the list of keys that lead to it, last key first. */
+export interface Place {
+  readonly file: DocumentFile
+  readonly key?: Key
+  readonly parent?: Place
+}
+
+export const rootOf = (file: DocumentFile): Place => ({ file })
+
+export const below = (parent: Place, ...keys: readonly Key[]): Place => {
+  let place = parent
+  for (const key of keys) place = { file: parent.file, key, parent: place }
+  return place
+}
+
+function pathOf(place: Place): Key[] {
+  const path: Key[] = []
+  for (let at: Place | undefined = place; at?.key !== undefined; at = at.parent) path.push(at.key)
+  return path.reverse()
+}
+
+const encode = (key: Key) => `${key}`.replaceAll('~', '~0').replaceAll('/', '~1')
+
+export const pointerOf = (place: Place): string => ['#', ...pathOf(place).map(encode)].join('/')
+
+/** The keys of a pointer such as `#/paths/~1pets/get`, or undefined if it is none. */
+export function keysOf(fragment: string): string[] | undefined {
+  if (fragment === '' || fragment === '#') return []
+  try {
+    const pointer = decodeURIComponent(fragment.replace(/^#/, ''))
+    if (!pointer.startsWith('/')) return undefined
+    return pointer
+      .slice(1)
+      .split('/')
+      .map(key => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  } catch {
+    return undefined
+  }
+}
+
+/** `orders.yaml:12 (#/paths/~1orders/get): text`. */
+export function located(place: Place, text: string): string {
+  const line = place.file.lineOf(pathOf(place))
+  return `${place.file.name}${line === undefined ? '' : `:${line}`} (${pointerOf(place)}): ${text}`
+}
+
+/** A fault of a document at a place. */
+export class DocumentError extends Error {
+  readonly place: Place
+  readonly fault: string
+
+  constructor(place: Place, fault: string) {
+    super(fault)
+    this.name = 'DocumentError'
+    this.place = place
+    this.fault = fault
+  }
+}
+
+/** A document that a `$ref` names and that is not loaded yet. */
+export class MissingDocument extends Error {
+  readonly url: URL
+  readonly place: Place
+
+  constructor(url: URL, place: Place) {
+    super(`${url} is not loaded`)
+    this.name = 'MissingDocument'
+    this.url = url
+    this.place = place
+  }
+}

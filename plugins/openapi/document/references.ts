@@ -1,0 +1,112 @@
+// Resolves `$ref` in the documents of one API.
+import { isObject } from '../../../core/plugin.ts'
+import type { Documents } from './load.ts'
+import { below, DocumentError, type DocumentFile, keysOf, type Place, rootOf } from './place.ts'
+
+/** A value with its place. */
+export interface Found {
+  readonly value: unknown
+  readonly place: Place
+}
+
+/** `$ref`s that follow each other. */
+const MAX_CHAIN = 32
+/** Levels of a document that are searched for `$id` and `$anchor`. */
+const MAX_SEARCHED = 100
+
+export interface References {
+  /** The value that a `$ref` names. `base`: the URL of the enclosing `$id`, default: that of the file. */
+  target(ref: string, from: Place, base?: string): Found
+  /** The value itself, or what its `$ref` leads to. */
+  follow(found: Found): Found
+}
+
+export function createReferences(documents: Documents): References {
+  const anchors = new WeakMap<DocumentFile, ReadonlyMap<string, Found>>()
+
+  /** Values with an `$id` or `$anchor`, by URL. */
+  function anchorsOf(file: DocumentFile): ReadonlyMap<string, Found> {
+    const known = anchors.get(file)
+    if (known) return known
+    const found = new Map<string, Found>()
+    const waiting = [{ value: file.root, place: rootOf(file), base: file.url.href, depth: 0 }]
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const { value, place, depth } = next
+      if (depth > MAX_SEARCHED || typeof value !== 'object' || value === null) continue
+      const { $id, $anchor, $dynamicAnchor } = value as Readonly<Record<string, unknown>>
+      const base = (typeof $id === 'string' && URL.parse($id, next.base)?.href) || next.base
+      if (base !== next.base) found.set(withoutFragment(base), { value, place })
+      for (const name of [$anchor, $dynamicAnchor]) {
+        if (typeof name === 'string') found.set(`${withoutFragment(base)}#${name}`, { value, place })
+      }
+      for (const [key, child] of Object.entries(value)) {
+        if (typeof child === 'object') waiting.push({ value: child, place: below(place, key), base, depth: depth + 1 })
+      }
+    }
+    anchors.set(file, found)
+    return found
+  }
+
+  function at(start: Found, keys: readonly string[], from: Place, ref: string): Found {
+    let { value, place } = start
+    for (const key of keys) {
+      if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) {
+        throw new DocumentError(from, `$ref "${ref}" leads nowhere: there is no ${JSON.stringify(key)} in it`)
+      }
+      value = Reflect.get(value, key)
+      place = below(place, key)
+    }
+    return { value, place }
+  }
+
+  const local = new WeakMap<DocumentFile, Map<string, Found>>()
+
+  function target(ref: string, from: Place, base = from.file.url.href): Found {
+    const { file } = from
+    if (base !== file.url.href || !ref.startsWith('#/')) return search(ref, from, base)
+    const known = local.get(file) ?? new Map<string, Found>()
+    local.set(file, known)
+    const found = known.get(ref) ?? search(ref, from, base)
+    known.set(ref, found)
+    return found
+  }
+
+  function search(ref: string, from: Place, base: string): Found {
+    const { file } = from
+    const url = URL.parse(ref, base)
+    if (!url) throw new DocumentError(from, `$ref "${ref}" is not a URL`)
+    const document = withoutFragment(url.href)
+    const isHere = document === withoutFragment(file.url.href)
+    const keys = keysOf(url.hash)
+    if (isHere && keys) return at({ value: file.root, place: rootOf(file) }, keys, from, ref)
+    const inFile = anchorsOf(file)
+    const resource = inFile.get(document)
+    if (keys && resource) return at(resource, keys, from, ref)
+    const anchor = inFile.get(url.href)
+    if (anchor) return anchor
+    if (isHere || resource) throw new DocumentError(from, `$ref "${ref}" leads nowhere: there is no such anchor`)
+    const other = documents.of(new URL(document), from)
+    const start = { value: other.root, place: rootOf(other) }
+    if (keys) return at(start, keys, from, ref)
+    const elsewhere = anchorsOf(other).get(url.href)
+    if (!elsewhere) throw new DocumentError(from, `$ref "${ref}" leads nowhere: there is no such anchor`)
+    return elsewhere
+  }
+
+  return {
+    target,
+    follow(found) {
+      let now = found
+      for (let steps = 0; isObject(now.value) && typeof now.value['$ref'] === 'string'; steps++) {
+        if (steps === MAX_CHAIN) throw new DocumentError(found.place, '$ref leads back to itself')
+        now = target(now.value['$ref'], below(now.place, '$ref'))
+      }
+      return now
+    },
+  }
+}
+
+function withoutFragment(url: string): string {
+  const [before = ''] = url.split('#', 1)
+  return before
+}

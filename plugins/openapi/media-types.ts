@@ -1,0 +1,37 @@
+// Chooses one of the media types that an operation declares.
+import type { BodyKind } from './operation.ts'
+
+const isJson = (type: string) => /^[^/]+\/(?:[^;]*\+)?json$/i.test(type)
+
+const KINDS: ReadonlyArray<readonly [BodyKind, (type: string) => boolean]> = [
+  ['json', type => type === 'application/json'],
+  ['json', isJson],
+  ['form', type => type === 'application/x-www-form-urlencoded'],
+  ['multipart', type => type === 'multipart/form-data'],
+  ['text', type => type.startsWith('text/') && !type.includes('*')],
+  ['binary', type => !type.includes('*')],
+  ['json', () => true],
+]
+
+/** Without parameters, in lower case. */
+export const essenceOf = (type: string): string => (type.split(';', 1)[0] ?? '').trim().toLowerCase()
+
+export interface ChosenType {
+  /** The key of `content`. */
+  readonly key: string
+  readonly mediaType: string
+  readonly kind: BodyKind
+}
+
+/** The one that is easiest to use: JSON, forms, multipart, text, then bytes. `*` types count as JSON. */
+export function chooseMediaType(keys: readonly string[]): ChosenType | undefined {
+  for (const [kind, fits] of KINDS) {
+    const key = keys.find(one => fits(essenceOf(one)))
+    if (key === undefined) continue
+    const mediaType = essenceOf(key)
+    return { key, kind, mediaType: mediaType.includes('*') ? 'application/json' : mediaType }
+  }
+  return undefined
+}
+
+export const jsonTypeIn = (keys: readonly string[]): string | undefined => keys.find(key => isJson(essenceOf(key)))

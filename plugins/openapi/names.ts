@@ -1,0 +1,57 @@
+// Names of tools and arguments that all clients accept.
+import { createHash } from 'node:crypto'
+import type { Candidate } from './api.ts'
+
+/** Limit of the Anthropic and OpenAI APIs. */
+const MAX_NAME = 64
+const HASH = 6
+
+/** Lower-case base32 of a SHA-256. */
+function hashOf(text: string): string {
+  const bytes = createHash('sha256').update(text).digest()
+  return Array.from(bytes.subarray(0, HASH), byte => 'abcdefghijklmnopqrstuvwxyz234567'[byte % 32]).join('')
+}
+
+const shorten = (name: string, whole: string): string =>
+  name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - HASH - 1).replace(/_+$/, '')}_${hashOf(whole)}`
+
+const clean = (text: string): string => text.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replaceAll(/^_+|_+$/g, '')
+
+/** `get_pets_by_id` for `GET /pets/{id}`. */
+const nameByPath = ({ method, path }: Candidate): string =>
+  `${method}_${clean(path.replaceAll(/\{([^}]*)\}/g, 'by_$1')) || 'root'}`
+
+/** The names of tools by candidate. The name of a tool does not depend on which others are selected. */
+export function createNames(candidates: readonly Candidate[], prefix: string): (candidate: Candidate) => string {
+  const plain = (candidate: Candidate) => clean(candidate.operationId ?? '') || nameByPath(candidate)
+  const owners = new Map<string, Candidate[]>()
+  for (const candidate of candidates) {
+    const name = plain(candidate)
+    owners.set(name, [...(owners.get(name) ?? []), candidate])
+  }
+  return candidate => {
+    const name = plain(candidate)
+    const twins = owners.get(name) ?? []
+    // An operationId that is the name itself keeps it.
+    const owner = twins.find(({ operationId }) => operationId === name) ?? (twins.length === 1 ? twins[0] : undefined)
+    const whole = `${candidate.method} ${candidate.path}`
+    const unique = owner === candidate ? name : `${name}_${hashOf(whole)}`
+    return shorten(`${prefix}${unique}`, `${prefix}${name} ${whole}`)
+  }
+}
+
+/** A name that model vendors accept for a property: `filter_name_` for `filter[name]`. */
+export function argumentNameOf(name: string): string {
+  const plain = name.replaceAll(/[^A-Za-z0-9_.-]/g, '_')
+  return shorten(plain === '' ? '_' : plain, name)
+}
+
+/** `wanted`, or with a suffix and number if it is in use. */
+export function freeName(wanted: string, suffix: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(wanted)) return wanted
+  const suffixed = shorten(`${wanted}_${suffix}`, `${wanted} ${suffix}`)
+  for (let count = 1; ; count++) {
+    const name = count === 1 ? suffixed : `${suffixed}_${count}`
+    if (!taken.has(name)) return name
+  }
+}

@@ -1,0 +1,83 @@
+// Reads the document of a toolset: the tools, and what is left out and why.
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { parseSize } from '../../core/plugin.ts'
+import { type Api, type Candidate, candidatesOf, createApi } from './api.ts'
+import { createDocuments, type LoadSettings, loadDocument } from './document/load.ts'
+import { applyOverlay } from './document/overlay.ts'
+import { DocumentError, located, MissingDocument } from './document/place.ts'
+import { createNames } from './names.ts'
+import type { Source } from './options.ts'
+import { type ApiTool, readTool } from './read-tool.ts'
+import { overrideKeyOf, reasonToSkip } from './select.ts'
+
+interface LeftOut {
+  /** The operationId, or the method and path. */
+  readonly id: string
+  readonly reason: string
+}
+
+export interface ApiReading {
+  readonly api: Api
+  readonly candidates: readonly Candidate[]
+  readonly tools: readonly ApiTool[]
+  /** By options. */
+  readonly skipped: readonly LeftOut[]
+  /** By faults of the document, with file, line and pointer. */
+  readonly faulty: readonly LeftOut[]
+}
+
+export interface ReadSettings extends LoadSettings {
+  /** The folder of relative paths. */
+  readonly directory: string
+}
+
+/** Throws a LoadError or a DocumentError for a document that cannot be used at all. */
+export async function readApi(source: Source, settings: ReadSettings): Promise<ApiReading> {
+  const maxSchema = parseSize(source.maxSchema)
+  let { file } = await loadDocument(urlOf(source.document, settings), source.document, settings)
+  for (const name of [source.overlay ?? []].flat()) {
+    const overlay = await loadDocument(urlOf(name, settings), name, settings)
+    file = await applyOverlay(overlay.file, file)
+  }
+  const documents = createDocuments(file, settings)
+  const retrying = async <Value>(read: () => Value): Promise<Value> => {
+    for (;;) {
+      try {
+        return read()
+      } catch (error) {
+        if (!(error instanceof MissingDocument)) throw error
+        await documents.add(error)
+      }
+    }
+  }
+  const api = await retrying(() => createApi(documents))
+  const { candidates, faults } = await retrying(() => candidatesOf(api))
+  const nameOf = createNames(candidates, source.prefix)
+  const reading = {
+    api,
+    candidates,
+    tools: [] as ApiTool[],
+    skipped: [] as LeftOut[],
+    faulty: faults.map(error => ({ id: '', reason: located(error.place, error.fault) })),
+  }
+  for (const candidate of candidates) {
+    const reason = reasonToSkip(candidate, source)
+    if (reason !== undefined) {
+      reading.skipped.push({ id: candidate.id, reason })
+      continue
+    }
+    const own = source.overrides?.[overrideKeyOf(candidate, source) ?? '']?.name
+    const name = own === undefined ? nameOf(candidate) : `${source.prefix}${own}`
+    try {
+      reading.tools.push(await retrying(() => readTool(api, candidate, source, name, maxSchema)))
+    } catch (error) {
+      if (!(error instanceof DocumentError)) throw error
+      reading.faulty.push({ id: candidate.id, reason: located(error.place, error.fault) })
+    }
+  }
+  return reading
+}
+
+const urlOf = (name: string, { directory }: ReadSettings): URL =>
+  /^https?:\/\//.test(name) ? new URL(name) : pathToFileURL(resolve(directory, name))

@@ -1,0 +1,118 @@
+// Reads the parameters of an operation.
+import type { JsonSchema } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
+import { type Api, type Candidate, childOf, objectAt } from './api.ts'
+import { below, DocumentError } from './document/place.ts'
+import type { Found } from './document/references.ts'
+import { essenceOf } from './media-types.ts'
+import type { Parameter, ParameterPlace, ParameterStyle } from './operation.ts'
+import { isReservedHeader } from './request-target.ts'
+
+/** A parameter without its argument. */
+export interface ReadParameter extends Omit<Parameter, 'argument'> {
+  readonly description?: string
+  readonly deprecated: boolean
+}
+
+const PLACES = ['path', 'query', 'header', 'cookie'] as const
+const STYLES: Readonly<Record<ParameterPlace, readonly ParameterStyle[]>> = {
+  path: ['simple', 'label', 'matrix'],
+  query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'],
+  header: ['simple'],
+  cookie: ['form'],
+}
+
+const isPlace = (value: unknown): value is ParameterPlace => PLACES.some(place => place === value)
+
+/** Those of the path item, replaced by those of the operation with the same name and place. */
+export function readParameters(api: Api, candidate: Candidate, uses: Set<string>): ReadParameter[] {
+  const found = new Map<string, ReadParameter>()
+  for (const holder of [candidate.pathItem, { value: candidate.operation, place: candidate.place }]) {
+    const own = new Set<string>()
+    for (const one of listAt(childOf(holder, 'parameters'))) {
+      const parameter = readParameter(api, api.references.follow(one), uses)
+      if (!parameter) continue
+      const key = `${parameter.in} ${parameter.name}`
+      if (own.has(key)) api.note(one.place, `a second parameter "${parameter.name}" in ${parameter.in}: ignored`)
+      else found.set(key, parameter)
+      own.add(key)
+    }
+  }
+  return withPathParameters(api, candidate, [...found.values()])
+}
+
+function listAt(list: Found): Found[] {
+  if (list.value === undefined) return []
+  if (!Array.isArray(list.value)) throw new DocumentError(list.place, '`parameters` must be a list')
+  return list.value.map((value: unknown, index) => ({ value, place: below(list.place, index) }))
+}
+
+/** Exactly the parameters of the template, then the others. */
+function withPathParameters(
+  api: Api,
+  { path, place }: Candidate,
+  parameters: readonly ReadParameter[],
+): ReadParameter[] {
+  const names = [...new Set([...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name))]
+  const byName = new Map(parameters.filter(one => one.in === 'path').map(one => [one.name, one]))
+  for (const name of byName.keys()) {
+    if (!names.includes(name)) api.note(place, `the path has no "{${name}}": the parameter is ignored`)
+  }
+  const ofPath = names.map(name => {
+    const known = byName.get(name)
+    if (known) return known
+    api.note(place, `the path parameter "${name}" is not declared: a text is expected`)
+    return { ...ANY_TEXT, name }
+  })
+  return [...ofPath, ...parameters.filter(one => one.in !== 'path')]
+}
+
+const FLAGS = { explode: false, allowReserved: false, allowEmptyValue: false, deprecated: false } as const
+const ANY_TEXT = { ...FLAGS, in: 'path', required: true, style: 'simple', schema: { type: 'string' } } as const
+
+/** Undefined for headers that the host or the connection sets. */
+function readParameter(api: Api, found: Found, uses: Set<string>): ReadParameter | undefined {
+  const parameter = objectAt(found, 'a parameter')
+  const { name, in: where, description, required, deprecated, allowReserved, allowEmptyValue } = parameter
+  if (typeof name !== 'string' || name === '') throw new DocumentError(below(found.place, 'name'), 'must be a text')
+  if (!isPlace(where)) throw new DocumentError(below(found.place, 'in'), `must be one of ${PLACES.join(', ')}`)
+  if (where === 'header' && isReservedHeader(name)) return undefined
+  return {
+    name,
+    in: where,
+    required: where === 'path' || required === true,
+    ...formOf(api, found, where, uses),
+    allowReserved: where === 'query' && allowReserved === true,
+    allowEmptyValue: where === 'query' && allowEmptyValue === true,
+    deprecated: deprecated === true,
+    ...(typeof description === 'string' && { description }),
+  }
+}
+
+function formOf(api: Api, found: Found, where: ParameterPlace, uses: Set<string>) {
+  const parameter = objectAt(found, 'a parameter')
+  const content = childOf(found, 'content')
+  const schemaOf = (holder: Found): JsonSchema => {
+    const schema = childOf(holder, 'schema')
+    if (schema.value === undefined) return {}
+    const converted = api.request.convert(schema, uses)
+    return typeof converted === 'boolean' ? {} : converted
+  }
+  const [key] = isObject(content.value) ? Object.keys(content.value) : []
+  if (key !== undefined && parameter['schema'] === undefined) {
+    const media = api.references.follow(childOf(content, key))
+    return { schema: schemaOf(media), contentType: essenceOf(key), explode: false }
+  }
+  const style = styleOf(api, found, where)
+  const { explode } = parameter
+  return { schema: schemaOf(found), style, explode: typeof explode === 'boolean' ? explode : style === 'form' }
+}
+
+function styleOf(api: Api, found: Found, where: ParameterPlace): ParameterStyle {
+  const [standard = 'simple', ...others] = STYLES[where]
+  const style = childOf(found, 'style')
+  if (style.value === undefined) return standard
+  const known = [standard, ...others].find(one => one === style.value)
+  if (known === undefined) api.note(style.place, `is not a style for ${where}: ${standard} is used`)
+  return known ?? standard
+}

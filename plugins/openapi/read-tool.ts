@@ -1,0 +1,138 @@
+// Reads one operation of a document as a tool: its request, schemas, name and description.
+import type { JsonSchema } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
+import { type Api, type Candidate, childOf, idByPath, objectAt, securityOf } from './api.ts'
+import { mapArguments } from './arguments.ts'
+import { DocumentError } from './document/place.ts'
+import { jsonTypeIn } from './media-types.ts'
+import type { Operation, OperationArguments, SecurityRequirement } from './operation.ts'
+import type { Source } from './options.ts'
+import { readBody } from './read-body.ts'
+import { readParameters } from './read-parameters.ts'
+import type { Definitions } from './schema/definitions.ts'
+import { type FittedSchema, fitSchema } from './schema/fit-schema.ts'
+import { overrideKeyOf } from './select.ts'
+import { baseUrlOf } from './servers.ts'
+
+/** Holds nothing of the document itself, which can be large. */
+export interface ApiTool {
+  readonly operation: Operation
+  readonly name: string
+  readonly description: string
+  readonly input: FittedSchema
+  /** Listed for `pass` and `check`. */
+  readonly output?: FittedSchema
+  readonly outputMode: Source['output']
+  /** The key in `overrides`. */
+  readonly override: string | undefined
+  fill(args: OperationArguments): OperationArguments
+  /** Names in the override's `arguments` that no argument has. */
+  readonly stray: readonly string[]
+}
+
+/** Characters of a description. */
+const MAX_DESCRIPTION = 2_048
+
+/** Throws a DocumentError for an operation that cannot be a tool, and a MissingDocument error. */
+export function readTool(api: Api, candidate: Candidate, source: Source, name: string, maxSchema: number): ApiTool {
+  const key = overrideKeyOf(candidate, source)
+  const override = key === undefined ? undefined : source.overrides?.[key]
+  const uses = new Set<string>()
+  const isCredential = credentialNames(api)
+  const parameters = readParameters(api, candidate, uses).filter(one => !isCredential.has(`${one.in} ${one.name}`))
+  const {
+    input: inputSchema,
+    parameters: placed,
+    body,
+    fill,
+    stray,
+  } = mapArguments(parameters, readBody(api, candidate, uses), source.arguments, override?.arguments)
+  const input = fitTo(api.request, inputSchema, uses, maxSchema)
+  if (!input)
+    throw new DocumentError(candidate.place, `its arguments need more than ${maxSchema} bytes: raise \`maxSchema\``)
+  const success = successOf(api, candidate)
+  const outputMode = override?.output ?? source.output
+  const output = outputMode === 'omit' ? undefined : outputOf(api, success, maxSchema)
+  return {
+    name,
+    description: override?.description ?? descriptionOf(candidate),
+    input,
+    ...(output && { output }),
+    outputMode,
+    override: key,
+    fill,
+    stray,
+    operation: {
+      id: candidate.id,
+      method: candidate.method,
+      path: candidate.path,
+      baseUrl: baseUrlOf(api, candidate, source),
+      parameters: placed,
+      ...(body && { body }),
+      security: securityOf(api, candidate).map(requirement => withoutSent(requirement, api, source)),
+      accepts: success.flatMap(({ types }) => types),
+      schemas: (input.schema['$defs'] ?? {}) as Readonly<Record<string, JsonSchema>>,
+    },
+  }
+}
+
+const fitTo = (definitions: Definitions, schema: JsonSchema, uses: ReadonlySet<string>, maxSchema: number) =>
+  fitSchema(schema, definitions.reachedFrom(uses), maxSchema)
+
+const credentialNames = ({ securitySchemes }: Api): ReadonlySet<string> =>
+  new Set(
+    [...securitySchemes.values()].flatMap(scheme => (scheme.type === 'apiKey' ? [`${scheme.in} ${scheme.name}`] : [])),
+  )
+
+/** Without the schemes whose header is set by the options. */
+function withoutSent(requirement: SecurityRequirement, { securitySchemes }: Api, source: Source): SecurityRequirement {
+  const sent = new Set([...Object.keys(source.headers ?? {}), ...source.forwardHeaders].map(name => name.toLowerCase()))
+  const headerOf = (name: string) => {
+    const scheme = securitySchemes.get(name)
+    if (scheme?.type === 'apiKey') return scheme.in === 'header' ? scheme.name.toLowerCase() : undefined
+    return scheme?.type === 'mutualTLS' ? undefined : 'authorization'
+  }
+  return new Map([...requirement].filter(([name]) => !sent.has(headerOf(name) ?? '')))
+}
+
+interface Success {
+  readonly content: ReturnType<typeof childOf>
+  readonly types: readonly string[]
+}
+
+/** The successful responses, lowest status first. */
+function successOf(api: Api, { operation, place }: Candidate): Success[] {
+  const responses = childOf({ value: operation, place }, 'responses')
+  if (!isObject(responses.value)) return []
+  const statuses = Object.keys(responses.value).filter(status => /^2(?:\d\d|XX)$/i.test(status))
+  const named = statuses.length > 0 ? statuses.sort() : Object.keys(responses.value).filter(key => key === 'default')
+  return named.flatMap(status => {
+    const content = childOf(api.references.follow(childOf(responses, status)), 'content')
+    return isObject(content.value) ? [{ content, types: Object.keys(content.value) }] : []
+  })
+}
+
+/** The schema of the first JSON response. */
+function outputOf(api: Api, success: readonly Success[], maxSchema: number): FittedSchema | undefined {
+  for (const { content, types } of success) {
+    const type = jsonTypeIn(types)
+    if (type === undefined) continue
+    const schema = childOf(api.references.follow(childOf(content, type)), 'schema')
+    if (schema.value === undefined) return undefined
+    const uses = new Set<string>()
+    const converted = api.response.convert(schema, uses)
+    return typeof converted === 'boolean' ? undefined : fitTo(api.response, converted, uses, maxSchema)
+  }
+  return undefined
+}
+
+function descriptionOf(candidate: Candidate): string {
+  const { summary, description, deprecated } = objectAt(
+    { value: candidate.operation, place: candidate.place },
+    'an operation',
+  )
+  const [short, long] = [summary, description].map(text => (typeof text === 'string' ? text.trim() : ''))
+  const texts = [short && !long?.startsWith(short) ? short : '', long, deprecated === true ? 'Deprecated.' : '']
+  const text = texts.filter(Boolean).join('\n\n') || idByPath(candidate)
+  return text.length <= MAX_DESCRIPTION ? text : `${text.slice(0, MAX_DESCRIPTION - 1).trimEnd()}…`
+}

@@ -1,0 +1,119 @@
+// The schemas that `$ref`s lead to: converted once each, and shared by the tools that need them.
+import { createHash } from 'node:crypto'
+import type { JsonSchema } from '../../../core/index.ts'
+import { type Place, pointerOf } from '../document/place.ts'
+import type { Found, References } from '../document/references.ts'
+import { type Conversion, convertSchema, type Direction, type Uses } from './convert.ts'
+
+interface DefinitionsOf {
+  readonly references: References
+  readonly version: '3.0' | '3.1'
+  readonly direction: Direction
+  readonly note: (place: Place, text: string) => void
+}
+
+export interface Definitions {
+  /** Converts a schema. `uses` receives the names of definitions that it refers to. */
+  convert(found: Found, uses: Set<string>): JsonSchema | boolean
+  /** The definitions that these names lead to, nearest first. */
+  reachedFrom(names: Iterable<string>): Reached[]
+}
+
+export interface Reached {
+  readonly name: string
+  readonly schema: JsonSchema | boolean
+  /** The number of `$ref`s that lead to it. */
+  readonly distance: number
+  readonly refersTo: ReadonlySet<string>
+}
+
+interface Definition {
+  readonly target: Found
+  schema?: JsonSchema | boolean
+  readonly uses: Uses
+}
+
+const createUses = (): Uses => ({ all: new Set(), inPlace: new Set() })
+
+export function createDefinitions(settings: DefinitionsOf): Definitions {
+  const names = new Map<string, string>()
+  const definitions = new Map<string, Definition>()
+  const sound = new Set<string>()
+
+  const conversion: Conversion = {
+    ...settings,
+    define(target) {
+      const key = `${target.place.file.url.href}${pointerOf(target.place)}`
+      const known = names.get(key)
+      if (known !== undefined) return known
+      const name = nameFor(key, target.place, definitions)
+      names.set(key, name)
+      definitions.set(name, { target, uses: createUses() })
+      return name
+    },
+  }
+
+  function definitionOf(name: string): Definition & { schema: JsonSchema | boolean } {
+    const definition = definitions.get(name)
+    if (!definition) throw new Error(`there is no definition ${name}`)
+    definition.schema ??= convertSchema(definition.target, conversion, definition.uses)
+    return definition as Definition & { schema: JsonSchema | boolean }
+  }
+
+  /** Replaces definitions that apply to their own value without end, such as `A: { allOf: [A] }`. */
+  function breakCircles(name: string, way: readonly string[]): void {
+    if (sound.has(name)) return
+    const definition = definitionOf(name)
+    if (way.includes(name)) {
+      settings.note(
+        definition.target.place,
+        'leads back to itself without a step into the value: any value is accepted',
+      )
+      definition.schema = {}
+      definition.uses.all.clear()
+      definition.uses.inPlace.clear()
+    }
+    for (const next of [...definition.uses.inPlace]) breakCircles(next, [...way, name])
+    sound.add(name)
+  }
+
+  return {
+    convert(found, all) {
+      const uses = createUses()
+      const schema = convertSchema(found, conversion, uses)
+      for (const name of uses.all) all.add(name)
+      return schema
+    },
+    reachedFrom(start) {
+      const reached = new Map<string, Reached>()
+      let [waiting, distance] = [new Set(start), 1]
+      while (waiting.size > 0) {
+        const next = new Set<string>()
+        for (const name of waiting) {
+          breakCircles(name, [])
+          const { schema, uses } = definitionOf(name)
+          reached.set(name, { name, schema, distance, refersTo: uses.all })
+        }
+        for (const name of waiting) {
+          for (const other of reached.get(name)?.refersTo ?? []) if (!reached.has(other)) next.add(other)
+        }
+        ;[waiting, distance] = [next, distance + 1]
+      }
+      return [...reached.values()]
+    },
+  }
+}
+
+const hashOf = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 6)
+
+/** `Pet` for `#/components/schemas/Pet`, otherwise the last keys of the pointer. Does not depend on the selected operations. */
+function nameFor(key: string, place: Place, taken: ReadonlyMap<string, unknown>): string {
+  const keys = pointerOf(place).split('/').slice(1).map(decodeKey)
+  const [, kind, last = ''] = keys
+  const isNamed = keys.length === 3 && kind === 'schemas'
+  const plain = (isNamed ? last : keys.slice(-3).join('_')) || 'document'
+  const name = plain.replaceAll(/[^\w.-]/g, '_')
+  return (isNamed && name === plain) || !taken.has(name) ? name : `${name}_${hashOf(key)}`
+}
+
+const decodeKey = (key: string) => key.replaceAll('~1', '/').replaceAll('~0', '~')

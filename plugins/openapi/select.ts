@@ -1,0 +1,37 @@
+// Selects the operations that become tools.
+import { matchesGlob } from '../../core/auth.ts'
+import { type Candidate, idByPath } from './api.ts'
+import type { Source } from './options.ts'
+
+type Filter = NonNullable<Source['include']>[number]
+
+/** What filters and `overrides` call an operation. */
+export const namesOf = (candidate: Candidate) => [candidate.id, idByPath(candidate)]
+
+function matches(filter: Filter, candidate: Candidate): boolean {
+  if (typeof filter === 'string') return namesOf(candidate).some(name => matchesGlob(filter, name))
+  const { tag, path, method, operation, deprecated } = filter
+  if (tag !== undefined && !candidate.tags.some(one => matchesGlob(tag, one))) return false
+  if (path !== undefined && !matchesGlob(path, candidate.path)) return false
+  if (method !== undefined && method !== candidate.method) return false
+  if (operation !== undefined && !namesOf(candidate).some(name => matchesGlob(operation, name))) return false
+  return deprecated === undefined || deprecated === candidate.deprecated
+}
+
+/** Why an operation is not selected; undefined if it is. */
+export function reasonToSkip(candidate: Candidate, { methods, include, exclude = [] }: Source): string | undefined {
+  if (!methods.includes(candidate.method)) return `\`methods\` does not have "${candidate.method}"`
+  if (include && !include.some(filter => matches(filter, candidate))) return '`include` does not match'
+  const index = exclude.findIndex(filter => matches(filter, candidate))
+  return index === -1 ? undefined : `\`exclude[${index}]\` matches`
+}
+
+/** The key of an operation in `overrides`: its operationId, or its method and path. */
+export const overrideKeyOf = (candidate: Candidate, { overrides = {} }: Source): string | undefined =>
+  namesOf(candidate).find(name => Object.hasOwn(overrides, name))
+
+/** Keys of `overrides` that name no operation. */
+export function strayOverrides(candidates: readonly Candidate[], { overrides = {} }: Source): string[] {
+  const known = new Set(candidates.flatMap(namesOf))
+  return Object.keys(overrides).filter(key => !known.has(key))
+}

@@ -1,0 +1,235 @@
+// The toolset of one document: read, served, and replaced.
+import { isDeepStrictEqual } from 'node:util'
+import type { ToolDefinition } from '../../core/index.ts'
+import { didYouMean, type InternalHost } from '../../core/internal.ts'
+import { parseDuration, parseSize, type ServedToolset, StartError } from '../../core/plugin.ts'
+import { findCredentialFaults, planCredentials } from './credentials.ts'
+import { defineApiTool } from './define-tools.ts'
+import { createFetchText } from './document/fetch-text.ts'
+import { LoadError } from './document/load.ts'
+import { DocumentError, located } from './document/place.ts'
+import type { SecuritySchemes } from './operation.ts'
+import type { Source } from './options.ts'
+import { type ApiReading, readApi } from './read-api.ts'
+import type { ApiTool } from './read-tool.ts'
+import { createRequester, type Requester } from './request.ts'
+import { namesOf, strayOverrides } from './select.ts'
+
+interface Stray {
+  /** Keys below those of the document. */
+  readonly at: readonly string[]
+  readonly text: string
+}
+
+/** What is kept of a document, which can be large itself. */
+export interface ReadDocument {
+  readonly tools: readonly ApiTool[]
+  readonly securitySchemes: SecuritySchemes
+  /** Keys of `overrides` that name nothing. */
+  readonly strays: readonly Stray[]
+  /** Operations that are left out. */
+  readonly faults: readonly string[]
+  /** What is used in place of invalid parts of the document. */
+  readonly notes: readonly string[]
+}
+
+/** Problems of one document that are reported one by one. */
+const MAX_REPORTED = 10
+
+export const isRemote = ({ document, overlay }: Pick<Source, 'document' | 'overlay'>): boolean =>
+  [document, overlay ?? []].flat().some(name => /^https?:/.test(name))
+
+/** What a reading leaves behind. */
+function keepOf({ api, candidates, tools, faulty }: ApiReading, source: Source): ReadDocument {
+  const strayNames = strayOverrides(candidates, source).map(name => ({
+    at: ['overrides', name],
+    text: `there is no such operation; ${didYouMean(name, candidates.flatMap(namesOf))}`,
+  }))
+  const strayArguments = tools.flatMap(({ stray, operation }) =>
+    stray.map(name => ({ at: ['overrides'], text: `${operation.id} has no argument "${name}"` })),
+  )
+  return {
+    tools,
+    securitySchemes: api.securitySchemes,
+    strays: [...strayNames, ...strayArguments],
+    faults: faulty.map(({ reason }) => `left out: ${reason}`),
+    notes: [...api.notes.values()].map(({ place, text }) => located(place, text)),
+  }
+}
+
+/** A document with its toolset. */
+export class ServedDocument {
+  readonly #host: InternalHost
+  readonly #name: string
+  readonly #at: readonly (string | number)[]
+  readonly #retired = new Set<Requester>()
+  #source: Source
+  #read: ReadDocument | undefined
+  #served: ServedToolset | undefined
+  #requester: Requester | undefined
+
+  constructor(host: InternalHost, name: string, source: Source) {
+    this.#host = host
+    this.#name = name
+    this.#source = source
+    this.#at = [...host.config.at, 'documents', name]
+  }
+
+  get isRemote(): boolean {
+    return isRemote(this.#source)
+  }
+
+  /** Throws a StartError for a document that cannot be used. */
+  async read(source = this.#source): Promise<ReadDocument> {
+    const { allowHosts = [] } = source
+    const settings = {
+      directory: this.#host.config.directory,
+      reads: (path: string) => this.#host.reads(path),
+      fetchText: createFetchText(() => this.#host.services.openConnections({ allowHosts, connections: 1 })),
+    }
+    try {
+      return keepOf(await readApi(source, settings), source)
+    } catch (error) {
+      if (error instanceof LoadError) throw this.#error('MH3401', ['document'], error.message)
+      if (!(error instanceof DocumentError)) throw error
+      throw this.#error('MH3402', ['document'], located(error.place, error.fault))
+    }
+  }
+
+  /** Registers the toolset, in `setup`. Without a document, it is read later. */
+  add(read?: ReadDocument): void {
+    if (read) this.#report(read)
+    const definitions = read && this.#define(read)
+    this.#served = this.#host.toolset(this.#name, definitions, {
+      at: ['documents', this.#name],
+      fix: `set \`prefix\` of plugins.openapi.documents.${this.#name}`,
+    })
+  }
+
+  #error(code: string, at: readonly string[], text: string): StartError {
+    return new StartError(code, text, { at: [...this.#at, ...at] })
+  }
+
+  #report({ strays, faults, notes }: ReadDocument): void {
+    for (const { at, text } of strays) this.#host.report(this.#error('MH3403', at, text))
+    for (const text of shortList(faults)) this.#host.report(this.#error('MH3404', ['document'], text), 'warning')
+    for (const text of shortList(notes)) this.#host.report(this.#error('MH3405', ['document'], text), 'warning')
+  }
+
+  /** After set-up, when nothing can be reported. */
+  #logProblems({ strays, faults, notes }: ReadDocument): void {
+    const problems = [...strays.map(({ at, text }) => `${at.join('.')}: ${text}`), ...faults, ...notes]
+    if (problems.length === 0) return
+    const about = { code: 'MH3411', document: this.#name, problems: shortList(problems) }
+    this.#host.log.warn(about, 'parts of the document are not used')
+  }
+
+  /** The definitions of a document, with a requester of their own. Throws a StartError for credentials that do not fit. */
+  #define(read: ReadDocument, source = this.#source): ToolDefinition[] {
+    const { allowHosts = [], credentials = {}, headers = {}, auth, forwardHeaders, retries, concurrency } = source
+    const { clock, log } = this.#host
+    const what = formatAt(this.#at)
+    const services = () => this.#host.services
+    const [fault] = findCredentialFaults(read.securitySchemes, credentials)
+    if (fault) throw this.#error('MH3406', ['credentials', fault.scheme], fault.text)
+    const plan = planCredentials({ what, schemes: read.securitySchemes, credentials, auth, services, clock })
+    const requester = createRequester({
+      what,
+      allowHosts,
+      headers,
+      forwardHeaders,
+      credentials: plan,
+      timeout: parseDuration(source.timeout),
+      retries,
+      concurrency,
+      maxResponse: parseSize(source.maxResponse),
+      errorExcerpt: parseSize(source.errorExcerpt),
+      services,
+      clock,
+      log,
+    })
+    if (this.#requester) this.#retire(this.#requester, source)
+    this.#requester = requester
+    this.#read = read
+    const left = read.tools.filter(({ operation }) => plan.reasonFor(operation) !== undefined)
+    if (left.length > 0) {
+      const reasons = [...new Set(left.map(({ operation }) => plan.reasonFor(operation)))]
+      log.info(
+        { code: 'MH3407', document: this.#name, tools: left.length, reasons: reasons.slice(0, MAX_REPORTED) },
+        'operations without credentials are left out',
+      )
+    }
+    return read.tools
+      .filter(tool => !left.includes(tool))
+      .map(tool => defineApiTool(tool, source.overrides?.[tool.override ?? ''], source, requester))
+  }
+
+  /** Ends the requests of an earlier document once calls have had their time. */
+  #retire(requester: Requester, { timeout }: Source): void {
+    this.#retired.add(requester)
+    const end = () => {
+      this.#retired.delete(requester)
+      void requester.close()
+    }
+    this.#host.clock.setTimeout(end, parseDuration(timeout)).unref()
+  }
+
+  /** Why the host would refuse all requests; checked before it serves. */
+  async checkBaseUrl(): Promise<void> {
+    const { baseUrl } = this.#source
+    if (baseUrl === undefined || !this.#requester) return
+    const reason = await this.#requester.reasonAgainst(baseUrl)
+    if (reason !== undefined) this.#host.report(this.#error('MH3408', ['baseUrl'], reason))
+  }
+
+  /** Reads the document and serves it. */
+  async start(): Promise<void> {
+    const read = await this.read()
+    this.#logProblems(read)
+    this.#served?.replace(this.#define(read))
+  }
+
+  /** Reads a document at a URL again. Keeps the previous version if that fails. */
+  async refresh(): Promise<void> {
+    try {
+      const read = await this.read()
+      if (isDeepStrictEqual(comparable(read), comparable(this.#read))) return
+      this.#served?.replace(this.#define(read))
+      this.#host.log.info(
+        { code: 'MH3409', document: this.#name, tools: read.tools.length },
+        'the document has changed',
+      )
+    } catch (err) {
+      this.#host.log.warn({ code: 'MH3410', document: this.#name, err }, 'the document cannot be read again')
+    }
+  }
+
+  /** Serves the changed options. */
+  reload(source: Source, read: ReadDocument | undefined): void {
+    const isSame = isDeepStrictEqual(source, this.#source)
+    this.#source = source
+    if (!read) {
+      if (!isSame) void this.refresh()
+      return
+    }
+    if (isSame && isDeepStrictEqual(comparable(read), comparable(this.#read))) return
+    this.#served?.replace(this.#define(read, source))
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#requester, ...this.#retired].map(requester => requester?.close()))
+  }
+}
+
+const shortList = (texts: readonly string[]): string[] =>
+  texts.length <= MAX_REPORTED
+    ? [...texts]
+    : [...texts.slice(0, MAX_REPORTED), `${texts.length - MAX_REPORTED} more; mcp-host openapi shows all of them`]
+
+/** Functions are never equal. */
+const comparable = (read: ReadDocument | undefined) => ({
+  schemes: read?.securitySchemes,
+  tools: read?.tools.map(({ fill: _, ...tool }) => tool),
+})
+
+const formatAt = (at: readonly (string | number)[]): string => at.join('.')

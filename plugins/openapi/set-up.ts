@@ -1,0 +1,56 @@
+// Serves the toolset of each document, and replaces it on reload and when a document at a URL has changed.
+import type { InternalHost } from '../../core/internal.ts'
+import { parseDuration, type StartError } from '../../core/plugin.ts'
+import type { FilledOptions } from './options.ts'
+import { isRemote, type ReadDocument, ServedDocument } from './served-document.ts'
+
+/** Files by options: on reload, `setup` of the new host reads them for the options that `onReload` receives. */
+const readFor = new WeakMap<object, ReadonlyMap<string, ReadDocument>>()
+
+export async function setUpOpenApi(host: InternalHost, options: FilledOptions): Promise<void> {
+  const read = new Map<string, ReadDocument>()
+  const served = new Map<string, ServedDocument>()
+  for (const [name, source] of Object.entries(options.documents)) {
+    const own = new ServedDocument(host, name, source)
+    served.set(name, own)
+    // Services that fetch are available after set-up.
+    const document = own.isRemote ? undefined : await own.read().catch((error: StartError) => host.report(error))
+    if (document) read.set(name, document)
+    own.add(document ?? undefined)
+  }
+  readFor.set(options, read)
+  const remote = [...served.values()].filter(({ isRemote }) => isRemote)
+  host.onReady(async () => {
+    for (const own of served.values()) await own.checkBaseUrl()
+  })
+  host.onStart(async () => {
+    await Promise.all(remote.map(own => own.start()))
+    keepFresh(host, options, remote)
+  })
+  host.onClose(async () => {
+    await Promise.all([...served.values()].map(own => own.close()))
+  })
+  host.onReload<FilledOptions>(changed => {
+    const next = readFor.get(changed)
+    const isSameSet =
+      Object.keys(changed.documents).length === served.size &&
+      Object.entries(changed.documents).every(([name, source]) => served.get(name)?.isRemote === isRemote(source))
+    if (!next || !isSameSet || changed.refresh !== options.refresh) return undefined
+    return () => {
+      for (const [name, source] of Object.entries(changed.documents)) served.get(name)?.reload(source, next.get(name))
+    }
+  })
+}
+
+function keepFresh(host: InternalHost, { refresh }: FilledOptions, remote: readonly ServedDocument[]): void {
+  if (refresh === 'off' || remote.length === 0) return
+  let isRunning = false
+  const again = async () => {
+    if (isRunning) return
+    isRunning = true
+    for (const own of remote) await own.refresh()
+    isRunning = false
+  }
+  const timer = host.clock.setInterval(() => void again(), parseDuration(refresh)).unref()
+  host.onClose(() => host.clock.clear(timer))
+}

@@ -1,0 +1,30 @@
+// The checks of sessions, grants and tasks on every store: run by `describeContracts`.
+import type { GrantStore } from '../../../core/auth.ts'
+import { type Check, type ContractSettings, checksOf, type Promises } from '../../../core/testing/contract.ts'
+import type { ChangeBus, Peers, SessionStore, TaskStore } from '../../../core/transport.ts'
+import { changeBusChecks } from './change-bus-contract.ts'
+import { grantStoreChecks } from './grant-store-contract.ts'
+import { peersChecks } from './peers-contract.ts'
+import { sessionStoreChecks } from './session-store-contract.ts'
+import { taskStoreChecks } from './task-store-contract.ts'
+
+interface Services {
+  readonly changeBus: ChangeBus
+  readonly grantStore: GrantStore
+  readonly peers: Peers
+  readonly sessionStore: SessionStore
+  readonly taskStore: TaskStore
+}
+
+const CHECKS: { readonly [Slot in keyof Services]: Promises<Services[Slot]> } = {
+  changeBus: changeBusChecks,
+  grantStore: grantStoreChecks,
+  peers: peersChecks,
+  sessionStore: sessionStoreChecks,
+  taskStore: taskStoreChecks,
+}
+
+export const serviceContract = <Slot extends keyof Services>(
+  slot: Slot,
+  settings: ContractSettings<Services[Slot]>,
+): readonly Check[] => checksOf<Services[Slot]>(settings, CHECKS[slot])
