@@ -154,6 +154,7 @@ const [{ properties: authProperties = {}, ...authSchema } = {}] = UPSTREAM_AUTH[
 const { dpop: _, ...authKeys } = authProperties as JsonSchema
 const HOST_AUTH = {
   ...authSchema,
+  title: 'HostAuth',
   properties: authKeys,
   description: 'An access token of this host. The token of the caller is never forwarded.',
 }

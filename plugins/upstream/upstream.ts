@@ -166,7 +166,8 @@ export class Upstream implements Caller {
       ...(settings.revision !== undefined && { revision: settings.revision }),
       ...(settings.revision === undefined && this.#era !== undefined && { era: this.#era }),
       ...(isOwn && { signal: this.#stop.signal }),
-      onStderr: line => host.log.info({ upstream: settings.name, stderr: line }, 'stderr of an upstream server'),
+      onStderr: line =>
+        host.log.info({ code: 'MH2946', upstream: settings.name, stderr: line }, 'stderr of an upstream server'),
       onNote: note => host.log.debug({ upstream: settings.name, note }, 'connection of an upstream server'),
       ...events,
     }
