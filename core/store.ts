@@ -10,7 +10,6 @@ export type { Bus } from './store/bus.ts'
 export { createMemoryBus } from './store/memory-bus.ts'
 export { createMemoryStore, type MemoryStoreSettings } from './store/memory-store.ts'
 export type {
-  Answers,
   Fields,
   Found,
   LogPage,
@@ -19,6 +18,7 @@ export type {
   Members,
   Outcome,
   Query,
+  ReadAnswers,
   RecordQuery,
   RecordStep,
   Score,
