@@ -60,6 +60,8 @@ describe('The slot `store`', () => {
     expect(String(await refused)).to.include('lacks the methods transact')
     const { store } = countedStore()
     const two = { mine: pluginOf(store), other: pluginOf(store) }
-    expect(String(await rejectionOf(startHost({ ...routed, plugins: two })))).to.match(/mine already provides the store/)
+    expect(String(await rejectionOf(startHost({ ...routed, plugins: two })))).to.match(
+      /mine already provides the store/,
+    )
   })
 })
