@@ -2,13 +2,12 @@
 import { expect } from 'chai'
 import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
-import { type ChangeBus, createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
+import type { ChangeBus } from '../../core/mcp/change-bus.ts'
 import type { EventStore } from '../../core/plugin.ts'
 import { createEventStore } from '../../core/sessions/create-event-store.ts'
 import { createSessionStore } from '../../core/sessions/create-session-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
-import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import { createMemoryBus } from '../../core/store/memory-bus.ts'
 import { createMemoryStore } from '../../core/store/memory-store.ts'
 import type { Store } from '../../core/store/store.ts'
@@ -17,10 +16,10 @@ import type { Check } from '../../core/testing/contract.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
-import { createPlainEvents } from '../../examples/event-store/plain-events.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
+import { createMemoryChangeBus, createMemoryPeers } from '../support/memory-services.ts'
 import { compareWithModel } from '../support/store-model.ts'
 
 /** One node, and what it has is of this process. */
@@ -72,12 +71,6 @@ describeContracts(contracts, { together: true })
 
 describe('Store in memory', () => {
   it('gives the results of the model for random transactions', () => compareWithModel(createMemoryStore(), 100))
-})
-
-describe('Event store example', () => {
-  it('fulfils its contract', async () => {
-    expect(await failing(storeContract('eventStore', inMemory(createPlainEvents)))).to.deep.equal([])
-  })
 })
 
 /** The names of the checks that fail. */

@@ -24,7 +24,6 @@ export interface CompiledSchema {
   validate(value: unknown): Checked | Promise<Checked>
 }
 
-/** For all copies of this module, which configs and tests can load. */
 const UNCHECKED = Symbol.for('mcp-host.unchecked-schema')
 
 /**
@@ -36,7 +35,7 @@ export function uncheckedSchema(schema: JsonSchema): JsonSchema {
 }
 
 export const isUnchecked = (schema: object | undefined): schema is JsonSchema =>
-  schema !== undefined && Object.hasOwn(schema, UNCHECKED)
+  schema !== undefined && UNCHECKED in schema
 
 /** Throws for a schema that is invalid, too large, of another dialect, or references another document. */
 export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaRole): CompiledSchema {
