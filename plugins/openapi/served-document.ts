@@ -120,8 +120,10 @@ export class ServedDocument {
   #logProblems({ strays, faults, notes }: ReadDocument): void {
     const problems = [...strays.map(({ at, text }) => `${at.join('.')}: ${text}`), ...faults, ...notes]
     if (problems.length === 0) return
-    const about = { code: 'MH3411', document: this.#name, problems: shortList(problems) }
-    this.#host.log.warn(about, 'parts of the document are not used')
+    this.#host.log.warn(
+      { code: 'MH3411', document: this.#name, problems: shortList(problems) },
+      'parts of the document are not used',
+    )
   }
 
   /** The definitions of a document, with a requester of their own. Throws a StartError for credentials that do not fit. */
