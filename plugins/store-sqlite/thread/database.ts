@@ -119,6 +119,8 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
     db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
     if (isEmpty) createTables(db)
     if (isFirst) checkWhole(db)
+    // Fails if another program holds the lock.
+    if (isFirst) db.exec('BEGIN IMMEDIATE; COMMIT')
     limitSize(db, maxSize)
     db.exec(`PRAGMA busy_timeout = ${BUSY.serving}`)
     return db
