@@ -7,13 +7,10 @@ import {
   type Connection,
   type ConnectOptions,
   connect,
-  createSupervisor,
   type Listening,
   RemoteError,
   type RequestOptions,
   type ServerNotification,
-  type Supervisor,
-  type SupervisorState,
 } from '../../remote/index.ts'
 import { askedOf, capabilitiesFor, foldResult, paramsFor } from './calls.ts'
 import { type Caller, createDefiner } from './definitions.ts'
@@ -23,6 +20,7 @@ import { readLists, type Snapshot } from './lists.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type Lane, type LaneEvents, type ProcessLimit, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
+import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import type { Targets } from './targets.ts'
 import { visibleText } from './texts.ts'
 
