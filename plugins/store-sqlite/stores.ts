@@ -1,7 +1,7 @@
 // The store and the task store in the file, for all processes of this host.
 import { HostError } from '../../core/index.ts'
 import type { Logger } from '../../core/plugin.ts'
-import type { Answers, Query, Store } from '../../core/store.ts'
+import type { Query, ReadAnswers, Store } from '../../core/store.ts'
 import { SMALL_OUTCOME, type TaskNews, type TaskRefusal, type TaskStore } from '../../core/transport.ts'
 import type { Writer } from './writer.ts'
 
@@ -10,7 +10,7 @@ export const createSqliteStore = (file: Writer): Store => ({
   shared: 'host',
   transact: (partition, steps, durability) => file.ask('transact', partition, steps, durability),
   read: async <const Queries extends readonly Query[]>(partition: string, queries: Queries) =>
-    (await file.ask('read', partition, queries)) as Answers<Queries>,
+    (await file.ask('read', partition, queries)) as ReadAnswers<Queries>,
   onReturn: listener => file.onReturn(listener),
 })
 
