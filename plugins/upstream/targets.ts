@@ -23,10 +23,12 @@ async function readHeaders({ headers }: HttpSettings, what: string): Promise<Rec
   return Object.fromEntries(await Promise.all(entries))
 }
 
-function createHttpTargets(http: HttpSettings, what: string, host: InternalHost): Targets {
+type TokenHost = Pick<InternalHost, 'services' | 'clock'>
+
+function createHttpTargets(http: HttpSettings, what: string, host: TokenHost | undefined): Targets {
   const { url, tls, auth, forwardHeaders } = http
-  const services = () => host.services
-  const source = auth && createTokenSource(auth, { what: `${what}.auth`, apiUrl: url, services, clock: host.clock })
+  const tokenParts = host && { what: `${what}.auth`, apiUrl: url, services: () => host.services, clock: host.clock }
+  const source = auth && tokenParts && createTokenSource(auth, tokenParts)
   const isFixed = !source && Object.values(http.headers).every(one => typeof one === 'string')
   let pool: ReturnType<typeof createPool> | undefined
   let current: Record<string, string> | undefined
@@ -64,7 +66,8 @@ function createHttpTargets(http: HttpSettings, what: string, host: InternalHost)
   }
 }
 
-export function createTargets({ http, command, at }: ServerSettings, host: InternalHost): Targets {
+/** `host`: for servers with `auth`. */
+export function createTargets({ http, command, at }: ServerSettings, host?: TokenHost): Targets {
   if (http) return createHttpTargets(http, at.join('.'), host)
   return {
     target: async () => command as Target,

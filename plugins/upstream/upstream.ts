@@ -20,19 +20,13 @@ import { readLists, type Snapshot } from './lists.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type Lane, type LaneEvents, type ProcessLimit, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
+import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import type { Targets } from './targets.ts'
 import { visibleText } from './texts.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
-/** Milliseconds. */
-const FIRST_DELAY = 1_000
-const MAX_DELAY = 60_000
-const LOOP_DELAY = 300_000
-/** Failures in this time are a crash loop. */
-const LOOP_TIME = 300_000
-const LOOP_FAILURES = 5
-/** Between two exchanges of the lists. */
+/** Between two exchanges of the lists, milliseconds. */
 const REFRESH_INTERVAL = 1_000
 const RELISTEN_DELAY = 50
 const JITTER = 0.1
@@ -65,17 +59,15 @@ export class Upstream implements Caller {
   readonly #parts: UpstreamParts
   readonly #sessions: Sessions
   readonly #define: ReturnType<typeof createDefiner>
+  readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
   readonly #hostLane = new Set<Run>()
   #connection: Connection | undefined
-  #connecting: Promise<void> | undefined
   #era: Connection['era'] | undefined
   #state: State = 'starting'
   #why = ''
   #since: number
-  #failures: number[] = []
-  #timer: Timer | undefined
   #refreshTimer: Timer | undefined
   #refreshing: Promise<void> | undefined
   #refreshedAt = Number.NEGATIVE_INFINITY
@@ -91,6 +83,12 @@ export class Upstream implements Caller {
     this.settings = settings
     this.#since = host.clock.now()
     this.#define = createDefiner(settings, this)
+    this.#supervisor = createSupervisor({
+      open: closed => this.#open(closed),
+      onDemand: settings.http !== undefined,
+      onState: state => this.#takeState(state),
+      clock: host.clock,
+    })
     this.#sessions = createSessions({
       settings,
       clock: host.clock,
@@ -123,27 +121,37 @@ export class Upstream implements Caller {
 
   /** Connects and reads the lists. Rejects with the reason. */
   async start(): Promise<void> {
-    await this.#connect()
+    await this.#supervisor.get()
   }
 
   async close(): Promise<void> {
     this.#stop.abort()
     const { clock } = this.#parts.host
-    clock.clear(this.#timer)
     clock.clear(this.#refreshTimer)
     clock.clear(this.#relistenTimer)
     this.#listening?.end()
-    await Promise.all([this.#sessions.close(), this.#connection?.close(), this.#connecting?.catch(() => undefined)])
+    await Promise.all([this.#sessions.close(), this.#supervisor.close()])
     await this.#parts.targets.close()
   }
 
-  #enter(state: State, why = '') {
-    if (this.#state === state && this.#why === why) return
+  #takeState(state: SupervisorState) {
+    if (state.status === 'up') return this.#enter('up', '', state.since)
+    if (state.status !== 'down' && state.status !== 'crash loop') return
+    this.#connection = undefined
+    this.#listening?.end()
+    this.#parts.host.clock.clear(this.#refreshTimer)
+    const { error, since } = state
+    if (isLoginNeeded(error)) this.#parts.targets.refused()
+    this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, reasonOf(error), since)
+    if (this.settings.whenDown === 'hide') this.#parts.toolset.replace([])
+  }
+
+  #enter(state: State, why: string, since: number) {
     const before = this.#state
     this.#state = state
     this.#why = why
+    this.#since = since
     if (before === state) return
-    this.#since = this.#parts.host.clock.now()
     const { log } = this.#parts.host
     const fields = { upstream: this.settings.name, state }
     if (state === 'up')
@@ -151,21 +159,13 @@ export class Upstream implements Caller {
     else log.warn({ code: 'MH2942', ...fields, reason: why }, 'an upstream server is not available')
   }
 
-  #connect(): Promise<void> {
-    this.#connecting ??= this.#tryConnect().finally(() => {
-      this.#connecting = undefined
-    })
-    return this.#connecting
-  }
-
-  #options(events: Partial<ConnectOptions>, isOwn: boolean): ConnectOptions {
+  #options(events: Partial<ConnectOptions>): ConnectOptions {
     const { host, settings } = this.#parts
     return {
       client: { name: host.config.server.name, version: host.config.server.version },
       connectTimeout: settings.connectTimeout,
       ...(settings.revision !== undefined && { revision: settings.revision }),
       ...(settings.revision === undefined && this.#era !== undefined && { era: this.#era }),
-      ...(isOwn && { signal: this.#stop.signal }),
       onStderr: line =>
         host.log.info({ code: 'MH2946', upstream: settings.name, stderr: line }, 'stderr of an upstream server'),
       onNote: note => host.log.debug({ upstream: settings.name, note }, 'connection of an upstream server'),
@@ -173,57 +173,27 @@ export class Upstream implements Caller {
     }
   }
 
-  async #tryConnect() {
-    let connection: Connection | undefined
+  async #open(closed: (error: RemoteError) => void): Promise<Connection> {
+    if (this.#state !== 'starting') this.#parts.count.restart()
+    const target = await this.#parts.targets.target()
+    const onNotification = (notification: ServerNotification) => this.#notice(notification)
+    const events = { onNotification, onReopened: () => this.#reopened(), onClosed: closed, signal: this.#stop.signal }
+    // A remembered era can be wrong.
+    const era = this.#era
+    this.#era = undefined
+    const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) })
     try {
-      const target = await this.#parts.targets.target()
-      const events: Partial<ConnectOptions> = {
-        onNotification: notification => this.#notice(notification),
-        onReopened: () => this.#reopened(),
-        onClosed: error => this.#lost(error),
-      }
-      connection = await connect(target, this.#options(events, true))
       this.#connection = connection
-      this.#era = connection.era
       await this.#refresh()
-      this.#enter('up')
-      this.#watchLists()
-      this.#scheduleRefresh()
     } catch (error) {
-      if (this.#connection === connection) this.#connection = undefined
-      await connection?.close()
-      // A remembered era can be wrong.
-      this.#era = undefined
-      if (!this.#stop.signal.aborted) this.#failed(error)
+      this.#connection = undefined
+      await connection.close()
       throw error
     }
-  }
-
-  #failed(error: unknown) {
-    const { clock } = this.#parts.host
-    const now = clock.monotonic()
-    this.#failures = [...this.#failures.filter(at => now - at < LOOP_TIME), now]
-    if (isLoginNeeded(error)) this.#parts.targets.refused()
-    const isLoop = this.settings.command !== undefined && this.#failures.length >= LOOP_FAILURES
-    if (isLoginNeeded(error)) this.#enter('needs login', reasonOf(error))
-    else this.#enter(isLoop ? 'crash loop' : 'down', reasonOf(error))
-    if (this.settings.whenDown === 'hide') this.#parts.toolset.replace([])
-    const delay = isLoop ? LOOP_DELAY : Math.min(MAX_DELAY, FIRST_DELAY * 2 ** (this.#failures.length - 1))
-    clock.clear(this.#timer)
-    this.#timer = clock.setTimeout(() => this.#reconnect(), isLoop ? delay : delay * (0.5 + Math.random() / 2)).unref()
-  }
-
-  #reconnect() {
-    this.#parts.count.restart()
-    this.#connect().catch(() => undefined)
-  }
-
-  #lost(error: RemoteError) {
-    if (this.#stop.signal.aborted) return
-    this.#connection = undefined
-    this.#listening?.end()
-    this.#parts.host.clock.clear(this.#refreshTimer)
-    this.#failed(error)
+    this.#era = connection.era
+    this.#watchLists()
+    this.#scheduleRefresh()
+    return connection
   }
 
   #reopened() {
@@ -363,7 +333,7 @@ export class Upstream implements Caller {
     const { onRequest, onNotification } = events
     return connect(
       target,
-      this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed() }, false),
+      this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed() }),
     )
   }
 
@@ -376,13 +346,11 @@ export class Upstream implements Caller {
   }
 
   async #enterLane(call: Call): Promise<{ readonly lane: Lane; leave(): void }> {
-    if (!this.#connection && this.#connecting) await this.#connecting.catch(() => undefined)
-    const connection = this.#connection
-    if (!connection) {
+    const connection = await this.#supervisor.get().catch(() => {
       throw new ToolError(
         `The server "${this.settings.name}" is not available since ${this.#sinceText} (${this.#why}). Try again later.`,
       )
-    }
+    })
     if (!this.#isShared(connection)) return this.#sessions.enter(call)
     return { lane: { connection, runs: this.#hostLane, logLevel: undefined }, leave: () => undefined }
   }

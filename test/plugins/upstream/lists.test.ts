@@ -1,12 +1,13 @@
 // Tests lists of upstream servers: names, changes, overrides, resources, prompts, limits and servers that are down.
 import { expect } from 'chai'
+import { examineConfig } from '../../../core/create-host.ts'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../../core/index.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { serve, serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { listen, nextMessage } from '../../support/session-client.ts'
-import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+import { createTestLog, type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 
 after(async () => {
   await stopHosts()
@@ -214,6 +215,28 @@ describe('An upstream server that is down', () => {
       plugins: { 'transport-streamable': {}, upstream: { whenDown: 'fail', servers: { far: { url: origin } } } },
     }).then(() => '', String)
     expect(failure).to.match(/plugins\.upstream\.servers\.far: no connection: .*500/)
+  })
+})
+
+describe('mcp-host doctor --config', () => {
+  it('connects to each upstream server', async () => {
+    const origin = await startHost({ toolsets: { all: [tool('one')] }, routes: { '/': { toolsets: 'all' } } })
+    const servers = {
+      up: { url: `${origin.url}/` },
+      down: { url: 'http://127.0.0.1:1/' },
+      program: { command: 'no-such-program' },
+    }
+    const config = {
+      server: { name: 'a', version: '1.0.0' },
+      routes: { '/': { toolsets: ['up', 'down', 'program'] } },
+      plugins: { 'transport-streamable': {}, upstream: { servers } },
+    }
+    const loaded = { file: 'config', config, locate: () => undefined, isInHand: true as const }
+    const findings = await examineConfig(loaded, createTestLog())
+    expect(findings.map(({ level }) => level)).to.deep.equal(['ok', 'wrong', 'wrong'])
+    expect(findings[0]).to.include({ check: 'upstream: server "up"' })
+    expect(findings[0]?.text).to.match(/test-host 1\.2\.3, protocol version 2026-07-28, 1 tools/)
+    expect(findings[2]?.text).to.match(/no-such-program.*ENOENT/)
   })
 })
 

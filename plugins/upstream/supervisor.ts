@@ -1,0 +1,152 @@
+// Keeps one connection open: connects once for all callers, and again with growing delays after failures.
+import { type Connection, RemoteError } from '../../remote/index.ts'
+
+interface Timer {
+  unref(): unknown
+}
+
+/** The part of the host's clock that is needed here. */
+export interface SupervisorClock {
+  now(): number
+  setTimeout(task: () => void, milliseconds: number): Timer
+  clear(timer: Timer | undefined): void
+}
+
+/** Times are milliseconds since the epoch. */
+export type SupervisorState =
+  | { readonly status: 'idle' | 'connecting' | 'closed' }
+  | { readonly status: 'up'; readonly since: number; readonly connection: Connection }
+  /** `crash loop`: too many failures in a short time. */
+  | {
+      readonly status: 'down' | 'crash loop'
+      /** The end of the last connection, or the first failure. */
+      readonly since: number
+      readonly error: Error
+      readonly nextAttempt: number
+    }
+
+export interface SupervisorOptions {
+  /** Makes a connection. `closed` is to be called when it ends by itself. */
+  readonly open: (closed: (error: RemoteError) => void) => Promise<Connection>
+  /** Callers of `get` make attempts before the delay has passed, at most one a second. For servers at a URL. */
+  readonly onDemand?: boolean
+  readonly onState?: (state: SupervisorState) => void
+  readonly clock: SupervisorClock
+}
+
+export interface Supervisor {
+  readonly state: SupervisorState
+  /** Rejects at once with the last error until the next attempt. */
+  get(): Promise<Connection>
+  /** Makes the next attempt now, and forgets earlier failures. For a reload. */
+  retry(): void
+  /** Ends the connection, and resolves when it has ended. */
+  close(): Promise<void>
+}
+
+/** Milliseconds. */
+const FIRST_PAUSE = 1_000
+const LONGEST_PAUSE = 60_000
+const WINDOW = 300_000
+const LOOP_PAUSE = 300_000
+/** Failures within the window. */
+const MAX_FAILURES = 5
+
+export function createSupervisor({ open, onDemand = false, onState, clock }: SupervisorOptions): Supervisor {
+  let state: SupervisorState = { status: 'idle' }
+  let attempt: Promise<Connection> | undefined
+  let timer: Timer | undefined
+  let failures: number[] = []
+  /** Ends after a connection that was stable, and at a reload. */
+  let isLoop = false
+  let last = 0
+  let downSince: number | undefined
+
+  function enter(next: SupervisorState): void {
+    state = next
+    onState?.(next)
+  }
+
+  function schedule(pause: number): void {
+    clock.clear(timer)
+    timer = clock.setTimeout(() => void connect().catch(() => undefined), pause)
+    timer.unref()
+  }
+
+  function fail(error: Error): void {
+    if (state.status === 'closed') return
+    const now = clock.now()
+    last = now
+    downSince ??= now
+    const wasStable = state.status === 'up' && now - state.since >= WINDOW
+    if (wasStable) isLoop = false
+    failures = [...(wasStable ? [] : failures.filter(at => now - at < WINDOW)), now]
+    isLoop ||= !onDemand && failures.length >= MAX_FAILURES
+    const longest = Math.min(FIRST_PAUSE * 2 ** (failures.length - 1), LONGEST_PAUSE)
+    // Full jitter, so that servers that failed together do not start together.
+    const pause = isLoop ? LOOP_PAUSE : Math.max(FIRST_PAUSE / 2, Math.random() * longest)
+    schedule(pause)
+    enter({ status: isLoop ? 'crash loop' : 'down', since: downSince, error, nextAttempt: now + pause })
+  }
+
+  async function openOnce(): Promise<Connection> {
+    clock.clear(timer)
+    enter({ status: 'connecting' })
+    let connection: Connection | undefined
+    let ended: RemoteError | undefined
+    try {
+      connection = await open(error => {
+        ended = error
+        if (state.status === 'up' && state.connection === connection) fail(error)
+      })
+      if (ended) throw ended
+    } catch (error) {
+      fail(error as Error)
+      throw error
+    } finally {
+      attempt = undefined
+    }
+    if (isClosed()) {
+      await connection.close()
+      throw closed()
+    }
+    downSince = undefined
+    enter({ status: 'up', since: clock.now(), connection })
+    return connection
+  }
+
+  const isClosed = (): boolean => state.status === 'closed'
+  const closed = () => new RemoteError('closed', 'the connection is closed')
+
+  function connect(): Promise<Connection> {
+    attempt ??= openOnce()
+    return attempt
+  }
+
+  return {
+    get state() {
+      return state
+    },
+    get() {
+      if (state.status === 'up') return Promise.resolve(state.connection)
+      if (state.status === 'closed') return Promise.reject(closed())
+      const isDue = onDemand && clock.now() - last >= FIRST_PAUSE
+      if ((state.status === 'down' || state.status === 'crash loop') && !isDue) return Promise.reject(state.error)
+      return connect()
+    },
+    retry() {
+      if (state.status === 'closed') return
+      failures = []
+      isLoop = false
+      if (state.status !== 'up') connect().catch(() => undefined)
+    },
+    async close() {
+      const before = state
+      const pending = attempt
+      clock.clear(timer)
+      enter({ status: 'closed' })
+      if (before.status === 'up') await before.connection.close()
+      await pending?.catch(() => undefined)
+    },
+  }
+}
