@@ -6,7 +6,7 @@ import { defineTool } from '../../core/index.ts'
 import { StartError } from '../../core/plugin.ts'
 import { CHANGE_BUS_COMMANDS } from '../../plugins/change-bus-redis/index.ts'
 import { EVENT_STORE_COMMANDS } from '../../plugins/event-store-redis/index.ts'
-import { GRANT_STORE_COMMANDS } from '../../plugins/grant-store-redis/index.ts'
+import { BUS_COMMANDS, STORE_COMMANDS } from '../../plugins/families/redis/index.ts'
 import { SESSION_STORE_COMMANDS } from '../../plugins/session-store-redis/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
@@ -301,10 +301,13 @@ describe('Redis permissions of plugins', () => {
   const always = ['eval', 'evalsha', 'info']
 
   it('match the lists in their documentation', () => {
-    const stores = [...SESSION_STORE_COMMANDS, ...EVENT_STORE_COMMANDS, ...GRANT_STORE_COMMANDS]
-    const all = [...stores, ...CHANGE_BUS_COMMANDS, ...always]
+    const stores = [...SESSION_STORE_COMMANDS, ...EVENT_STORE_COMMANDS, ...STORE_COMMANDS]
+    const all = [...stores, ...CHANGE_BUS_COMMANDS, ...BUS_COMMANDS, ...always]
     expect(listed('cluster-redis.md')).to.deep.equal([...new Set(all)].sort())
-    expect(listed('grant-store-redis.md')).to.deep.equal([...GRANT_STORE_COMMANDS, ...always].sort())
+    expect(listed('grant-store-redis.md')).to.deep.equal([...STORE_COMMANDS, 'pexpire', ...always].sort())
+    expect(listed('task-store-redis.md')).to.deep.equal(
+      [...new Set([...STORE_COMMANDS, ...BUS_COMMANDS, ...always])].sort(),
+    )
     expect(listed('event-store-redis.md')).to.deep.equal([...EVENT_STORE_COMMANDS, ...always].sort())
   })
 })

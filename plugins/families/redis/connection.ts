@@ -14,7 +14,7 @@ import {
   type RedisScript,
 } from './commands.ts'
 import { Examination, type RedisCommandName, Watch } from './examination.ts'
-import { createOccurrence, explainRefusal, isDisconnection, RedisTimeout, unavailable, within } from './failures.ts'
+import { createOccurrence, explainRefusal, isDisconnection, unavailable, within } from './failures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, serverLink, silenceOf } from './link.ts'
@@ -34,30 +34,6 @@ export type RedisConnection = Pick<
   | ('client' | 'commandTimeout' | 'key' | 'sessionKey' | 'duplicate' | 'healthy' | 'trouble' | 'claim' | 'onChange')
   | ('roundTrips' | 'now' | 'askTime' | 'run' | 'evaluate')
 >
-
-/** Does nothing after its deadline (first argument). Sent again after `late`: the clock was unknown. */
-export async function evaluateInTime(
-  redis: RedisConnection,
-  script: RedisScript,
-  keys: readonly string[],
-  args: readonly string[],
-): Promise<readonly string[]> {
-  const end = performance.now() + redis.commandTimeout
-  for (let left = redis.commandTimeout; left > 0; left = end - performance.now()) {
-    const now = redis.now()
-    if (now !== undefined) {
-      const reply = (await redis.evaluate(
-        script,
-        keys,
-        [String(Math.floor(now + left) - 1), ...args],
-        left,
-      )) as string[]
-      if (reply[0] !== 'late') return reply
-    }
-    await redis.run(() => redis.askTime(), Math.max(1, end - performance.now()))
-  }
-  throw unavailable(new RedisTimeout(redis.commandTimeout))
-}
 
 /** `refused`: Redis returned an error. `unavailable`: Redis did not respond in time or could not be reached. */
 type Measure = (milliseconds: number, outcome: 'ok' | 'refused' | 'unavailable') => void
