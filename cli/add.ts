@@ -1,4 +1,4 @@
-// `mcp-host add`: adds a tool, resource, prompt or plugin with a test to a project.
+// `mcp-host add`: adds a tool, resource, prompt or plugin with a test to a project, or an OpenAPI document to its config.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, posix, relative, resolve } from 'node:path'
@@ -86,6 +86,7 @@ async function isServed({ toolsets, folder }: Project, file: string): Promise<bo
 
 const KINDS = ['tool', 'resource', 'prompt', 'plugin'] as const
 type Kind = (typeof KINDS)[number]
+const ALL_KINDS = [...KINDS, 'openapi', 'upstream']
 const isKind = (text: string): text is Kind => (KINDS as readonly string[]).includes(text)
 
 const NODE_TEST = "import { test } from 'node:test'"
@@ -150,7 +151,7 @@ const NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
 function readKind(kind: string): Kind {
   if (isKind(kind)) return kind
-  throw usage(`"${printable(kind)}" cannot be added: ${KINDS.join(', ')}${nearestHint(kind, KINDS)}`)
+  throw usage(`"${printable(kind)}" cannot be added: ${ALL_KINDS.join(', ')}${nearestHint(kind, ALL_KINDS)}`)
 }
 
 function checkName(kind: Kind, name: string): void {
@@ -169,11 +170,18 @@ const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextp
 
 async function add(
   { config }: { config?: string },
-  [kindText = '', name = '']: readonly string[],
+  [kindText = '', name = '', ...more]: readonly string[],
   context: CommandContext,
 ): Promise<void> {
   const { cwd, print } = context
+  if (kindText === 'openapi') {
+    if (name === '' || more.length > 0) throw usage('name the OpenAPI document: mcp-host add openapi FILE')
+    return (await import('./openapi/add-document.ts')).addDocument({ config }, name, context)
+  }
+  if (kindText === 'upstream')
+    return (await import('./upstream/add-server.ts')).addServer({ config }, [name, ...more], context)
   const kind = readKind(kindText)
+  if (more.length > 0) throw usage(`unexpected "${printable(more.join(' '))}"`)
   checkName(kind, name)
   if (kind === 'plugin') await checkPluginName(name)
   const project = await findProject(context, config)
@@ -189,10 +197,13 @@ async function add(
 }
 
 export const addVerb = defineVerb({
-  summary: 'Add a tool, resource, prompt or plugin to a project, with a test',
+  summary: 'Add a tool, resource, prompt or plugin with a test, an OpenAPI document, or an MCP server',
   example: 'tool convert_time',
-  positionals: ['tool|resource|prompt|plugin', 'NAME'],
+  positionals: ['tool|resource|prompt|plugin|openapi|upstream', 'NAME', '[ARGUMENT...]'],
   options: CONFIG_OPTION,
-  notes: 'Existing files are never overwritten.',
+  notes: `Existing files are never overwritten.
+mcp-host add openapi FILE  add the document FILE, or its https URL, and a route to the config
+mcp-host add upstream NAME URL  add the MCP server at URL, and a route to the config
+mcp-host add upstream NAME -- COMMAND ARGUMENT...  the same for a stdio server`,
   run: add,
 })

@@ -40,6 +40,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     {
       init: async () => (await import('./init.ts')).initVerb,
       add: async () => (await import('./add.ts')).addVerb,
+      import: async () => (await import('./import.ts')).importVerb,
     },
   ],
   [
@@ -48,6 +49,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       start: async () => startVerb,
       dev: async () => (await import('./dev.ts')).devVerb,
       stdio: async () => (await import('./stdio.ts')).stdioVerb,
+      openapi: async () => (await import('./openapi.ts')).openapiVerb,
       check: async () => (await import('./check.ts')).checkVerb,
       explain: async () => (await import('./explain.ts')).explainVerb,
       lock: async () => (await import('./lock.ts')).lockVerb,

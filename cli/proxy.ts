@@ -130,6 +130,9 @@ function readScope({ status, challenge }: RemoteError): readonly string[] | unde
   }
 }
 
+const withFix = ({ message, status }: RemoteError): string =>
+  printable(status === 404 || status === 405 ? `${message}; check the path of the URL` : message)
+
 /** The values of `data.reason`. */
 const REASONS: Readonly<Record<string, string>> = { lost: 'connection lost', 'too-large': 'too large' }
 
@@ -151,7 +154,7 @@ function toFailure(error: RemoteError, url: string, runnable: (text: string) => 
   const { what, fix } = tellUnreached(error.cause, networkCode(error.cause))
   return new Failure(
     REASONS[reason] ?? reason,
-    isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : printable(error.message),
+    isUnreached ? `${url} ${what}; ${fix}; the next request tries again` : withFix(error),
     { retryable: isUnreached || status >= 500 || status === 429, ...(status > 0 && { status }) },
   )
 }

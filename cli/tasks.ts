@@ -4,8 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { printable } from '../client/text.ts'
 import type { JsonObject } from '../core/index.ts'
 import { isObject, StartError } from '../core/plugin.ts'
-import { ANY_RESULT } from './client/call.ts'
-import { NO_TIMEOUT } from './client/connect.ts'
+import { RemoteError } from '../remote/index.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './client/with-server.ts'
 import { type CommandContext, usage } from './context.ts'
 import { isDeeper } from './lock/lock-file.ts'
@@ -82,22 +81,17 @@ async function follow(
 type AskTasks = (method: string, params: JsonObject) => Promise<JsonObject>
 
 const askOf =
-  ({ client, signal, postpone }: ServerWork): AskTasks =>
+  ({ server, signal, postpone }: ServerWork): AskTasks =>
   async (method, params) => {
-    const { taskId } = params
-    const headers = typeof taskId === 'string' ? { headers: { 'Mcp-Name': taskId } } : {}
-    const result = await client.request({ method, params }, ANY_RESULT, { signal, timeout: NO_TIMEOUT, ...headers })
+    const result = await server.request(method, params, { signal, timeout: 0, maxTime: 0 })
     postpone()
     if (isDeeper(result, MAX_LEVELS))
       throw new StartError('MH3210', 'the server answered with JSON that is too deep to be shown')
-    if (!isObject(result)) throw new StartError('MH3211', 'the server answered without a result')
-    return result as JsonObject
+    return result
   }
 
 function withHint(error: unknown): unknown {
-  // The official client reports HTTP status 404 only in the error text.
-  if (!(error instanceof Error) || !/-32601|method not found/i.test(`${Reflect.get(error, 'code')} ${error.message}`))
-    return error
+  if (!(error instanceof RemoteError) || error.code !== -32_601) return error
   return new StartError('MH3222', `the server answered error -32601: it has no tasks, or cannot list them`, {
     cause: error,
   })

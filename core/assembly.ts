@@ -41,10 +41,11 @@ import { createOffers, plainView, prepareViews } from './mcp/offer.ts'
 import type { CompiledRoute, McpRoute } from './mcp/routes.ts'
 import { createToolLimits } from './mcp/tool-limits.ts'
 import { createViews } from './mcp/view.ts'
-import { createMemoryPeers } from './sessions/peers.ts'
+import { createPeers } from './sessions/peers.ts'
 import { createSessionIds } from './sessions/session-id.ts'
 import { createSessionsByRoute, type RouteStores } from './sessions/sessions-by-route.ts'
 import type { Slots } from './slots.ts'
+import { createMemoryBus } from './store/memory-bus.ts'
 
 export interface ServiceParts {
   readonly config: FilledConfig
@@ -175,7 +176,7 @@ export function buildServices(parts: ServiceParts) {
   const { start, ...sessions } = createSessionsByRoute({
     routes,
     storesOn: route => stores.get(route) as RouteStores,
-    nobody: createMemoryPeers(node.name),
+    nobody: createPeers(createMemoryBus(node.name)),
     bounds: resolveSessions(config.sessions),
     ids,
     questionKeys: secrets.keys('question-id'),

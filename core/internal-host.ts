@@ -36,7 +36,7 @@ export interface Outbound {
 
 export interface Connections {
   /** Throws an error whose text names the reason and the fix. */
-  agentFor(url: URL): Dispatcher
+  agentFor(origin: string): Dispatcher
   /** Ends all requests. */
   close(): Promise<void>
 }

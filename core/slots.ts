@@ -10,33 +10,37 @@ import {
 import { describeKind } from './config/explain-problems.ts'
 import type { Clock } from './http/clock.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
-import { type ChangeBus, createMemoryChangeBus } from './mcp/change-bus.ts'
+import { type ChangeBus, createChangeBus } from './mcp/change-bus.ts'
 import { type Isolation, noIsolation } from './mcp/isolation.ts'
 import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
 import { createNeighbourBus, type Neighbours } from './sessions/neighbours.ts'
-import { createMemoryPeers, createNeighbourPeers, type Peers } from './sessions/peers.ts'
+import { createPeers, type Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
+import { createMemoryBus } from './store/memory-bus.ts'
 import { createMemoryTaskStore } from './tasks/create-task-store.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
 /** The default services. `node`: the name of this node. `neighbours`: other processes of this machine. */
-export const defaultSlots = (node: string, { now }: Clock, neighbours: Neighbours | undefined): Slots => ({
-  access: openAccess,
-  protectedResource: plainResource,
-  tokenBinding: noTokenBinding,
-  eventStore: createMemoryEventStore({}, now),
-  changeBus: neighbours ? createNeighbourBus(neighbours) : createMemoryChangeBus(),
-  sessionStore: createMemorySessionStore(node, now),
-  peers: neighbours ? createNeighbourPeers(node, neighbours) : createMemoryPeers(node),
-  isolation: noIsolation,
-  tracer: NO_TRACER,
-  authorizationServer: noAuthorizationServer,
-  grantStore: createMemoryGrantStore({}, now),
-  taskStore: createMemoryTaskStore(undefined, now),
-})
+export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbours | undefined): Slots {
+  const bus = neighbours ? createNeighbourBus(node, neighbours) : createMemoryBus(node)
+  return {
+    access: openAccess,
+    protectedResource: plainResource,
+    tokenBinding: noTokenBinding,
+    eventStore: createMemoryEventStore({}, now),
+    changeBus: createChangeBus(bus),
+    sessionStore: createMemorySessionStore(node, now),
+    peers: createPeers(bus),
+    isolation: noIsolation,
+    tracer: NO_TRACER,
+    authorizationServer: noAuthorizationServer,
+    grantStore: createMemoryGrantStore({}, now),
+    taskStore: createMemoryTaskStore(undefined, now),
+  }
+}
 
 /** The services that plugins can replace. Default stores are in memory and limited. */
 export interface Slots {

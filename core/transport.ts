@@ -19,7 +19,7 @@ export type {
   RequestFacts,
   ToolsetChoice,
 } from './mcp/call.ts'
-export type { Change, ChangeBus, ChangeHistory } from './mcp/change-bus.ts'
+export { type Change, type ChangeBus, type ChangeHistory, createChangeBus } from './mcp/change-bus.ts'
 export {
   checkUri,
   holderOf,
@@ -73,13 +73,15 @@ export {
   watchedCost,
 } from './sessions/change-feed.ts'
 export { connectClient } from './sessions/connect-client.ts'
+export { createEventStore, type StreamBounds } from './sessions/create-event-store.ts'
+export { createSessionStore } from './sessions/create-session-store.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
 export {
   parseEventId,
   StreamFenced,
   type StreamState,
 } from './sessions/event-store.ts'
-export type { PeerMessage, Peers } from './sessions/peers.ts'
+export { createPeers, type PeerMessage, type Peers } from './sessions/peers.ts'
 export type { ResumableStream } from './sessions/resumable-stream.ts'
 export {
   createLineReply,

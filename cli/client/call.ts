@@ -2,29 +2,23 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import type {
-  CallToolResult,
-  Client,
-  ContentBlock,
-  ElicitRequest,
-  ElicitResult,
-  Tool,
-} from '@modelcontextprotocol/client'
 import { isObject, printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { didYouMean } from '../../core/mcp/nearest.ts'
+import type { CallToolResult, ContentBlock, ElicitParams, ElicitResult, JsonObject } from '../../core/mcp/protocol.ts'
 import { startThread } from '../../core/threads/start-thread.ts'
+import { type Connection, type Progress, RemoteError } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import { jsonText, serverText, shellWord } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
-import { taskOf } from './answers.ts'
-import { NO_TIMEOUT } from './connect.ts'
-import { createProgressLine, type Progress } from './terminal.ts'
+import { type ListedTool, readList, repairResult } from './answers.ts'
+import { readElicitation } from './elicit.ts'
+import { createProgressLine } from './terminal.ts'
 import { readToolArguments } from './tool-arguments.ts'
 import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
 export interface SchemaCheck {
-  readonly schema: NonNullable<Tool['outputSchema']>
+  readonly schema: JsonObject
   readonly value: unknown
 }
 
@@ -40,7 +34,7 @@ interface CheckOptions {
 /** Returns a message if the result does not match the schema. A failed or slow check prints a note. */
 export async function checkResult(
   { structuredContent: value, isError }: CallToolResult,
-  schema: Tool['outputSchema'],
+  schema: JsonObject | undefined,
   { signal, context: { say }, patience = CHECK_PATIENCE }: CheckOptions,
 ): Promise<string | undefined> {
   if (schema === undefined || isError) return undefined
@@ -73,43 +67,47 @@ type Members = Readonly<Record<string, unknown>>
 const POLL_INTERVAL = { least: 200, most: 10_000, standard: 2_000 }
 /** Time limit for `tasks/cancel` after Ctrl-C or a timeout, milliseconds. */
 const PATIENCE = 2_000
-export const ANY_RESULT = {
-  '~standard': { version: 1, vendor: 'mcp-host', validate: (value: unknown) => ({ value }) },
-} as const
+/** Rounds of requests for input (2026-07-28). */
+const MAX_ROUNDS = 32
+
+type Elicit = (params: ElicitParams) => Promise<ElicitResult>
+
+/** Answers requests for input, except those that were answered before. */
+async function answerAll(requests: unknown, elicit: Elicit, answered = new Set<string>()): Promise<JsonObject> {
+  const responses: Record<string, ElicitResult> = {}
+  for (const [key, request] of Object.entries(isObject(requests) ? requests : {})) {
+    if (answered.has(key)) continue
+    answered.add(key)
+    if (!isObject(request) || request['method'] !== 'elicitation/create')
+      throw new StartError(
+        'MH3220',
+        `the server requests ${serverText(String(isObject(request) && request['method']))}, which this client does not support`,
+      )
+    responses[key] = await elicit(readElicitation(isObject(request['params']) ? request['params'] : {}))
+  }
+  return responses
+}
 
 interface TaskWait {
   readonly signal: AbortSignal
-  readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
+  readonly elicit: Elicit
   readonly changed: (message: string) => void
 }
 
 async function waitForTask(
-  client: Client,
+  server: Connection,
   created: Members & { readonly taskId: string },
   { signal, elicit, changed }: TaskWait,
-): Promise<CallToolResult> {
+): Promise<Members> {
   const { taskId } = created
-  async function ask(method: string, params: Members, options = { signal, timeout: NO_TIMEOUT }): Promise<Members> {
-    const about = { ...options, headers: { 'Mcp-Name': taskId } }
-    const answer = await client.request({ method, params: { taskId, ...params } }, ANY_RESULT, about)
-    return isObject(answer) ? answer : {}
-  }
+  const ask = (method: string, params: Members, until = signal): Promise<Members> =>
+    server.request(method, { taskId, ...params }, { signal: until, timeout: 0, maxTime: 0 })
 
   /** A task can still list a request that was already answered. */
   const answered = new Set<string>()
   async function respond(requests: unknown): Promise<void> {
-    const responses: Record<string, ElicitResult> = {}
-    for (const [key, request] of Object.entries(isObject(requests) ? requests : {})) {
-      if (answered.has(key)) continue
-      answered.add(key)
-      if (!isObject(request) || request['method'] !== 'elicitation/create')
-        throw new StartError(
-          'MH3220',
-          `the task requests ${serverText(String(isObject(request) && request['method']))}, which this client does not support`,
-        )
-      responses[key] = await elicit(request['params'] as ElicitRequest['params'])
-    }
-    if (Object.keys(responses).length > 0) await ask('tasks/update', { inputResponses: responses })
+    const inputResponses = await answerAll(requests, elicit, answered)
+    if (Object.keys(inputResponses).length > 0) await ask('tasks/update', { inputResponses })
   }
 
   try {
@@ -132,7 +130,7 @@ async function waitForTask(
     }
   } catch (error) {
     if (signal.aborted) {
-      await ask('tasks/cancel', {}, { signal: AbortSignal.timeout(PATIENCE), timeout: PATIENCE }).catch(() => undefined)
+      await ask('tasks/cancel', {}, AbortSignal.timeout(PATIENCE)).catch(() => undefined)
     }
     throw error
   }
@@ -183,22 +181,42 @@ const OPTIONS = {
   detach: { type: 'boolean', help: 'If the call becomes a task, print its id and do not wait for the result' },
 } as const
 
-/** The official client reports its elicitation rounds as progress, which the user already sees as prompts. */
-const isRound = ({ message = '' }: Progress) => /^Fulfilling input required by '.*' \(round \d+\)$/.test(message)
-
-async function listTools(client: Client, signal: AbortSignal): Promise<readonly Tool[]> {
-  if (!client.getServerCapabilities()?.tools) return []
-  return (await client.listTools({}, { signal, timeout: NO_TIMEOUT })).tools
-}
-
 const UNKNOWN_TOOL: readonly unknown[] = [-32_602, -32_601]
 
-function withHint(error: unknown, name: string, tools: readonly Tool[]): unknown {
+function withHint(error: unknown, name: string, tools: readonly ListedTool[]): unknown {
   const known = tools.map(tool => tool.name)
-  if (!(error instanceof Error) || known.includes(name) || !UNKNOWN_TOOL.includes((error as { code?: unknown }).code))
-    return error
+  if (!(error instanceof RemoteError) || known.includes(name) || !UNKNOWN_TOOL.includes(error.code)) return error
   const hint = serverText(didYouMean(name, known))
   return new StartError('MH3222', `the server has no tool "${name}"; ${hint}`, { cause: error })
+}
+
+function taskOf(result: Members): (Members & { readonly taskId: string }) | undefined {
+  const { resultType, taskId } = result
+  return resultType === 'task' && typeof taskId === 'string' ? { ...result, taskId } : undefined
+}
+
+interface Calling {
+  readonly signal: AbortSignal
+  readonly elicit: Elicit
+  readonly onProgress: (progress: Progress) => void
+}
+
+/** Calls the tool until it requests no further input. */
+async function callTool(
+  server: Connection,
+  params: JsonObject,
+  { signal, elicit, onProgress }: Calling,
+): Promise<JsonObject> {
+  let given: JsonObject = {}
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const options = { signal, onProgress, timeout: 0, maxTime: 0 }
+    const result = await server.request('tools/call', { ...params, ...given }, options)
+    const { resultType, inputRequests, requestState } = result
+    if (resultType !== 'input_required') return result
+    const inputResponses = await answerAll(inputRequests, elicit)
+    given = { inputResponses, ...(requestState !== undefined && { requestState }) }
+  }
+  throw new StartError('MH3220', `the tool requested input more than ${MAX_ROUNDS} times`)
 }
 
 interface Called {
@@ -213,46 +231,38 @@ async function call(
   context: CommandContext,
 ): Promise<number> {
   const [url = '', name = '', ...given] = positionals
-  const { result, mismatch, task } = await withServer(
-    context,
-    url,
-    values,
-    async ({ client, signal, ids, elicit, postpone }): Promise<Called> => {
-      const tools = await listTools(client, signal)
-      const tool = tools.find(one => one.name === name)
-      const line = createProgressLine(context.stderr)
-      try {
-        const first = await client.callTool(
-          { name, arguments: await readToolArguments(given, tool?.inputSchema, context) },
-          {
-            signal,
-            timeout: NO_TIMEOUT,
-            onprogress(progress) {
-              postpone()
-              if (!isRound(progress)) line.show(progress)
-            },
-            // Omits the output schema, because the official client would hide a result that does not match it.
-            ...(tool && { toolDefinition: { ...tool, outputSchema: undefined } }),
-          },
-        )
-        const task = taskOf(first)
-        if (task && values.detach) return { result: first, task }
-        const changed = (message: string) => {
+  const { result, mismatch, task } = await withServer(context, url, values, async (work): Promise<Called> => {
+    const { server, signal, ids, elicit, postpone, warn } = work
+    const tools = server.capabilities.tools ? await readList(server, 'tools/list', work) : []
+    const tool = tools.find(one => one.name === name)
+    const line = createProgressLine(context.stderr)
+    try {
+      const params = { name, arguments: await readToolArguments(given, tool?.inputSchema, context) }
+      const first = await callTool(server, params, {
+        signal,
+        elicit,
+        onProgress(progress) {
           postpone()
-          line.show(message)
-        }
-        const answer = task ? await waitForTask(client, task, { signal, elicit, changed }) : first
-        line.clear()
-        const mismatch = await checkResult(answer, tool?.outputSchema, { signal, context })
-        if (answer.isError || mismatch !== undefined || values.verbose) ids.tell()
-        return { result: answer, mismatch }
-      } catch (error) {
-        throw withHint(error, name, tools)
-      } finally {
-        line.clear()
+          line.show(progress)
+        },
+      })
+      const task = taskOf(first)
+      if (task && values.detach) return { result: { content: [] }, task }
+      const changed = (message: string) => {
+        postpone()
+        line.show(message)
       }
-    },
-  )
+      const answer = repairResult(task ? await waitForTask(server, task, { signal, elicit, changed }) : first, warn)
+      line.clear()
+      const mismatch = await checkResult(answer, tool?.outputSchema, { signal, context })
+      if (answer.isError || mismatch !== undefined || values.verbose) ids.tell()
+      return { result: answer, mismatch }
+    } catch (error) {
+      throw withHint(error, name, tools)
+    } finally {
+      line.clear()
+    }
+  })
   if (task) {
     context.print(values.json ? jsonText(task) : printable(task.taskId))
     context.say(`follow the task with: mcp-host tasks ${shellWord(url)} --follow ${shellWord(task.taskId)}`)

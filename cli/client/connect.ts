@@ -1,36 +1,39 @@
 // Connects to an MCP server of any protocol version, with or without a login, over Streamable HTTP or HTTP+SSE.
-import type { Client, ElicitRequest, ElicitResult, JsonSchemaValidator } from '@modelcontextprotocol/client'
+import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
 import type { AuthEvent } from '../../client/events.ts'
 import { tellUnreached } from '../../client/http.ts'
-import { isObject, printable } from '../../client/text.ts'
+import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
+import type { ElicitParams, ElicitResult } from '../../core/mcp/protocol.ts'
+import { type Connection, connect as connectRemote, RemoteError, type ServerNotification } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
-import { parseObject, serverText, shellWord } from '../text.ts'
+import { serverText, shellWord } from '../text.ts'
 import { version } from '../version.ts'
 import { type Accounts, openAuthFetch, readTokens } from './account.ts'
-import { limitAnswers, repairAnswers } from './answers.ts'
+import { tooLarge } from './answers.ts'
 import { recallCredentials } from './credentials.ts'
+import { readElicitation } from './elicit.ts'
 import { asksForLogin, logIn, receiverFor } from './log-in.ts'
 import type { Login } from './logins.ts'
 import { loginCommand } from './logins.ts'
 import type { RequestIds } from './reach.ts'
 import { createNarrator, hasPerson } from './terminal.ts'
 
+const METHOD_NOT_FOUND = -32_601
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 /** The maximum timer delay, milliseconds, so that only the command itself times out. */
 export const NO_TIMEOUT = 2 ** 31 - 1
 interface ConnectOptions {
   readonly signal: AbortSignal
-  readonly fail: (reason: StartError) => void
   readonly begin: () => void
   readonly ids: Pick<RequestIds, 'watch'>
   readonly own?: boolean
-  readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
+  readonly elicit: (params: ElicitParams) => Promise<ElicitResult>
 }
 
-interface Connection {
-  readonly client: Client
+interface Opened {
+  readonly server: Connection
   close(): Promise<void>
 }
 
@@ -48,11 +51,6 @@ function networkFailureIn(thrown: unknown): string | undefined {
     return code ?? message
   }
   return undefined
-}
-
-function serverWords(message: string): string {
-  const error = parseObject(message.slice(message.indexOf('{"')))?.['error']
-  return serverText(isObject(error) && typeof error['message'] === 'string' ? error['message'] : message)
 }
 
 export function explainFailure(
@@ -77,104 +75,60 @@ export function explainFailure(
     return new StartError('MH3202', `${login.url} ${what}; ${fix}`, about)
   }
   if (!(thrown instanceof Error)) return new StartError('MH3203', String(thrown), about)
-  const { requiredScope } = thrown as { requiredScope?: unknown }
-  if (typeof requiredScope === 'string') {
-    const lacking = requiredScope.split(' ').filter(scope => scope !== '' && !granted.includes(scope))
-    const scopes = lacking.length > 0 ? lacking : requiredScope.split(' ')
+  const required = requiredScopes(thrown)
+  if (required.length > 0) {
+    const lacking = required.filter(scope => !granted.includes(scope))
+    const scopes = lacking.length > 0 ? lacking : required
     const command = [loginCommand(login.url, login.profile), ...scopes.map(shellWord)].join(' --add-scope ')
     return new StartError(
       'MH3204',
-      printable(`${login.url} wants the scope ${requiredScope} for this; log in with: ${command}`),
+      printable(`${login.url} wants the scope ${required.join(' ')} for this; log in with: ${command}`),
       about,
     )
   }
-  const { code, status } = thrown as { code?: unknown; status?: unknown }
-  if (code === 'REQUEST_TIMEOUT') return new StartError('MH3205', 'no answer in time', about)
-  const words = serverWords(thrown.message)
-  if (typeof code === 'number') return new StartError('MH3206', `the server answered error ${code}: ${words}`, about)
-  const fix = status === 404 ? '; check the path of the URL' : ''
-  if (typeof status === 'number')
-    return new StartError('MH3207', `the server answered HTTP ${status}: ${words}${fix}`, about)
-  return new StartError('MH3203', `${login.url}: ${words}`, about)
+  if (!(thrown instanceof RemoteError))
+    return new StartError('MH3203', `${login.url}: ${serverText(thrown.message)}`, about)
+  const { reason, code, status } = thrown
+  const words = serverText(thrown.message)
+  if (reason === 'too-large') return tooLarge()
+  const isMisplaced = status === 405 || (status === 404 && code !== METHOD_NOT_FOUND)
+  const fix = isMisplaced ? '; check the path of the URL' : ''
+  if (reason === 'rpc' && !isMisplaced)
+    return new StartError('MH3206', `the server answered error ${code}: ${words}`, about)
+  if (status !== undefined) return new StartError('MH3207', `the server answered HTTP ${status}: ${words}${fix}`, about)
+  if (reason === 'lost' || reason === 'invalid')
+    return new StartError('MH3211', 'the server ended its response without an answer', about)
+  return new StartError('MH3203', words, about)
 }
 
-const acceptAll =
-  <T>(): JsonSchemaValidator<T> =>
-  input => ({
-    valid: true,
-    data: input as T,
-    errorMessage: undefined,
-  })
+function requiredScopes(thrown: unknown): readonly string[] {
+  if (!(thrown instanceof RemoteError) || thrown.status !== 403 || thrown.challenge === undefined) return []
+  try {
+    return readCue({ status: 403, headers: new Headers({ 'www-authenticate': thrown.challenge }) })?.scope ?? []
+  } catch {
+    return []
+  }
+}
+/** Shows the log messages of the server. */
+function showLog({ method, params }: ServerNotification, { say }: CommandContext): void {
+  if (method !== 'notifications/message') return
+  const { level, logger, data } = params
+  const who = typeof logger === 'string' ? ` ${logger}` : ''
+  say(`${level}${who}: ${typeof data === 'string' ? data : JSON.stringify(data)}`)
+}
 
-async function makeClient({ elicit }: ConnectOptions, { say }: CommandContext): Promise<Client> {
-  const { Client: OfficialClient } = await import('@modelcontextprotocol/client')
-  const client = new OfficialClient(
-    { name: 'mcp-host', version },
+const open = (url: string, way: typeof fetch, { ids, elicit, signal }: ConnectOptions, context: CommandContext) =>
+  connectRemote(
+    { url, fetch: ids.watch(way) },
     {
+      client: { name: 'mcp-host', version },
       capabilities: { elicitation: { form: {} }, extensions: { [TASKS_EXTENSION]: {} } },
-      versionNegotiation: { mode: 'auto' },
-      // Schemas of a server never run on this thread: see `checkResult`.
-      jsonSchemaValidator: { getValidator: acceptAll },
+      connectTimeout: NO_TIMEOUT,
+      onRequest: async ({ params }) => ({ ...(await elicit(readElicitation(params))) }),
+      onNotification: notification => showLog(notification, context),
+      signal,
     },
   )
-  client.setRequestHandler('elicitation/create', ({ params }) => elicit(params))
-  client.setNotificationHandler('notifications/message', ({ params: { level, logger, data } }) => {
-    say(
-      `${level}${logger === undefined ? '' : ` ${logger}`}: ${typeof data === 'string' ? data : JSON.stringify(data)}`,
-    )
-  })
-  return client
-}
-
-/** Whether the server may support HTTP+SSE only, because it refuses POST. */
-const isRefusal = (status: number | undefined) =>
-  status !== undefined && status >= 400 && status < 500 && ![401, 403, 408, 429].includes(status)
-
-async function open(
-  url: URL,
-  way: typeof fetch,
-  options: ConnectOptions,
-  context: CommandContext,
-): Promise<Connection> {
-  const authFetch = options.ids.watch(limitAnswers(way, options.fail))
-  const olderFetch = options.ids.watch(limitAnswers(way, options.fail, { answersElsewhere: true }))
-  const sdk = await import('@modelcontextprotocol/client')
-  const { signal } = options
-  const wait = { signal, timeout: NO_TIMEOUT }
-  let status: number | undefined
-  const watched: typeof fetch = async (input, init) => {
-    const response = await authFetch(input, init)
-    if (init?.method === 'POST') status = response.status
-    return response
-  }
-  const client = await makeClient(options, context)
-  const transport = new sdk.StreamableHTTPClientTransport(url, { fetch: watched })
-  try {
-    await client.connect(transport, wait)
-    await repairAnswers(transport, { client, say: context.say })
-    return {
-      client,
-      async close() {
-        // Fails for a server without sessions, or one that does not respond.
-        await transport.terminateSession().catch(() => undefined)
-        await client.close()
-      },
-    }
-  } catch (error) {
-    await client.close().catch(() => undefined)
-    if (signal.aborted || authErrorIn(error) || !isRefusal(status)) throw error
-    const older = await makeClient(options, context)
-    const olderTransport = new sdk.SSEClientTransport(url, { fetch: olderFetch })
-    try {
-      await older.connect(olderTransport, wait)
-      await repairAnswers(olderTransport, { client: older, say: context.say })
-    } catch {
-      await older.close().catch(() => undefined)
-      throw error
-    }
-    return { client: older, close: () => older.close() }
-  }
-}
 
 /** Logs in before connecting, because connection requests time out sooner than a user logs in. */
 async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): Promise<void> {
@@ -190,12 +144,13 @@ async function prepare(accounts: Accounts, login: Login, signal: AbortSignal): P
 
 const QUIETLY_TOLD: readonly AuthEvent['type'][] = ['authorization-started', 'step-up', 'refresh-failed', 'registered']
 
-export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Connection> {
+export async function connect(accounts: Accounts, login: Login, options: ConnectOptions): Promise<Opened> {
   const { context } = accounts
   const narrate = createNarrator(context)
   if (options.own) {
     options.begin()
-    return open(new URL(login.url), accounts.fetchFor(login), options, context)
+    const server = await open(login.url, accounts.fetchFor(login), options, context)
+    return { server, close: () => server.close() }
   }
   await prepare(accounts, login, options.signal)
   options.begin()
@@ -209,11 +164,11 @@ export async function connect(accounts: Accounts, login: Login, options: Connect
     ...(receiver && { redirectUri: receiver.redirectUri, authorizationRedirectDelegate: receiver.delegate }),
   })
   try {
-    const { client, close } = await open(new URL(login.url), authFetch, options, context)
+    const server = await open(login.url, authFetch, options, context)
     return {
-      client,
+      server,
       async close() {
-        await close()
+        await server.close()
         await receiver?.close()
       },
     }

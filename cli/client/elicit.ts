@@ -1,6 +1,7 @@
 // Elicitation during a call (form mode): prompts for each field, or declines without a terminal.
-import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { isObject } from '../../client/text.ts'
+import type { ElicitParams, ElicitResult, JsonObject } from '../../core/mcp/protocol.ts'
+import { RemoteError } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import { ask, hasPerson } from './terminal.ts'
 
@@ -100,11 +101,17 @@ async function askField(
   }
 }
 
-async function askPerson(
-  context: CommandContext,
-  params: ElicitRequest['params'],
-  signal: AbortSignal,
-): Promise<ElicitResult> {
+const INVALID_PARAMS = -32_602
+
+/** Only forms are supported. */
+export function readElicitation(params: JsonObject): ElicitParams {
+  const { mode = 'form', message, requestedSchema } = params
+  if (mode !== 'form' || typeof message !== 'string' || !isObject(requestedSchema))
+    throw new RemoteError('rpc', 'only elicitation with a form is supported', { code: INVALID_PARAMS })
+  return params as unknown as ElicitParams
+}
+
+async function askPerson(context: CommandContext, params: ElicitParams, signal: AbortSignal): Promise<ElicitResult> {
   const form =
     'requestedSchema' in params
       ? (params.requestedSchema as { properties?: Record<string, Schema>; required?: string[] })
@@ -126,7 +133,7 @@ async function askPerson(
 export function createElicitor(
   context: CommandContext,
   signal: AbortSignal,
-): (params: ElicitRequest['params']) => Promise<ElicitResult> {
+): (params: ElicitParams) => Promise<ElicitResult> {
   let turn: Promise<unknown> = Promise.resolve()
   return params => {
     if (!hasPerson(context)) {

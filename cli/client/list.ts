@@ -1,11 +1,10 @@
 // `mcp-host list`: lists tools, resources and prompts of any MCP server.
-import type { Client, Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client'
 import { isObject, printable } from '../../client/text.ts'
 import type { CommandContext } from '../context.ts'
 import { columns, jsonText } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
-import { NO_TIMEOUT } from './connect.ts'
-import { SERVER_OPTIONS, TIMEOUT_OPTION, withServer } from './with-server.ts'
+import { type ListedPrompt, type ListedResource, type ListedTool, readList } from './answers.ts'
+import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './with-server.ts'
 
 const OPTIONS = {
   ...SERVER_OPTIONS,
@@ -20,29 +19,29 @@ type ListValues = VerbValues<typeof OPTIONS>
 
 interface Offer {
   readonly server: { readonly name: string; readonly version: string } | null
-  readonly protocolVersion: string | null
-  readonly tools?: readonly Tool[]
-  readonly resources?: readonly Resource[]
-  readonly resourceTemplates?: readonly ResourceTemplateType[]
-  readonly prompts?: readonly Prompt[]
+  readonly protocolVersion: string
+  readonly tools?: readonly ListedTool[]
+  readonly resources?: readonly ListedResource[]
+  readonly resourceTemplates?: readonly ListedResource[]
+  readonly prompts?: readonly ListedPrompt[]
 }
 
-async function readOffer(client: Client, values: ListValues, signal: AbortSignal): Promise<Offer> {
-  const capabilities = client.getServerCapabilities() ?? {}
+async function readOffer(work: ServerWork, values: ListValues): Promise<Offer> {
+  const { server } = work
+  const { capabilities } = server
   const everything = !values.tools && !values.resources && !values.prompts
   const wants = (kind: 'tools' | 'resources' | 'prompts') => everything || values[kind] === true
   const has = (kind: 'tools' | 'resources' | 'prompts') => wants(kind) && capabilities[kind] !== undefined
-  const { name, version } = client.getServerVersion() ?? {}
-  const about = { signal, timeout: NO_TIMEOUT }
+  const { name, version } = server.server
   return {
     server: name === undefined ? null : { name, version: version ?? '' },
-    protocolVersion: client.getNegotiatedProtocolVersion() ?? null,
-    ...(wants('tools') && { tools: has('tools') ? (await client.listTools({}, about)).tools : [] }),
+    protocolVersion: server.revision,
+    ...(wants('tools') && { tools: has('tools') ? await readList(server, 'tools/list', work) : [] }),
     ...(wants('resources') && {
-      resources: has('resources') ? (await client.listResources({}, about)).resources : [],
-      resourceTemplates: has('resources') ? (await client.listResourceTemplates({}, about)).resourceTemplates : [],
+      resources: has('resources') ? await readList(server, 'resources/list', work) : [],
+      resourceTemplates: has('resources') ? await readList(server, 'resources/templates/list', work) : [],
     }),
-    ...(wants('prompts') && { prompts: has('prompts') ? (await client.listPrompts({}, about)).prompts : [] }),
+    ...(wants('prompts') && { prompts: has('prompts') ? await readList(server, 'prompts/list', work) : [] }),
   }
 }
 
@@ -57,7 +56,7 @@ function typeName(schema: unknown): string {
   return Array.isArray(type) ? type.join('|') : typeof type === 'string' ? type : 'any'
 }
 
-function signature({ name, inputSchema }: Tool): string {
+function signature({ name, inputSchema }: ListedTool): string {
   const { properties = {}, required = [] } = inputSchema
   const words = Object.entries(properties).map(([argument, schema]) => {
     const word = `${argument}:${typeName(schema)}`
@@ -98,7 +97,7 @@ function describe({ server, protocolVersion, tools, resources, resourceTemplates
 }
 
 async function list(values: ListValues, [url = '']: readonly string[], context: CommandContext): Promise<void> {
-  const offer = await withServer(context, url, values, ({ client, signal }) => readOffer(client, values, signal))
+  const offer = await withServer(context, url, values, work => readOffer(work, values))
   context.print(values.json ? jsonText(offer) : describe(offer))
 }
 

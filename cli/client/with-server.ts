@@ -1,11 +1,12 @@
 // Connects to a server, runs a task, closes and reports errors, for `call` and `list`.
-import type { Client, ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import { withTimeout } from '../../core/http/clock.ts'
 import { StartError } from '../../core/http/errors.ts'
-import { assertInstalled } from '../../core/http/optional-packages.ts'
+import type { ElicitParams, ElicitResult } from '../../core/mcp/protocol.ts'
+import type { Connection } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import { readSeconds, type VerbValues } from '../verb.ts'
 import { openAccounts, readTokens } from './account.ts'
+import { createWarnings, type Warn } from './answers.ts'
 import { connect, explainFailure } from './connect.ts'
 import { createElicitor } from './elicit.ts'
 import { checkServerUrl, PROFILE_OPTION } from './logins.ts'
@@ -25,11 +26,12 @@ export const TIMEOUT_OPTION = {
 const DEFAULT_TIMEOUT = 300_000
 
 export interface ServerWork {
-  readonly client: Client
+  readonly server: Connection
   readonly signal: AbortSignal
   readonly ids: RequestIds
-  readonly elicit: (params: ElicitRequest['params']) => Promise<ElicitResult>
+  readonly elicit: (params: ElicitParams) => Promise<ElicitResult>
   readonly postpone: () => void
+  readonly warn: Warn
 }
 
 function createDeadline(timeout: number, expire: (reason: StartError) => void) {
@@ -63,7 +65,6 @@ export async function withServer<T>(
 ): Promise<T> {
   const timeout = readSeconds('timeout', values.timeout) ?? DEFAULT_TIMEOUT
   const url = checkServerUrl(given)
-  assertInstalled(['@modelcontextprotocol/client'], { what: 'connecting to an MCP server' })
   const reach = readReach(context, values)
   const accounts = openAccounts(context, reach)
   const login = await accounts.recall(url, values.profile)
@@ -83,16 +84,22 @@ export async function withServer<T>(
       }
     }
     try {
-      const { client, close } = await connect(accounts, login, {
+      const { server, close } = await connect(accounts, login, {
         signal,
-        fail: reason => failed.abort(reason),
         begin: deadline.restart,
         elicit,
         own,
         ids,
       })
       try {
-        return await work({ client, signal, ids, elicit, postpone: deadline.restart })
+        return await work({
+          server,
+          signal,
+          ids,
+          elicit,
+          postpone: deadline.restart,
+          warn: createWarnings(context.say),
+        })
       } finally {
         await withoutHanging(close())
       }

@@ -3,6 +3,7 @@ import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, req
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
 import { META, MODERN_REVISION } from '../../core/transport.ts'
+import { connect, RemoteError } from '../../remote/index.ts'
 import { parseObject } from '../text.ts'
 
 export interface Finding {
@@ -128,38 +129,30 @@ export function failure(error: unknown): string {
 
 export interface OlderServer {
   readonly transport: 'Streamable HTTP' | 'HTTP+SSE'
-  readonly revision: string | undefined
+  readonly revision: string
 }
 
-type Headers = Readonly<Record<string, string>>
-
-const REVISION = '2025-11-25'
-
-const INITIALIZE = JSON.stringify({
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'initialize',
-  params: { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: 'mcp-host doctor', version: '1' } },
-})
-
-export async function askForOlder(url: string, headers: Headers = {}): Promise<OlderServer | undefined> {
-  const accept = { Accept: 'application/json, text/event-stream' }
-  const answer = await ask(url, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...accept, ...headers },
-    body: INITIALIZE,
-  })
-  const session = answer.headers['mcp-session-id']
-  if (typeof session === 'string')
-    await ask(url, { method: 'DELETE', headers: { 'Mcp-Session-Id': session, ...headers } })
-  const type = answer.headers['content-type'] ?? ''
-  if (answer.status === 200 && /^(?:application\/json|text\/event-stream)/.test(type)) {
-    const { protocolVersion } = (answer.json?.['result'] ?? {}) as { protocolVersion?: unknown }
-    const revision = typeof protocolVersion === 'string' ? protocolVersion : undefined
-    return { transport: 'Streamable HTTP', revision }
+/** Opens and closes a session of a legacy server. */
+export async function askForOlder(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<OlderServer | undefined> {
+  const options = {
+    client: { name: 'mcp-host doctor', version: '1' },
+    era: 'legacy',
+    connectTimeout: PATIENCE,
+  } as const
+  for (const transport of ['http', 'sse'] as const) {
+    try {
+      const connection = await connect({ url, headers, transport }, options)
+      const { revision } = connection
+      await connection.close()
+      return transport === 'http'
+        ? { transport: 'Streamable HTTP', revision }
+        : { transport: 'HTTP+SSE', revision: '2024-11-05' }
+    } catch (error) {
+      if (!(error instanceof RemoteError)) throw error
+    }
   }
-  const stream = await open(url, { headers: { Accept: 'text/event-stream', ...headers } })
-  stream.destroy()
-  const isStream = stream.statusCode === 200 && stream.headers['content-type']?.startsWith('text/event-stream')
-  return isStream ? { transport: 'HTTP+SSE', revision: '2024-11-05' } : undefined
+  return undefined
 }

@@ -233,7 +233,7 @@ async function olderServer({ url, first: { status } }: Patient): Promise<OlderSe
 }
 
 const describeOlder = (url: string, { revision, transport }: OlderServer): Finding =>
-  note('address', `${url} speaks ${transport} of ${revision ?? 'an older revision'}, not 2026-07-28`)
+  note('address', `${url} speaks ${transport} of ${revision}, not 2026-07-28`)
 
 function fixUnreached(url: string, error: unknown): string {
   const { code } = error as NodeJS.ErrnoException

@@ -1,6 +1,7 @@
 // undici agents that connect only to allowed addresses.
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
+import { LRUCache } from 'lru-cache'
 import type { Agent, Dispatcher } from 'undici'
 import { AuthError } from '../errors.ts'
 import { allowedHosts, kindOfAddress } from '../net-policy.ts'
@@ -60,10 +61,12 @@ export function createGuardedAgents(
 
 export interface GuardedConnections {
   /** Throws an AuthError `blocked_address` or `insecure_endpoint`. */
-  agentFor(url: URL): Dispatcher
+  agentFor(origin: string): Dispatcher
   /** Ends all requests. */
   close(): Promise<void>
 }
+
+const MAX_ORIGINS = 100
 
 /** Connections for plugins: https to public addresses, and allowed hosts. `connections`: most per origin. */
 export async function openConnections({
@@ -74,13 +77,19 @@ export async function openConnections({
   readonly connections: number
 }): Promise<GuardedConnections> {
   const { agentFor, isAllowed, close } = createGuardedAgents(await import('undici'), { allowHosts }, { connections })
+  const known = new LRUCache<string, Dispatcher>({ max: MAX_ORIGINS })
+  function find(url: URL): Dispatcher {
+    if (url.protocol === 'https:' || (url.protocol === 'http:' && isAllowed(url))) return agentFor(url)
+    throw new AuthError(`${url.host} would be reached over plain http`, {
+      code: 'insecure_endpoint',
+      fix: `use https; if plain http is meant, list "${url.host}" in allowHosts`,
+    })
+  }
   return {
-    agentFor(url) {
-      if (url.protocol === 'https:' || (url.protocol === 'http:' && isAllowed(url))) return agentFor(url)
-      throw new AuthError(`${url.host} would be reached over plain http`, {
-        code: 'insecure_endpoint',
-        fix: `use https; if plain http is meant, list "${url.host}" in allowHosts`,
-      })
+    agentFor(origin) {
+      const agent = known.get(origin) ?? find(new URL(origin))
+      known.set(origin, agent)
+      return agent
     },
     close,
   }

@@ -43,6 +43,18 @@ export function locateInCode(source: string): Locate {
   }
 }
 
+/** Where the first entry of the object at a path can be inserted; undefined if there is no object literal. */
+export function objectInCode(
+  source: string,
+  path: Path,
+): { readonly start: number; readonly isEmpty: boolean } | undefined {
+  let value = exportedObject(parseCode(source).file)
+  for (const key of path) value = value && entryOf(value, key)?.value
+  const literal = value && literalOf(value)
+  if (literal?.type !== 'ObjectExpression' || typeof literal.start !== 'number') return undefined
+  return { start: literal.start + 1, isEmpty: literal.properties.length === 0 }
+}
+
 /** Locates keys of the definition with this kind and name; `nth` selects one of several. */
 export function locateDefinition(source: string, kind: string, name: string, nth?: number): Locate {
   const found = definitionsIn(parseCode(source).file, `define${kind}`.toLowerCase(), name)

@@ -1,4 +1,5 @@
-// The slot `changeBus`, which publishes changes of lists and resources, and its in-memory default.
+// The slot `changeBus`, which publishes changes of lists and resources, above a `Bus`.
+import type { Bus } from '../store/bus.ts'
 
 /** A change of a list or resource. */
 export type Change =
@@ -29,53 +30,22 @@ export interface ChangeHistory {
   since(place: string): Promise<ReadonlyArray<{ readonly change: Change; readonly place: string }> | undefined>
 }
 
-const KEPT = 1_000
-
-/** The default bus, in this process. Positions are valid for this run only. */
-export function createMemoryChangeBus(): ChangeBus {
-  const listeners = new Set<(change: Change, place?: string) => void>()
-  const waiting: Change[] = []
-  let kept: Change[] = []
-  let last = Date.now() * 1_000
-  let telling = false
-
-  function tell(change: Change) {
-    kept.push(change)
-    if (kept.length > 2 * KEPT) kept = kept.slice(-KEPT)
-    const place = String(++last)
-    for (const listener of [...listeners]) {
+/** Delivers changes through a bus. Positions of `missed` are unknown. */
+export const createChangeBus = (bus: Bus): ChangeBus => ({
+  shared: bus.shared === true,
+  publish: change => bus.publish(JSON.stringify(change)),
+  subscribe: listener =>
+    bus.subscribe((text, position) => {
+      const change: Change = text === undefined ? { kind: 'missed' } : JSON.parse(text)
       if (change.kind === 'missed') listener(change)
-      else listener(change, place)
-    }
-  }
-
-  return {
-    publish(change) {
-      waiting.push(change)
-      // Changes that a listener publishes are queued, so all listeners receive the same order.
-      if (telling) return
-      telling = true
-      try {
-        for (let next = waiting.shift(); next; next = waiting.shift()) tell(next)
-      } finally {
-        telling = false
-      }
+      else listener(change, position)
+    }),
+  history: {
+    get position() {
+      return bus.position
     },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    history: {
-      get position() {
-        return String(last)
-      },
-      isAfter: (one, other) => Number(one) > Number(other),
-      async since(place) {
-        const count = last - Number(place)
-        if (!(count >= 0 && count <= kept.length)) return undefined
-        const changes = kept.slice(kept.length - count)
-        return changes.map((change, index) => ({ change, place: String(last - count + index + 1) }))
-      },
-    },
-  }
-}
+    isAfter: (one, other) => bus.isAfter(one, other),
+    since: async place =>
+      (await bus.since(place))?.map(({ text, position }) => ({ change: JSON.parse(text), place: position })),
+  },
+})

@@ -19,7 +19,7 @@ const SOLE: StreamWriter = { epoch: 0, facts: '' }
 const NAMES = 'streams'
 const NAMES_PER_READ = 1_000
 
-const recordOf = (stream: string) => `stream ${stream}`
+const recordOf = (stream: string) => `stream:${stream}`
 
 const epochOf = ({ fields }: Found) => Number(fields?.['epoch'] ?? 0)
 

@@ -3,7 +3,7 @@
 //   use       r:<request id> the node that runs it; n:<node> a node with a copy; b:<node> until when it is in use there;
 //             stream, streamNode, streamEpoch: the writer of messages that belong to no call
 //   ended     remembers the end
-// The partition `sessions` has sorted sets: `of <holder>` by last use, `idle <holder>` and `idle` (<digest> <holder>) by
+// The partition `sessions` has sorted sets: `of:<holder>` by last use, `idle:<holder>` and `idle` (<digest> <holder>) by
 // the start of idleness, `holders` by number of idle sessions.
 import { createHash } from 'node:crypto'
 import type { Logger } from '../kernel/log.ts'
@@ -139,7 +139,7 @@ class StoredSessions implements SessionStore {
   async #admit(digest: string, holder: string, ttl: number, maxPerOwner: number | undefined) {
     const admitted = await this.#store.transact(INDEX, [
       {
-        sortedSet: `of ${holder}`,
+        sortedSet: `of:${holder}`,
         below: { now: -ttl },
         ...(maxPerOwner === undefined ? {} : { most: maxPerOwner - 1 }),
         put: { [digest]: { now: 0 } },
@@ -253,23 +253,28 @@ class StoredSessions implements SessionStore {
       if (session && use && isInUse(use.fields, use.now)) return undefined
       idle = { version: use?.version ?? 0 }
     }
-    const outcome = await this.#store.transact(partitionOf(digest), [
-      { record: SESSION, delete: true, know: 0 },
-      { record: USE, ...idle, delete: true, know: 0 },
-      { record: ENDED, set: { ended: '1' }, ttl: ENDED_LIFETIME },
+    const forget = async () => (holder === undefined ? undefined : this.#forget(digest, nameHolder(holder)))
+    const [outcome] = await Promise.all([
+      this.#store.transact(partitionOf(digest), [
+        { record: SESSION, delete: true, know: 0 },
+        { record: USE, ...idle, delete: true, know: 0 },
+        { record: ENDED, set: { ended: '1' }, ttl: ENDED_LIFETIME },
+      ]),
+      // At once: the next session of the owner can be opened before this one has ended.
+      onlyIdle ? undefined : forget(),
     ])
     // Used meanwhile.
     if (!outcome.done) return undefined
     this.#inUse.delete(digest)
-    if (holder !== undefined) await this.#forget(digest, nameHolder(holder))
+    if (onlyIdle) await forget()
     const [session, use] = outcome.results
     return session?.fields ? this.#others(use) : undefined
   }
 
   async #forget(digest: string, holder: string) {
     const outcome = await this.#store.transact(INDEX, [
-      { sortedSet: `idle ${holder}`, remove: [digest] },
-      { sortedSet: `of ${holder}`, remove: [digest] },
+      { sortedSet: `idle:${holder}`, remove: [digest] },
+      { sortedSet: `of:${holder}`, remove: [digest] },
       { sortedSet: IDLE, remove: [`${digest} ${holder}`] },
     ])
     if (outcome.done) await this.#count([[holder, outcome.results[0]?.size ?? 0]])
@@ -359,7 +364,7 @@ class StoredSessions implements SessionStore {
     const shares = shareOut(members, count)
     const chosen = await this.#store.read(
       INDEX,
-      shares.map(([holder, limit]) => ({ sortedSet: `idle ${holder}`, limit })),
+      shares.map(([holder, limit]) => ({ sortedSet: `idle:${holder}`, limit })),
     )
     const victims = shares.flatMap(([holder], index) =>
       (chosen[index]?.members ?? []).map(({ member }) => ({ digest: member, holder })),
@@ -367,7 +372,7 @@ class StoredSessions implements SessionStore {
     const of = (owner: string) => victims.flatMap(({ digest, holder }) => (holder === owner ? [digest] : []))
     const outcome = await this.#store.transact(INDEX, [
       { sortedSet: IDLE, remove: victims.map(({ digest, holder }) => `${digest} ${holder}`) },
-      ...shares.map(([holder]) => ({ sortedSet: `idle ${holder}`, has: of(holder), remove: of(holder), ttl: 2 * ttl })),
+      ...shares.map(([holder]) => ({ sortedSet: `idle:${holder}`, has: of(holder), remove: of(holder), ttl: 2 * ttl })),
     ])
     // Another node evicts them.
     if (!outcome.done) return []
@@ -425,7 +430,7 @@ class StoredSessions implements SessionStore {
 function idleStep(holder: string, own: readonly IdleMark[], ttl: number): SetStep {
   const idle = own.filter(({ inUse }) => !inUse)
   return {
-    sortedSet: `idle ${holder}`,
+    sortedSet: `idle:${holder}`,
     below: { now: -ttl },
     put: Object.fromEntries(idle.map(({ digest, ago }) => [digest, { now: -ago }])),
     remove: own.flatMap(({ digest, inUse }) => (inUse ? [digest] : [])),
@@ -434,7 +439,7 @@ function idleStep(holder: string, own: readonly IdleMark[], ttl: number): SetSte
 }
 
 const useStep = (holder: string, own: readonly IdleMark[], ttl: number): SetStep => ({
-  sortedSet: `of ${holder}`,
+  sortedSet: `of:${holder}`,
   touch: Object.fromEntries(own.map(({ digest, ago }) => [digest, { now: -ago }])),
   ttl,
 })

@@ -1,6 +1,6 @@
 // Connects the worker processes of one config (`--workers`) through the primary process.
 import type { CountTogether } from '../kernel/kernel-host.ts'
-import type { Change, ChangeBus } from '../mcp/change-bus.ts'
+import type { Bus } from '../store/bus.ts'
 
 /** Methods reject with the HostError `unavailable` if the primary process does not respond. */
 export interface Neighbours {
@@ -21,41 +21,49 @@ export interface Neighbours {
   readonly count: CountTogether
 }
 
-export function createNeighbourBus(neighbours: Neighbours): ChangeBus {
-  const listeners = new Set<(change: Change, place?: string) => void>()
-  let isSubscribed = false
+/** The bus of all processes of this host. */
+export function createNeighbourBus(node: string, neighbours: Neighbours): Bus {
+  const listeners = new Set<(text: string | undefined, position?: string) => void>()
+  let receiver: ((text: string) => void) | undefined
+  let hasLeft = false
 
-  function dispatch(change: Change, place?: string) {
-    for (const listener of [...listeners]) listener(change, place)
+  function deliver(text: string | undefined, position?: string) {
+    for (const listener of [...listeners]) listener(text, position)
   }
 
   return {
-    publish: change => neighbours.tell(JSON.stringify(change)),
+    shared: 'host',
+    node,
+    publish: text => neighbours.tell(text),
     subscribe(listener) {
-      listeners.add(listener)
-      if (!isSubscribed) {
-        isSubscribed = true
+      if (listeners.size === 0) {
         neighbours.hear(
-          (text, number) => {
-            const change: Change = JSON.parse(text)
-            if (change.kind === 'missed') dispatch(change)
-            else dispatch(change, String(number))
-          },
-          () => dispatch({ kind: 'missed' }),
+          (text, number) => deliver(text, String(number)),
+          () => deliver(undefined),
         )
       }
-      return () => listeners.delete(listener)
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
     },
-    history: {
-      get position() {
-        return String(neighbours.last)
-      },
-      isAfter: (one, other) => Number(one) > Number(other),
-      async since(place) {
-        const first = Number(place) + 1
-        const texts = await neighbours.since(first - 1)
-        return texts?.map((text, index) => ({ change: JSON.parse(text), place: String(first + index) }))
-      },
+    get position() {
+      return String(neighbours.last)
+    },
+    isAfter: (one, other) => Number(one) > Number(other),
+    async since(position) {
+      const first = Number(position) + 1
+      const texts = await neighbours.since(first - 1)
+      return texts?.map((text, index) => ({ text, position: String(first + index) }))
+    },
+    send: (other, text, share) => neighbours.send(other, text, share),
+    receive(listener) {
+      if (!receiver) neighbours.join(node, text => receiver?.(text))
+      receiver = listener
+    },
+    isAlive: async other => (other === node ? !hasLeft : neighbours.has(other)),
+    async leave() {
+      if (hasLeft) return
+      hasLeft = true
+      await neighbours.leave(node)
     },
   }
 }

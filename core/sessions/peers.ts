@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
-import type { Neighbours } from './neighbours.ts'
+import type { Bus } from '../store/bus.ts'
 import type { SessionState, StateChange } from './session-store.ts'
 
 /** Methods except `receive` reject with `unavailable` if nodes cannot be reached. */
@@ -53,38 +53,11 @@ export type PeerMessage =
       readonly user: User | undefined
     }
 
-export function createMemoryPeers(node: string): Peers {
-  let listener: ((message: PeerMessage) => void) | undefined
-  return {
-    node,
-    async send(to, message) {
-      if (to !== node) return false
-      listener?.(message)
-      return true
-    },
-    isAlive: async other => other === node,
-    receive(received) {
-      listener = received
-    },
-    async leave() {},
-  }
-}
-
-export function createNeighbourPeers(node: string, neighbours: Neighbours): Peers {
-  let listener: ((message: PeerMessage) => void) | undefined
-  let left = false
-  return {
-    node,
-    send: (other, message) => neighbours.send(other, JSON.stringify(message), message.session),
-    isAlive: async other => (other === node ? !left : neighbours.has(other)),
-    receive(received) {
-      if (!listener) neighbours.join(node, text => listener?.(JSON.parse(text)))
-      listener = received
-    },
-    async leave() {
-      if (left) return
-      left = true
-      await neighbours.leave(node)
-    },
-  }
-}
+/** Sends messages through a bus. */
+export const createPeers = (bus: Bus): Peers => ({
+  node: bus.node,
+  send: (node, message) => bus.send(node, JSON.stringify(message), message.session),
+  isAlive: node => bus.isAlive(node),
+  receive: listener => bus.receive(text => listener(JSON.parse(text))),
+  leave: () => bus.leave(),
+})

@@ -74,4 +74,4 @@ export const digestOf = (id: string): string => createHash('sha256').update(id).
 export const shortId = (id: string): string => `${id.slice(0, 12)}…`
 
 /** The partition of a session in a `Store`. */
-export const partitionOf = (digest: string): string => `session ${digest}`
+export const partitionOf = (digest: string): string => `session:${digest}`

@@ -11,12 +11,13 @@ import type { Services } from '../internal-host.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
 import { isHostKey } from '../mcp/catalog-item.ts'
-import { createMemoryChangeBus } from '../mcp/change-bus.ts'
+import { createChangeBus } from '../mcp/change-bus.ts'
 import { type BuiltInContext, type CallContext, type Definition, kindOf, type ToolDefinition } from '../mcp/define.ts'
 import { resultTypeOf } from '../mcp/message.ts'
 import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
 import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
 import type { McpRoute } from '../mcp/routes.ts'
+import { createMemoryBus } from '../store/memory-bus.ts'
 import { type Answers, type Ask, createQuestioned, type Questioned } from './answers.ts'
 import { createKeptLog, keepChanges, type LoggedLine, type ToldChange } from './kept-log.ts'
 
@@ -89,7 +90,7 @@ function runHere(definition: Definition): Definition {
 }
 
 async function openAlone(definition: Definition, { context = {} }: RunSettings): Promise<Alone> {
-  const bus = createMemoryChangeBus()
+  const bus = createChangeBus(createMemoryBus('test'))
   let found: Pick<Alone, 'services' | 'route'> | undefined
   const caller = definePlugin<Record<never, never>>({
     options: NO_OPTIONS,

@@ -1,15 +1,16 @@
 // Stores the events of resumable streams in Redis, so that clients can reconnect to any node.
 import { definePlugin } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
-import { REDIS_PROPERTIES, REDIS_SECTIONS, type RedisSections, redisConnection } from '../families/redis/index.ts'
+import { createEventStore } from '../../core/transport.ts'
+import {
+  REDIS_PROPERTIES,
+  REDIS_SECTIONS,
+  type RedisSections,
+  redisConnection,
+  redisStore,
+  STORE_COMMANDS,
+} from '../families/redis/index.ts'
 import { readStreamBounds, STREAM_PROPERTIES } from '../families/stores/index.ts'
-import { createRedisEventStore } from './store.ts'
-
-/** Commands besides EVAL, including those in scripts. */
-export const EVENT_STORE_COMMANDS = [
-  ...(['del', 'hget', 'hmget', 'hset', 'pexpire', 'sadd', 'smembers', 'srem', 'time'] as const),
-  ...(['xadd', 'xlen', 'xrange', 'xtrim'] as const),
-] as const
 
 export const EVENT_STORE_OPTIONS = {
   type: 'object',
@@ -30,6 +31,6 @@ export const eventStoreRedis = definePlugin<EventStoreRedisOptions, FilledEventS
   provides: ['eventStore'],
   setup(host, options) {
     const bounds = readStreamBounds(host, options)
-    host.provide('eventStore', createRedisEventStore(redisConnection(host, options, EVENT_STORE_COMMANDS), bounds))
+    host.provide('eventStore', createEventStore(redisStore(redisConnection(host, options, STORE_COMMANDS)), bounds))
   },
 })

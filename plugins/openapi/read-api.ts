@@ -35,10 +35,10 @@ export interface ReadSettings extends LoadSettings {
 /** Throws a LoadError or a DocumentError for a document that cannot be used at all. */
 export async function readApi(source: Source, settings: ReadSettings): Promise<ApiReading> {
   const maxSchema = parseSize(source.maxSchema)
-  const { file } = await loadDocument(urlOf(source.document, settings), source.document, settings)
+  let { file } = await loadDocument(urlOf(source.document, settings), source.document, settings)
   for (const name of [source.overlay ?? []].flat()) {
     const overlay = await loadDocument(urlOf(name, settings), name, settings)
-    await applyOverlay(overlay.file, file)
+    file = await applyOverlay(overlay.file, file)
   }
   const documents = createDocuments(file, settings)
   const retrying = async <Value>(read: () => Value): Promise<Value> => {

@@ -53,7 +53,7 @@ interface RawResponse extends ReceivedResponse {
 }
 
 /** Collects one response. It stops reading at the limit. */
-class Exchange implements Dispatcher.DispatchHandler {
+class Exchange implements Dispatcher.DispatchHandler, Stoppable {
   readonly #limit: number
   readonly #isHead: boolean
   readonly #resolve: (response: RawResponse) => void
@@ -64,6 +64,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #headers: ResponseHeaders = {}
   #chunks: Buffer[] = []
   #size = 0
+  #hasEnded = false
   #most: number
 
   constructor(
@@ -80,6 +81,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   stop(reason: Error) {
+    if (this.#hasEnded) return
     this.#stopped = reason
     this.#controller?.abort(reason)
     this.#reject(reason)
@@ -120,6 +122,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #finish(isCut: boolean, declaredSize?: number) {
+    this.#hasEnded = true
     const [first = NO_BYTES] = this.#chunks
     const body = this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first
     const encoding = (headerOf(this.#headers, 'content-encoding') ?? '').trim().toLowerCase()
@@ -144,7 +147,6 @@ const DECODERS: Readonly<Record<string, Decode>> = {
 /** Each further encoding multiplies the work for a small response, so only one is accepted. */
 async function decode(raw: RawResponse, limit: number): Promise<ReceivedResponse> {
   const { encoding, status, body } = raw
-  if (encoding === '' || encoding === 'identity' || body.length === 0) return raw
   const decoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined
   if (!decoder) throw new SendFailure('the response has an unsupported content encoding')
   // A compressed error that was cut cannot be read.
@@ -158,32 +160,32 @@ async function decode(raw: RawResponse, limit: number): Promise<ReceivedResponse
   }
 }
 
-/** What the response to one attempt is limited to. */
-export interface SendLimits {
-  /** Bytes after decompression. */
-  readonly maxResponse: number
-  /** Registers a function that stops the request. Returns a function that removes it. */
-  readonly onStop: (stop: (reason: Error) => void) => () => void
+/** Something that waits and can be stopped. A stop after its end is ignored. */
+export interface Stoppable {
+  stop(reason: Error): void
 }
 
-/** Rejects with a SendFailure, with an error of undici, or with the reason of a stop. */
-export async function send(request: RequestToSend, { maxResponse, onStop }: SendLimits): Promise<ReceivedResponse> {
+/** Stops the steps of a call, one after the other. */
+export interface StepLimit {
+  /** Replaces the previous step, which has ended. */
+  begin(step: Stoppable): void
+}
+
+/**
+ * Rejects with a SendFailure, with an error of undici, or with the reason of a stop. `maxResponse`: bytes after
+ * decompression.
+ */
+export function send(request: RequestToSend, maxResponse: number, limit: StepLimit): Promise<ReceivedResponse> {
   const { dispatcher, origin, path, method, headers, body } = request
-  let release: (() => void) | undefined
-  const raw = await new Promise<RawResponse>((resolve, reject) => {
-    const exchange = new Exchange(maxResponse, method === 'HEAD', resolve, reject)
-    release = onStop(reason => exchange.stop(reason))
-    // The time limit of the call covers both.
-    const options = {
-      origin,
-      path,
-      method: method as Dispatcher.HttpMethod,
-      headers,
-      body,
-      headersTimeout: 0,
-      bodyTimeout: 0,
+  return new Promise((resolve, reject) => {
+    const take = (raw: RawResponse) => {
+      if (raw.encoding === '' || raw.encoding === 'identity' || raw.body.length === 0) resolve(raw)
+      else decode(raw, maxResponse).then(resolve, reject)
     }
-    dispatcher.dispatch(options, exchange)
-  }).finally(() => release?.())
-  return decode(raw, maxResponse)
+    const exchange = new Exchange(maxResponse, method === 'HEAD', take, reject)
+    limit.begin(exchange)
+    // The time limit of the call covers both.
+    const timeouts = { headersTimeout: 0, bodyTimeout: 0 }
+    dispatcher.dispatch({ origin, path, method: method as Dispatcher.HttpMethod, headers, body, ...timeouts }, exchange)
+  })
 }

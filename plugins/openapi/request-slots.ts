@@ -1,7 +1,7 @@
 // Limits concurrent requests to one API, fairly between callers.
 
-import type { Queued } from '../../core/internal.ts'
-import { FairQueue } from '../../core/internal.ts'
+import { FairQueue, type Queued } from '../../core/internal.ts'
+import type { StepLimit } from './request-send.ts'
 
 class Waiting implements Queued {
   older?: this | undefined
@@ -17,7 +17,7 @@ class Waiting implements Queued {
 
 export interface Slots {
   /** Resolves with a slot; undefined: it has one already. `release` must follow. */
-  take(owner: string, onStop: (stop: (reason: Error) => void) => () => void): Promise<void> | undefined
+  take(owner: string, limit: StepLimit): Promise<void> | undefined
   release(owner: string): void
 }
 
@@ -29,21 +29,21 @@ export function createSlots(most: number): Slots {
   }
 
   return {
-    take(owner, onStop) {
+    take(owner, limit) {
       if (queue.places < most) {
         queue.take(owner)
         return undefined
       }
       return new Promise((resolve, reject) => {
         const waiting = new Waiting(() => {
-          leave()
           queue.delete(owner, waiting)
           queue.take(owner)
           resolve()
         })
-        const leave = onStop(reason => {
-          queue.delete(owner, waiting)
-          reject(reason)
+        limit.begin({
+          stop(reason) {
+            if (queue.delete(owner, waiting)) reject(reason)
+          },
         })
         queue.add(owner, waiting)
       })

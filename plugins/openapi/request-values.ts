@@ -19,8 +19,11 @@ type Pair = readonly [name: string, value: string]
 
 const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
+const UNRESERVED = /^[\w.~-]*$/
+
 /** Encodes everything but the unreserved characters of RFC 3986. */
 export function encodeText(text: string): string {
+  if (UNRESERVED.test(text)) return text
   try {
     return encodeURIComponent(text).replace(/[!'()*]/g, percent)
   } catch {

@@ -1,5 +1,4 @@
 // Calls one operation of an API: builds the request, sends it with retries and redirects, and converts the response.
-import type { Dispatcher } from 'undici'
 import { type CallContext, type CallToolResult, ToolError } from '../../core/index.ts'
 import type { Connections, Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
@@ -7,7 +6,7 @@ import { readSecret, type SecretSource } from '../families/credentials/index.ts'
 import { type AddedCredentials, type CredentialPlan, type OperationCredentials, refuseTokens } from './credentials.ts'
 import type { Operation, OperationArguments } from './operation.ts'
 import { type EncodedBody, encodeBody } from './request-body.ts'
-import { headerOf, type ReceivedResponse, SendFailure, send } from './request-send.ts'
+import { headerOf, type ReceivedResponse, SendFailure, type StepLimit, type Stoppable, send } from './request-send.ts'
 import { createSlots } from './request-slots.ts'
 import { createCookies, createHeaders, createPath, createQuery } from './request-target.ts'
 import { ArgumentFault } from './request-values.ts'
@@ -79,14 +78,14 @@ function acceptOf({ accepts }: Operation): string {
   return [...json, ...others.map(type => (json.length === 0 ? type : `${type};q=0.8`))].join(', ')
 }
 
-/** Stops a call once, after its time limit or when it is cancelled. */
-class CallEnd {
+/** Stops the current step of a call, once, after its time limit or when it is cancelled. */
+class CallEnd implements StepLimit {
   readonly #clock: Clock
   readonly #until: number
   readonly #timer: ReturnType<Clock['setTimeout']>
   readonly #signal: AbortSignal
   #reason: Error | undefined
-  #stop: ((reason: Error) => void) | undefined
+  #step: Stoppable | undefined
 
   constructor(clock: Clock, timeout: number, signal: AbortSignal) {
     this.#clock = clock
@@ -104,37 +103,33 @@ class CallEnd {
     return this.#until - this.#clock.monotonic()
   }
 
-  /** One step of a call waits at a time. */
-  readonly onStop = (stop: (reason: Error) => void): (() => void) => {
-    if (this.#reason) stop(this.#reason)
-    this.#stop = stop
-    return () => {
-      if (this.#stop === stop) this.#stop = undefined
-    }
+  begin(step: Stoppable) {
+    this.#step = step
+    if (this.#reason) step.stop(this.#reason)
   }
 
   /** Rejects with the reason of a stop. */
   within<Value>(work: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
-      const release = this.onStop(reject)
-      work.then(resolve, reject).finally(release)
+      this.begin({ stop: reject })
+      work.then(resolve, reject)
     })
   }
 
   wait(milliseconds: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.setTimeout(() => {
-        release()
-        resolve()
-      }, milliseconds)
-      const release = this.onStop(reason => {
-        this.#clock.clear(timer)
-        reject(reason)
+      const timer = this.#clock.setTimeout(resolve, milliseconds)
+      this.begin({
+        stop: reason => {
+          this.#clock.clear(timer)
+          reject(reason)
+        },
       })
     })
   }
 
   close() {
+    this.#step = undefined
     this.#clock.clear(this.#timer)
     this.#signal.removeEventListener('abort', this.#cancel)
   }
@@ -143,7 +138,7 @@ class CallEnd {
 
   #end(reason: Error) {
     this.#reason ??= reason
-    this.#stop?.(this.#reason)
+    this.#step?.stop(this.#reason)
   }
 }
 
@@ -176,8 +171,6 @@ const networkFailure = (error: unknown): ToolError => {
   return new ToolError(`The API cannot be reached${code === undefined ? '' : ` (${code})`}.`)
 }
 
-const nothingAdded = (): AddedCredentials => ({ headers: [], query: [], cookies: [], secrets: [], tokens: [] })
-
 interface Target {
   readonly origin: string
   readonly path: string
@@ -198,16 +191,23 @@ export function createRequester(options: RequesterOptions): Requester {
   const compiled = new WeakMap<Operation, CompiledOperation>()
   const fixedHeaders = Object.entries({ 'user-agent': 'mcp-host', ...lowerNames(options.headers) })
   const fixedNames = [...fixedHeaders.map(([name]) => name), ...forwardHeaders]
-  let opened: Promise<Connections> | undefined
+  let connections: Connections | undefined
+  let opening: Promise<Connections> | undefined
 
-  function connections(): Promise<Connections> {
-    opened ??= services()
+  function connect(): Promise<Connections> {
+    opening ??= services()
       .openConnections({ allowHosts, connections: concurrency })
-      .catch((error: unknown) => {
-        opened = undefined
-        throw error
-      })
-    return opened
+      .then(
+        opened => {
+          connections = opened
+          return opened
+        },
+        (error: unknown) => {
+          opening = undefined
+          throw error
+        },
+      )
+    return opening
   }
 
   function compile(operation: Operation): CompiledOperation {
@@ -241,14 +241,22 @@ export function createRequester(options: RequesterOptions): Requester {
     }
   }
 
-  async function addFixed(headers: string[], secrets: string[], owned: ReadonlySet<string>): Promise<void> {
+  function addFixed(
+    { headers, secrets }: Pick<AddedCredentials, 'headers' | 'secrets'>,
+    owned: ReadonlySet<string>,
+  ): Promise<void> | undefined {
+    const waiting: Promise<void>[] = []
     for (const [name, source] of fixedHeaders) {
       if (owned.has(name)) continue
+      const use = (value: string) => {
+        headers.push(name, value)
+        if (name !== 'user-agent') secrets.push(value)
+      }
       const value = readSecret(source, `${options.what}.headers.${name}`)
-      const text = typeof value === 'string' ? value : await value
-      headers.push(name, text)
-      if (name !== 'user-agent') secrets.push(text)
+      if (typeof value === 'string') use(value)
+      else waiting.push(value.then(use))
     }
+    return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => undefined)
   }
 
   function addForwarded(headers: string[], { headers: received }: CallContext, owned: ReadonlySet<string>): void {
@@ -258,46 +266,48 @@ export function createRequester(options: RequesterOptions): Requester {
     }
   }
 
-  /** Adds the credentials. Reads them again for each attempt, because tokens expire. */
-  async function authorize(
-    one: CompiledOperation,
-    built: BuiltRequest,
+  /** Reads credentials again for each attempt, because tokens expire. Undefined: nothing to wait for. */
+  function authorize(
+    { credentials: own, method, origin }: CompiledOperation,
+    { path }: BuiltRequest,
     ctx: CallContext,
-  ): Promise<{ readonly target: Target; readonly added: AddedCredentials }> {
-    const added = nothingAdded()
-    const { owned } = one.credentials
-    const { method, origin } = one
-    const waiting = one.credentials.add({ ctx, method, url: origin + built.path }, added)
-    if (waiting) await waiting
+    added: AddedCredentials,
+  ): Promise<unknown> | undefined {
+    try {
+      const fixed = addFixed(added, own.owned.header)
+      const more = own.add({ ctx, method, url: origin + path }, added)
+      return fixed || more ? Promise.all([fixed, more]).catch(refuseCredentials) : undefined
+    } catch (error) {
+      return refuseCredentials(error)
+    }
+  }
+
+  function targetOf(one: CompiledOperation, built: BuiltRequest, ctx: CallContext, added: AddedCredentials): Target {
     const headers = ['accept', one.accept, 'accept-encoding', 'gzip, deflate, br', ...built.headers]
-    addForwarded(headers, ctx, owned.header)
-    await addFixed(headers, added.secrets, owned.header)
+    addForwarded(headers, ctx, one.credentials.owned.header)
     headers.push(...added.headers)
     const cookies = [...built.cookies, ...added.cookies]
     if (cookies.length > 0) headers.push('cookie', cookies.join('; '))
     if (built.body) headers.push('content-type', built.body.contentType)
     const query = [...built.query, ...added.query].join('&')
     const path = query === '' ? built.path : `${built.path}?${query}`
-    return { target: { origin, path, headers, body: built.body?.content ?? null }, added }
-  }
-
-  async function agentFor(origin: string): Promise<Dispatcher> {
-    return (await connections()).agentFor(new URL(origin))
+    return { origin: one.origin, path, headers, body: built.body?.content ?? null }
   }
 
   async function follow(method: string, first: Target, end: CallEnd): Promise<ReceivedResponse> {
-    const limits = { maxResponse: options.maxResponse, onStop: end.onStop }
+    const { maxResponse } = options
     let target = first
     for (let count = 0; ; count++) {
-      const dispatcher = await agentFor(target.origin)
-      const response = await send({ ...target, dispatcher, method }, limits)
+      const { origin: from } = target
+      const dispatcher = connections ? connections.agentFor(from) : (await connect()).agentFor(from)
+      const response = await send({ ...target, dispatcher, method }, maxResponse, end)
+      if (!REDIRECTS.has(response.status) || !REPEATABLE.has(method) || count === MAX_REDIRECTS) return response
       const location = headerOf(response.headers, 'location')
-      const isFollowed = REDIRECTS.has(response.status) && REPEATABLE.has(method) && count < MAX_REDIRECTS
-      const here = target.origin + target.path
-      if (!isFollowed || location === undefined || !URL.canParse(location, here)) return response
+      const here = from + target.path
+      if (location === undefined || !URL.canParse(location, here)) return response
       const { origin, pathname, search, username, password } = new URL(location, here)
       if (username !== '' || password !== '') return response
-      const headers = origin === target.origin ? target.headers : openHeaders(target.headers)
+      const headers = origin === from ? target.headers : openHeaders(target.headers)
       target = { origin, path: pathname + search, headers, body: null }
     }
   }
@@ -336,7 +346,10 @@ export function createRequester(options: RequesterOptions): Requester {
     const mayRepeat = REPEATABLE.has(method)
     let isRenewed = false
     for (let attempt = 0; ; ) {
-      const { target, added } = await end.within(authorize(one, built, ctx).catch(refuseCredentials))
+      const added: AddedCredentials = { headers: [], query: [], cookies: [], secrets: [], tokens: [] }
+      const waiting = authorize(one, built, ctx, added)
+      if (waiting) await end.within(waiting)
+      const target = targetOf(one, built, ctx, added)
       let response: ReceivedResponse | undefined
       try {
         response = await follow(method, target, end)
@@ -373,7 +386,7 @@ export function createRequester(options: RequesterOptions): Requester {
     const end = new CallEnd(clock, timeout, ctx.signal)
     const owner = ownerOf(ctx)
     try {
-      const turn = slots.take(owner, end.onStop)
+      const turn = slots.take(owner, end)
       if (turn) await turn
       try {
         return await attemptAll(one, built, ctx, end)
@@ -388,14 +401,15 @@ export function createRequester(options: RequesterOptions): Requester {
   return Object.assign(call, {
     async reasonAgainst(baseUrl: string) {
       try {
-        await agentFor(new URL(baseUrl).origin)
+        const opened = await connect()
+        opened.agentFor(new URL(baseUrl).origin)
         return undefined
       } catch (error) {
         return errorText(error)
       }
     },
     async close() {
-      await (await opened?.catch(() => undefined))?.close()
+      await (await opening?.catch(() => undefined))?.close()
     },
   })
 }

@@ -74,33 +74,50 @@ const isOver = (value: Readonly<Record<string, unknown>>): boolean =>
   Object.entries(value).some(([name, member]) => member === false && /^has(?:more|nextpage|next)$/.test(plain(name)))
 
 /** Lists that continue after the id of their last item, as Stripe's. */
-function afterLast(value: Readonly<Record<string, unknown>>, parameters: readonly Parameter[]): string | undefined {
-  const parameter = parameters.find(({ name }) => plain(name) === 'startingafter')
+function afterLast(value: Readonly<Record<string, unknown>>, parameter: Parameter): string | undefined {
   const { has_more: hasMore, data } = value as { readonly has_more?: unknown; readonly data?: unknown }
-  if (!parameter || hasMore !== true || !Array.isArray(data)) return undefined
+  if (hasMore !== true || !Array.isArray(data)) return undefined
   const last: unknown = data.at(-1)
   const id = isObject(last) ? last['id'] : undefined
   return typeof id === 'string' ? hint({ [argumentName(parameter.argument)]: id }) : undefined
 }
 
+interface PageParameters {
+  readonly cursors: readonly (readonly [field: string, parameter: Parameter])[]
+  readonly afterLast: Parameter | undefined
+}
+
+const pageParameters = new WeakMap<Operation, PageParameters | 'none'>()
+
+/** The parameters of an operation that take a cursor. */
+function parametersFor(operation: Operation): PageParameters | 'none' {
+  const known = pageParameters.get(operation)
+  if (known) return known
+  const inQuery = queryOf(operation)
+  const cursors = CURSORS.flatMap(([field, names]) => {
+    const parameter = inQuery.find(({ name }) => names.includes(plain(name)))
+    return parameter ? [[field, parameter] as const] : []
+  })
+  const last = inQuery.find(({ name }) => plain(name) === 'startingafter')
+  const found = cursors.length === 0 && !last ? 'none' : { cursors, afterLast: last }
+  pageParameters.set(operation, found)
+  return found
+}
+
 function fromBody(value: unknown, operation: Operation): string | undefined {
-  if (!isObject(value)) return undefined
-  const parameters = queryOf(operation)
-  if (parameters.length === 0) return undefined
+  const parameters = parametersFor(operation)
+  if (parameters === 'none' || !isObject(value)) return undefined
   const inner = Object.entries(value).flatMap(([name, member]) =>
     isObject(member) && CONTAINERS.has(plain(name)) ? [member] : [],
   )
   for (const object of [value, ...inner]) {
     if (isOver(object)) return undefined
-    for (const [field, names] of CURSORS) {
-      const parameter = parameters.find(({ name }) => names.includes(plain(name)))
-      const cursor = parameter && cursorIn(object, field)
-      if (parameter && cursor !== undefined) {
-        return hint({ [argumentName(parameter.argument)]: valueFor(parameter, cursor) })
-      }
+    for (const [field, parameter] of parameters.cursors) {
+      const cursor = cursorIn(object, field)
+      if (cursor !== undefined) return hint({ [argumentName(parameter.argument)]: valueFor(parameter, cursor) })
     }
   }
-  return afterLast(value, parameters)
+  return parameters.afterLast && afterLast(value, parameters.afterLast)
 }
 
 /** A text that says how to get the next page; undefined without one. `query`: as sent. */

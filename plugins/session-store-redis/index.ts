@@ -1,22 +1,17 @@
 // The plugin `session-store-redis`: stores sessions in Redis, so that any node can serve them.
 import { definePlugin } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
+import { createSessionStore } from '../../core/transport.ts'
 import {
   claimOf,
   REDIS_PROPERTIES,
   REDIS_SECTIONS,
   type RedisSections,
   redisConnection,
+  redisStore,
+  STORE_COMMANDS,
 } from '../families/redis/index.ts'
 import { demandSecrets } from '../families/stores/index.ts'
-import { createRedisSessionStore } from './store.ts'
-
-/** Commands besides EVAL, including those in scripts. */
-export const SESSION_STORE_COMMANDS = [
-  ...(['del', 'exists', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'hsetnx'] as const),
-  ...(['pexpire', 'pttl', 'set', 'time', 'zadd', 'zcard', 'zincrby', 'zrange', 'zrangebyscore', 'zrem'] as const),
-  ...(['zremrangebyscore', 'zrevrange', 'zscore'] as const),
-] as const
 
 const OPTIONS = {
   type: 'object',
@@ -34,8 +29,8 @@ export const sessionStoreRedis = definePlugin<SessionStoreRedisOptions, SessionS
   provides: ['sessionStore'],
   setup(host, options) {
     demandSecrets(host, 'sessions are for every node, but the keys that sign their ids')
-    const redis = redisConnection(host, options, SESSION_STORE_COMMANDS)
+    const redis = redisConnection(host, options, STORE_COMMANDS)
     redis.claim(claimOf(host))
-    host.provide('sessionStore', createRedisSessionStore(redis, host))
+    host.provide('sessionStore', createSessionStore(redisStore(redis), { node: host.config.node, log: host.log }))
   },
 })

@@ -189,8 +189,8 @@ export function isSessionLost(status: number, text: string | undefined): boolean
 const REFUSALS: Readonly<Record<number, string>> = {
   401: 'requires a login',
   403: 'does not permit this request',
-  404: 'serves nothing at this path; check the URL',
-  405: 'is no MCP endpoint; check the path of the URL',
+  404: 'serves nothing at this path',
+  405: 'is no MCP endpoint',
   413: 'does not accept a message of this size',
   429: 'received too many requests; wait before the next one',
 }

@@ -212,7 +212,7 @@ describe("mcp-host doctor, the client's view", () => {
   it('knows servers of older revisions', async () => {
     const [streamable] = await examine(sdk.streamable)
     expect(streamable).to.deep.include({ check: 'address', level: 'note' })
-    expect(streamable?.text).to.equal(`${sdk.streamable} speaks Streamable HTTP of an older revision, not 2026-07-28`)
+    expect(streamable?.text).to.equal(`${sdk.streamable} speaks Streamable HTTP of 2025-11-25, not 2026-07-28`)
     const [sse] = await examine(sdk.sse)
     expect(sse?.text).to.equal(`${sdk.sse} speaks HTTP+SSE of 2024-11-05, not 2026-07-28`)
   })

@@ -2,17 +2,14 @@
 
 import { createGrantStore } from '../../core/auth.ts'
 import { storeContract } from '../../core/testing.ts'
-import { createTaskStore } from '../../core/transport.ts'
-import { createBus } from '../../plugins/change-bus-redis/bus.ts'
-import { createPeers, createReading } from '../../plugins/change-bus-redis/peers.ts'
-import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
+import { createChangeBus, createPeers, createTaskStore } from '../../core/transport.ts'
 import { type RedisSettings, redisBus, redisStore } from '../../plugins/families/redis/index.ts'
-import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { createRedisEventStore, createRedisSessionStore } from '../support/redis-stores.ts'
 import { compareWithModel } from '../support/store-model.ts'
 
 let redis: RedisServer
@@ -35,18 +32,6 @@ const onRedis = <Service>(
 })
 
 const closing: Array<() => void> = []
-
-/** As the plugin change-bus-redis begins it. */
-async function beginReading({ connection, plugin }: RedisHost) {
-  const bus = createBus(connection, plugin.log)
-  const peers = createPeers(connection, plugin)
-  const { inbox, deliver } = peers
-  const reading = createReading(connection, { inbox, bus, receive: deliver, log: plugin.log })
-  await peers.begin()
-  await reading.begin()
-  closing.push(reading.close)
-  return { bus, peers }
-}
 
 /** As a plugin begins it. */
 async function beginBus({ connection, plugin }: RedisHost) {
@@ -79,11 +64,11 @@ const contracts = {
   'Redis task store': serviceContract('taskStore', onRedis(openTasks)),
   'Redis change bus': serviceContract(
     'changeBus',
-    onRedis(async host => (await beginReading(host)).bus),
+    onRedis(async host => createChangeBus(await beginBus(host))),
   ),
   'Redis node messages (peers)': serviceContract(
     'peers',
-    onRedis(async host => (await beginReading(host)).peers),
+    onRedis(async host => createPeers(await beginBus(host))),
   ),
 }
 

@@ -45,7 +45,7 @@ describe('Redis key prefix of a deployment', () => {
       for (let count = 0; count < 8; count++) await openSession(`${theirs.url}/`)
       await eventually(
         'no more idle sessions than may be',
-        () => Number(redis.cli('ZCARD', 'mcp-host:{sessions}:idle')[0]),
+        () => Number(redis.cli('ZCARD', 'mcp-host:{sessions}:s:idle')[0]),
         idle => idle <= 4,
       )
     }

@@ -12,8 +12,8 @@ const config = () => ({ toolsets: { all: [] }, routes: { '/': { toolsets: 'all' 
 /** For the node that opened the one session there is, as it stays when the answer to that node is lost. */
 function register(redis: RedisServer, request: string) {
   const [record = ''] = redis.cli('KEYS', '*:session')
-  const [home = ''] = redis.cli('HGET', record, 'home')
-  redis.cli('HSET', record.replace(/session$/, 'requests'), request, home)
+  const [home = ''] = redis.cli('HGET', record, '.home')
+  redis.cli('HSET', record.replace(/session$/, 'use'), `.r:${request}`, home)
 }
 
 describe('retry of a request whose Redis response was lost', () => {
@@ -34,10 +34,10 @@ describe('retry of a request whose Redis response was lost', () => {
     const cluster = await startCluster(3, config)
     const [a, b, c] = await openAtAll(cluster, 0, { revision: '2025-03-26' })
     for (const session of [b, c]) await session?.request('ping')
-    const [record = ''] = cluster.redis.cli('KEYS', '*:session')
-    const nodes = cluster.redis.cli('HKEYS', record).flatMap(name => (name.startsWith('n:') ? [name.slice(2)] : []))
+    const [use = ''] = cluster.redis.cli('KEYS', '*:r:use')
+    const nodes = cluster.redis.cli('HKEYS', use).flatMap(name => (name.startsWith('.n:') ? [name.slice(3)] : []))
     nodes.forEach((node, index) => {
-      cluster.redis.cli('HSET', record.replace(/session$/, 'requests'), String(index), node)
+      cluster.redis.cli('HSET', use, `.r:${index}`, node)
     })
     const batch = nodes.map((_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
     const answer = await a.send(batch)

@@ -16,7 +16,7 @@ const update = (node: StartedHost | undefined, name = 'one') => node?.host.runti
 
 /** Keeps what Redis knows of who writes; what it gives makes it so again, and empties what the nodes are yet to hear. */
 function keepWriters(redis: RedisServer) {
-  const lose = keepKeys(redis, '*:session', '*:stream:*', '*:events:*')
+  const lose = keepKeys(redis, '*:r:use', '*:stream:*', '*:l:*')
   return () => {
     lose()
     for (const inbox of redis.cli('KEYS', '*:inbox:*')) redis.cli('DEL', inbox)
@@ -77,7 +77,7 @@ describe('stream ownership lost in Redis', function () {
     // The bus too: the node before tells everything, under numbers that the other has given or will give.
     redis.cli('DEL', 'mcp-host:{bus}:changes', 'mcp-host:{bus}:count')
     const [stream = ''] = redis.cli('KEYS', 'mcp-host:*:stream:*')
-    const last = () => Number(redis.cli('HGET', stream, 'last')[0])
+    const last = () => Number(redis.cli('HGET', stream.replace(/r:stream:/, 'l:'), 'l')[0])
     const before = last()
     await mend()
     await eventually('messages of the node before', last, number => number >= before + NAMES.length)

@@ -21,7 +21,7 @@ async function startCall(name: string) {
   const seen = await call.next()
   expect(seen?.message.params.progress).to.equal(1)
   const lastId = { 'Last-Event-ID': String(seen?.id) }
-  return { nodes, b, call, finish, lastId, cut, mend, lose: keepKeys(redis, '*:stream:*', '*:events:*') }
+  return { nodes, b, call, finish, lastId, cut, mend, lose: keepKeys(redis, '*:stream:*', '*:l:*') }
 }
 
 const isLost = { reason: 'node-lost', retryable: true }

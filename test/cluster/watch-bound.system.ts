@@ -21,10 +21,10 @@ describe('resource subscription limit of a session', () => {
     const [left, asked] = [10, 40]
     const [key = ''] = cluster.redis.cli('--scan', '--pattern', '*:session')
     // As if it watched that many already.
-    cluster.redis.cli('HSET', key, 'wn', String(MOST - left))
+    cluster.redis.cli('HSET', key, '.wn', String(MOST - left))
     const answers = await Promise.all(Array.from({ length: asked }, (_, index) => watch(index)))
     const done = answers.filter(answer => answer?.message.error === undefined).length
-    const kept = Number(cluster.redis.cli('HGET', key, 'wn')[0])
+    const kept = Number(cluster.redis.cli('HGET', key, '.wn')[0])
     expect([done, kept]).to.deep.equal([left, MOST])
   })
 })

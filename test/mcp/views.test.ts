@@ -2,9 +2,9 @@
 import { expect } from 'chai'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
 import { createCatalog } from '../../core/mcp/catalog.ts'
-import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createViews, PAGE_SIZE, type ViewRequest } from '../../core/mcp/view.ts'
 import { LATEST_HANDSHAKE, MODERN_REVISION, rulesOf } from '../../core/transport.ts'
+import { createMemoryChangeBus } from '../support/memory-services.ts'
 import { legacy, modern, type RpcMessage } from '../support/rpc.ts'
 import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
 

@@ -2,10 +2,10 @@
 // once.
 import { expect } from 'chai'
 import type { EventStore } from '../../core/plugin.ts'
-import { createRedisEventStore } from '../../plugins/event-store-redis/store.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, watchCall } from '../support/crash.ts'
 import { startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { createRedisEventStore } from '../support/redis-stores.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
 const COUNT = 40

@@ -38,7 +38,7 @@ describe('event-store-redis: per-route options', () => {
       await stream.rest()
       const times = redis
         .cli('KEYS', '*')
-        .filter(key => key.includes('event'))
+        .filter(key => key.includes(':l:'))
         .map(key => Number(redis.cli('PTTL', key)[0]))
       // Whatever keeps them, a client can come back for them.
       const again = await session.get(place?.id)

@@ -10,7 +10,6 @@ import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis
 import { needsRedis, type RedisServer, type RedisServerSettings, startRedis } from '../support/redis-server.ts'
 
 const MINUTE = 60_000
-const ORDER = 'mcp-host:{grants:pending}:s:order'
 
 before(function () {
   needsRedis(this)
@@ -217,7 +216,7 @@ describe('Grant store in Redis: hanging Redis', () => {
 
 describe('Grant store in Redis: full Redis', () => {
   it('refuses writes, but reads, takes and deletes entries, which frees memory', async () => {
-    const { redis, store } = await open({ maxmemory: '4mb' })
+    const { store } = await open({ maxmemory: '4mb' })
     let stored = 0
     let refused = 0
     const text = 'x'.repeat(20_000)

@@ -1,10 +1,10 @@
 // Sessions in Redis beyond the session store contract: updates after an outage.
 
-import { createRedisSessionStore } from '../../plugins/session-store-redis/store.ts'
 import { enter, open } from '../support/contracts/session-steps.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, startRedis } from '../support/redis-server.ts'
+import { createRedisSessionStore } from '../support/redis-stores.ts'
 
 describe('Session store in Redis', () => {
   before(function () {

@@ -1,9 +1,9 @@
 // Tests the change feed, which notifies subscribers of list and resource changes.
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
-import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { type Announcement, createChangeFeed, type Subscriber } from '../../core/sessions/change-feed.ts'
 import { META } from '../../core/transport.ts'
+import { createMemoryChangeBus } from '../support/memory-services.ts'
 import { createTestLog } from '../support/start-host.ts'
 
 type Lists = Subscriber['lists']

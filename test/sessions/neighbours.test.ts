@@ -2,10 +2,10 @@
 import { expect } from 'chai'
 import { createHub } from '../../cli/workers/hub.ts'
 import type { FromHub } from '../../cli/workers/message.ts'
-import type { Change } from '../../core/mcp/change-bus.ts'
+import { type Change, createChangeBus } from '../../core/mcp/change-bus.ts'
 import type { Neighbours } from '../../core/sessions/neighbours.ts'
 import { createNeighbourBus } from '../../core/sessions/neighbours.ts'
-import { createNeighbourPeers } from '../../core/sessions/peers.ts'
+import { createPeers } from '../../core/sessions/peers.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { connectTo, startNeighbours } from '../support/neighbours.ts'
@@ -18,13 +18,15 @@ const through = <Service>(create: (neighbours: Neighbours, index: number) => Ser
 })
 
 const openPeers = (neighbours: Neighbours, index: number) => {
-  const peers = createNeighbourPeers(`node${index}`, neighbours)
+  const peers = createPeers(createNeighbourBus(`node${index}`, neighbours))
   peers.receive(() => undefined)
   return peers
 }
 
+const openBus = (neighbours: Neighbours) => createChangeBus(createNeighbourBus('node', neighbours))
+
 describe('Change bus between worker processes: contract', () => {
-  for (const { name, run } of serviceContract('changeBus', through(createNeighbourBus))) it(name, run)
+  for (const { name, run } of serviceContract('changeBus', through(openBus))) it(name, run)
 })
 
 describe('Peers between worker processes: contract', () => {
@@ -52,7 +54,7 @@ describe('Peers between worker processes: contract', () => {
 
 describe('Change bus between worker processes', () => {
   it('replays changes after a position, and reports lost or foreign positions', async () => {
-    const [one, other] = startNeighbours(2, { kept: 50 }).map(createNeighbourBus)
+    const [one, other] = startNeighbours(2, { kept: 50 }).map(openBus)
     const places: string[] = []
     one?.subscribe((_, place) => void places.push(place ?? ''))
     for (let index = 0; index < 60; index++) await other?.publish(resource(index))
@@ -68,7 +70,7 @@ describe('Change bus between worker processes', () => {
   })
 
   it('limits the history size in characters', async () => {
-    const [bus] = startNeighbours(1, { keptSize: 10_000 }).map(createNeighbourBus)
+    const [bus] = startNeighbours(1, { keptSize: 10_000 }).map(openBus)
     const places: string[] = []
     bus?.subscribe((_, place) => void places.push(place ?? ''))
     const long = (index: number): Change => ({ kind: 'resource', uri: `note://${index}/${'x'.repeat(3_000)}` })
@@ -86,7 +88,7 @@ describe('Change bus between worker processes', () => {
       waiting.push(sent)
     })
     stuck.take({ to: 'hear' })
-    const bus = createNeighbourBus(connectTo(hub))
+    const bus = openBus(connectTo(hub))
     for (let index = 0; index < 200; index++) await bus.publish(resource(index))
     const held = heard.length
     expect(held).to.be.lessThan(100)
@@ -99,7 +101,7 @@ describe('Change bus between worker processes', () => {
   it('rejects messages to a stalled process', async () => {
     const hub = createHub(0, { underWay: 1_000 })
     hub.connect(() => undefined).take({ to: 'join', node: 'stuck' })
-    const peers = createNeighbourPeers('here', connectTo(hub))
+    const peers = createPeers(createNeighbourBus('here', connectTo(hub)))
     const send = (index: number) =>
       peers.send('stuck', { type: 'ended', session: `s${index}`, reason: 'r'.repeat(200) })
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => send(index)))

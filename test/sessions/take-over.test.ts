@@ -2,16 +2,15 @@
 import { expect } from 'chai'
 import { systemClock } from '../../core/http/clock.ts'
 import { HostError } from '../../core/index.ts'
-import { createMemoryChangeBus } from '../../core/mcp/change-bus.ts'
 import { createChangeFeed } from '../../core/sessions/change-feed.ts'
 import type { StreamWriter } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
-import { createMemoryPeers } from '../../core/sessions/peers.ts'
 import { Session, type SessionFacts } from '../../core/sessions/session.ts'
 import { createParts, type StreamParts, takeOver } from '../../core/sessions/session-streams.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
+import { createMemoryChangeBus, createMemoryPeers } from '../support/memory-services.ts'
 import { createTestLog } from '../support/start-host.ts'
 
 const STATE = { facts: '{"node":"other","requests":[]}', last: 0, finished: false, epoch: 1, bus: '5' }

@@ -149,8 +149,6 @@ describe('missing optional packages', () => {
 
   const CLIENT = '@modelcontextprotocol/client'
   const VERBS: ReadonlyArray<readonly [args: readonly string[], needs: string]> = [
-    [['list', 'http://127.0.0.1:1/mcp'], CLIENT],
-    [['call', 'http://127.0.0.1:1/mcp', 'echo'], CLIENT],
     [['check', '--config', 'plain.mjs', '--log-format', 'pretty'], 'pino-pretty'],
   ]
   for (const [args, needs] of VERBS) {

@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { EventStore } from '../../core/plugin.ts'
+import { digestOf } from '../../core/sessions/session-id.ts'
 import { bundledFile } from './compiled.ts'
 import type { CrashSettings } from './crash-host.ts'
 import type { StreamingSession } from './streaming-session.ts'
@@ -64,7 +65,7 @@ export async function watchCall(session: StreamingSession, count: number, saw = 
 
 /** Stored events of a stream after a number; undefined if the store reports a gap. */
 export async function storedAfter(store: EventStore, call: WatchedCall, seq: number, count: number) {
-  const events = await store.after(call.session, call.stream, seq)
+  const events = await store.after(digestOf(call.session), call.stream, seq)
   return events?.map(({ seq, message }): Numbered => [seq, progressOf(JSON.parse(message), count)])
 }
 

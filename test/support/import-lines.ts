@@ -105,6 +105,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'grant-store-redis',
     'task-store-redis',
     'store-sqlite',
+    'store-postgres',
   ],
 }
 
@@ -174,9 +175,9 @@ const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean
 /** The only files with a computed `import()`. */
 const LOADERS = ['core/config/import-module.ts', 'core/config/module-graph.ts', 'core/threads/start-thread.ts']
 
-/** Commands that call any server use the official client, and so do tests with `mcp-host/testing`. */
+/** Tests with `mcp-host/testing` use the official client. */
 const isOfficialClient = (from: string, name: string | undefined) =>
-  (isIn('cli/client', from) || isIn('core/testing', from)) && name === '@modelcontextprotocol/client'
+  isIn('core/testing', from) && name === '@modelcontextprotocol/client'
 
 /** Whether a repository file may import this. Only tests and benchmarks use the other official SDKs. */
 export function mayImport(from: string, imported: Import): boolean {

@@ -4,9 +4,10 @@
 //   log      hash: `l` is the last number, `b` the bytes of all messages, `<number>` a message
 import { redisScript } from './commands.ts'
 
-/** Commands in the scripts. */
+/** Commands in the scripts, and in the examination of Redis. */
 export const STORE_COMMANDS = [
-  ...(['hdel', 'hget', 'hgetall', 'hlen', 'hmget', 'hset', 'hstrlen', 'pexpireat', 'pttl', 'time', 'unlink'] as const),
+  ...(['hdel', 'hget', 'hgetall', 'hlen', 'hmget', 'hset', 'hstrlen', 'pexpire', 'pexpireat'] as const),
+  ...(['pttl', 'time', 'unlink'] as const),
   ...(['zadd', 'zcard', 'zcount', 'zrangebyscore', 'zrem', 'zremrangebyrank', 'zremrangebyscore'] as const),
   ...(['zrevrangebyscore', 'zscore'] as const),
 ] as const
@@ -197,7 +198,8 @@ function log.changes.trim(s, messages, bytes)
 end
 
 local KINDS = { record = record, set = set, log = log }
-local steps, at = {}, 2
+local GROWS = { set = true, add = true, put = true, reset = true, append = true }
+local steps, at, grows = {}, 2, false
 
 for index, key in ipairs(KEYS) do
   local kind = KINDS[ARGV[at]]
@@ -207,6 +209,7 @@ for index, key in ipairs(KEYS) do
   at = at + 1
   while ARGV[at] ~= '.' do
     local operation = ARGV[at]
+    grows = grows or GROWS[operation]
     local check = kind.checks[operation]
     if check and not check(s, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]) then
       return {'no', text(now), tostring(index - 1), kind.found(s)}
@@ -214,6 +217,12 @@ for index, key in ipairs(KEYS) do
     at = at + 1 + SIZES[operation]
   end
   at = at + 1
+end
+
+-- Redis checks its memory limit at the first write of a script only, and not before a PEXPIREAT.
+if grows then
+  local full = redis.pcall('ZADD', KEYS[1], 'XX', '0', '\\0')
+  if type(full) == 'table' and full.err and string.sub(full.err, 1, 9) ~= 'WRONGTYPE' then return redis.error_reply(full.err) end
 end
 
 local reply = {'done', text(now)}

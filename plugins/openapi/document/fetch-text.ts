@@ -1,7 +1,7 @@
 // Fetches documents from URLs, from allowed addresses only and without redirects.
 import type { Services } from '../../../core/internal.ts'
 import { errorText } from '../../../core/plugin.ts'
-import { headerOf, send } from '../request-send.ts'
+import { headerOf, type Stoppable, send } from '../request-send.ts'
 
 /** Rejects with a reason without the URL. */
 export type FetchText = (url: URL, maxBytes: number) => Promise<string>
@@ -18,14 +18,13 @@ export const createFetchText =
   async ({ origin, pathname, search }, maxBytes) => {
     const connections = await open()
     let timer: NodeJS.Timeout | undefined
-    const onStop = (stop: (reason: Error) => void) => {
-      timer = setTimeout(() => stop(new Error(`no response within ${TIMEOUT / 1_000} s`)), TIMEOUT)
-      return () => clearTimeout(timer)
+    const begin = (exchange: Stoppable) => {
+      timer = setTimeout(() => exchange.stop(new Error(`no response within ${TIMEOUT / 1_000} s`)), TIMEOUT)
     }
     try {
-      const dispatcher = connections.agentFor(new URL(origin))
+      const dispatcher = connections.agentFor(origin)
       const request = { dispatcher, origin, path: pathname + search, method: 'GET', headers: [...HEADERS], body: null }
-      const { status, headers, body, isCut } = await send(request, { maxResponse: maxBytes, onStop })
+      const { status, headers, body, isCut } = await send(request, maxBytes, { begin })
       if (status >= 300 && status < 400) {
         throw new Error(`HTTP ${status}, a redirect to ${headerOf(headers, 'location')}: use that URL`)
       }
@@ -35,6 +34,7 @@ export const createFetchText =
     } catch (error) {
       throw new Error(withFix(error), { cause: error })
     } finally {
+      clearTimeout(timer)
       await connections.close()
     }
   }

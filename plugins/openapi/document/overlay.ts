@@ -1,10 +1,74 @@
-// Applies OpenAPI Overlay 1.0 documents.
-import { isObject } from '../../../core/plugin.ts'
+// Applies OpenAPI Overlay 1.0 documents to a document, in place.
+import { assertInstalled } from '../../../core/auth.ts'
+import { errorText, isObject } from '../../../core/plugin.ts'
 import { below, DocumentError, type DocumentFile, rootOf } from './place.ts'
 
-export async function applyOverlay(overlay: DocumentFile, target: DocumentFile): Promise<void> {
-  void isObject
-  void below
-  void target
-  throw new DocumentError(rootOf(overlay), 'is not an overlay')
+type Key = string | number
+
+/** Throws a DocumentError for an overlay that is not valid. */
+export async function applyOverlay(overlay: DocumentFile, target: DocumentFile): Promise<DocumentFile> {
+  assertInstalled(['jsonpath-rfc9535'], { what: `The overlay ${overlay.name}` })
+  const { exec } = await import('jsonpath-rfc9535')
+  const place = rootOf(overlay)
+  const { root } = overlay
+  if (!isObject(root)) throw new DocumentError(place, 'an overlay must be an object')
+  const { overlay: version, actions } = root
+  if (!/^1\.\d/.test(`${version}`)) throw new DocumentError(below(place, 'overlay'), 'must be a 1.0 version')
+  if (!Array.isArray(actions)) throw new DocumentError(below(place, 'actions'), 'must be a list')
+  for (const [index, action] of actions.entries()) {
+    const at = below(place, 'actions', index)
+    if (!isObject(action)) throw new DocumentError(at, 'an action must be an object')
+    const path = action['target']
+    if (typeof path !== 'string') throw new DocumentError(below(at, 'target'), 'must be a JSONPath')
+    const found: Key[][] = []
+    try {
+      exec(target.root as Parameters<typeof exec>[0], path, (_, normalized) => void found.push(keysOf(`${normalized}`)))
+    } catch (error) {
+      throw new DocumentError(below(at, 'target'), `is not a JSONPath: ${errorText(error)}`)
+    }
+    if (action['remove'] === true) for (const keys of found.reverse()) remove(target.root, keys)
+    else if (action['update'] !== undefined)
+      for (const keys of found) update(valueAt(target.root, keys), action['update'])
+  }
+  // Items of lists can have moved.
+  const hasIndex = (path: readonly Key[]) => path.some(key => /^\d+$/.test(`${key}`))
+  return { ...target, lineOf: path => (hasIndex(path) ? undefined : target.lineOf(path)) }
 }
+
+/** The keys of a normalized path (RFC 9535, 2.7): `$['paths'][0]`. */
+const keysOf = (normalized: string): Key[] =>
+  [...normalized.matchAll(/\['((?:[^'\\]|\\.)*)'\]|\[(\d+)\]/gs)].map(([, name, index]) =>
+    name === undefined ? Number(index) : name.replaceAll(/\\(u[\da-fA-F]{4}|.)/gs, decodeEscape),
+  )
+
+function decodeEscape(escaped: string, code: string): string {
+  return code === "'" ? code : (JSON.parse(`"${escaped}"`) as string)
+}
+
+const valueAt = (root: unknown, keys: readonly Key[]): unknown =>
+  keys.reduce((value, key) => (typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined), root)
+
+function remove(root: unknown, keys: readonly Key[]): void {
+  const key = keys.at(-1)
+  const parent = valueAt(root, keys.slice(0, -1))
+  if (Array.isArray(parent) && typeof key === 'number') parent.splice(key, 1)
+  else if (isObject(parent) && key !== undefined) delete (parent as Record<string, unknown>)[key]
+}
+
+/** Objects are merged, lists get the value as a new item, or the items of a list. */
+function update(target: unknown, value: unknown): void {
+  if (Array.isArray(target)) target.push(...[structuredClone(value)].flat())
+  else if (isObject(target) && isObject(value)) merge(target as Record<string, unknown>, value)
+}
+
+function merge(target: Record<string, unknown>, value: Readonly<Record<string, unknown>>): void {
+  for (const [key, added] of Object.entries(value)) {
+    const own = Object.hasOwn(target, key) ? target[key] : undefined
+    if (isObject(own) && isObject(added)) merge(own as Record<string, unknown>, added)
+    else if (Array.isArray(own) && Array.isArray(added)) own.push(...structuredClone(added))
+    // Unlike an assignment, this never sets a prototype.
+    else Object.defineProperty(target, key, { value: structuredClone(added), ...OWN })
+  }
+}
+
+const OWN = { configurable: true, enumerable: true, writable: true } as const

@@ -1,0 +1,94 @@
+// `mcp-host openapi`: prints the tools that an OpenAPI document becomes, with sizes, and what is left out.
+import type { CommandContext } from './context.ts'
+import { readSurvey, type Survey, type SurveyOptions } from './openapi/read-survey.ts'
+import { jsonText, tableLines } from './text.ts'
+import { defineVerb, type VerbOptionTable, type VerbValues } from './verb.ts'
+
+const OPTIONS = {
+  include: {
+    type: 'string',
+    value: '<glob>',
+    multiple: true,
+    help: 'Operations: operationId, or method and path; repeatable',
+  },
+  exclude: { type: 'string', value: '<glob>', multiple: true, help: 'Operations to leave out; repeatable' },
+  methods: { type: 'string', value: '<list>', help: 'HTTP methods, separated by commas, or all [get]' },
+  overlay: { type: 'string', value: '<file>', multiple: true, help: 'Overlay to apply; repeatable, in order' },
+  'base-url': { type: 'string', value: '<url>', help: 'URL of the API [first server of the document]' },
+  'max-schema': { type: 'string', value: '<size>', help: 'Largest schema of a tool [32kb]' },
+  'allow-host': {
+    type: 'string',
+    value: '<host>',
+    multiple: true,
+    help: 'Host to reach at a private address or over plain http; repeatable',
+  },
+  output: { type: 'string', choices: ['omit', 'pass', 'check'], help: 'Output schemas [omit]' },
+  all: { type: 'boolean', help: 'Show operations that the options leave out, too' },
+  json: { type: 'boolean', help: 'Print JSON' },
+} as const satisfies VerbOptionTable
+
+const sizeText = (bytes: number): string => (bytes < 1_024 ? `${bytes} B` : `${(bytes / 1_024).toFixed(1)} kB`)
+
+function inText(survey: Survey, all: boolean, width: number | undefined): string {
+  const { document, version, operations, tools, leftOut, skipped, notes, securitySchemes } = survey
+  const total = tools.reduce((sum, { input, output = 0 }) => sum + input + output, 0)
+  const head = `${document}: OpenAPI ${version}, ${operations} operations, ${tools.length} tools with ${sizeText(total)} of schemas`
+  const rows = tools.map(({ name, operation, input, output, simplified }) => [
+    name,
+    operation,
+    sizeText(input),
+    output === undefined ? '' : sizeText(output),
+    simplified.length > 0 ? `any value: ${simplified.join(', ')}` : '',
+  ])
+  const part = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ['', title, ...lines.map(line => `  ${line}`)]
+  const schemes = Object.entries(securitySchemes).map(([name, type]) => `${name} (${type})`)
+  const reasons = new Map<string, number>()
+  for (const { reason } of skipped) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
+  return [
+    head,
+    ...(rows.length > 0
+      ? ['', ...tableLines(['tool', 'operation', 'input', 'output', 'simplified'], rows, width)]
+      : []),
+    ...part(
+      'Left out because of the document:',
+      leftOut.map(({ operation, reason }) => `${operation} ${reason}`.trim()),
+    ),
+    ...part(
+      'Left out by options:',
+      all
+        ? skipped.map(({ operation, reason }) => `${operation}: ${reason}`)
+        : [...reasons].map(([reason, count]) => `${count}: ${reason}`),
+    ),
+    ...part('Parts of the document that are not valid:', notes),
+    ...part('Security schemes, which need `credentials`:', schemes),
+  ].join('\n')
+}
+
+async function openapi(
+  { all = false, json = false, ...given }: VerbValues<typeof OPTIONS>,
+  [document = '']: readonly string[],
+  context: CommandContext,
+): Promise<void> {
+  const options: SurveyOptions = {
+    include: given.include,
+    exclude: given.exclude,
+    methods: given.methods,
+    overlay: given.overlay,
+    baseUrl: given['base-url'],
+    maxSchema: given['max-schema'],
+    allowHosts: given['allow-host'],
+    output: given.output,
+  }
+  const survey = await readSurvey(document, options, context.cwd)
+  context.print(json ? jsonText(survey) : inText(survey, all, context.stdout.columns))
+}
+
+export const openapiVerb = defineVerb({
+  summary: 'Show the tools of an OpenAPI document, their sizes, and what is left out',
+  example: "openapi.yaml --methods get,post --include 'GET /orders/*'",
+  positionals: ['FILE'],
+  options: OPTIONS,
+  notes: 'FILE is a JSON or YAML file, or an https URL.',
+  run: openapi,
+})

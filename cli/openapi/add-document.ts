@@ -1,0 +1,42 @@
+// `mcp-host add openapi`: adds a document and a route for its toolset to the config.
+import { dirname, posix, relative, resolve, sep } from 'node:path'
+import { printable } from '../../client/text.ts'
+import { readConfig } from '../config.ts'
+import type { CommandContext } from '../context.ts'
+import { addToConfig, assertFree, freeRoute } from '../edit-config.ts'
+import { readSurvey } from './read-survey.ts'
+
+/** `orders` for `apis/orders.openapi.yaml`. */
+function nameOf(document: string): string {
+  const [last = ''] = document.split(/[\\/]/).slice(-1)
+  const name = last
+    .replace(/(?:[.-](?:openapi|swagger))?\.(?:json|ya?ml)(?:[?#].*)?$/i, '')
+    .replaceAll(/[^A-Za-z0-9_-]+/g, '-')
+  return name.replace(/^-+|-+$/g, '') || 'api'
+}
+
+export async function addDocument(
+  { config }: { config?: string | undefined },
+  given: string,
+  context: CommandContext,
+): Promise<void> {
+  const { cwd, print } = context
+  const survey = await readSurvey(given, { methods: 'get' }, cwd)
+  const loaded = await readConfig({ config }, context)
+  const file = resolve(cwd, loaded.file)
+  const isUrl = /^https?:/.test(given)
+  const path = relative(dirname(file), resolve(cwd, given)).replaceAll(sep, posix.sep)
+  const document = isUrl ? given : path.startsWith('.') ? path : `./${path}`
+  const name = nameOf(given)
+  assertFree(loaded.config, name, 'rename the file, or edit the config')
+  const route = freeRoute(loaded.config, name, 'openapi')
+  await addToConfig(file, [{ plugin: 'openapi', key: 'documents', name, value: { document }, route }], context)
+  const { tools, operations, securitySchemes } = survey
+  print(`${tools.length} of ${operations} operations become tools: only GET unless \`methods\` names others.`)
+  const schemes = Object.keys(securitySchemes)
+  if (schemes.length > 0) {
+    print(
+      `Operations with credentials are left out until \`credentials\` has a secret for: ${schemes.map(one => printable(one)).join(', ')}`,
+    )
+  }
+}
