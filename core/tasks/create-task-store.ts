@@ -500,7 +500,8 @@ class Tasks implements TaskStore {
         'relaxed',
       ),
     )
-    return outcome.done ? Number(outcome.results[2]?.fields?.['version']) : undefined
+    const facts = outcome.done ? readFacts(outcome.results[2]?.fields ?? {}) : undefined
+    return facts && facts.until > outcome.now ? facts.version : undefined
   }
 
   /** A claim whose reply was lost may have succeeded: nobody else works on this task. */
@@ -625,7 +626,10 @@ class Tasks implements TaskStore {
       if (outcome.done) {
         const [, work, small, log] = outcome.results
         this.#news.changed(log?.last ?? 0, news)
-        return readTask(readFacts(small?.fields ?? {}), work?.fields)
+        const facts = readFacts(small?.fields ?? {})
+        if (facts.until > outcome.now) return readTask(facts, work?.fields)
+        await this.#drop(id)
+        return false
       }
       // The work of an expired task is gone.
       if (outcome.step === 1) await this.#drop(id)

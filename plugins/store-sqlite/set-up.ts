@@ -8,7 +8,7 @@ import { parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets, provideStores } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
-import { createSqliteStore, createSqliteTaskStore } from './stores.ts'
+import { createSqliteStore } from './stores.ts'
 import type { StoreBounds } from './thread/bounds.ts'
 import type { Committed } from './thread/messages.ts'
 import { Writer } from './writer.ts'
@@ -75,13 +75,15 @@ function offerFigures(
 const FILES = Symbol('files of store-sqlite')
 const MEMORY = ':memory:'
 const MIN_SIZE = 1_048_576
+/** Share of `maxSize` for tasks. */
+const TASKS = 0.2
 
 export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): void {
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
-  provideStores(host, createSqliteStore(file), options)
-  host.provide('taskStore', createSqliteTaskStore(file, host.log))
+  const mostBytes = Math.floor(parseSize(options.maxSize) * TASKS)
+  provideStores(host, createSqliteStore(file), options, { mostBytes })
 }
 
 function demandNode({ config: { at } }: InternalHost) {

@@ -69,7 +69,9 @@ function createTables(db: DatabaseSync) {
   db.exec('COMMIT')
 }
 
-const FORGET_RUNNING = "UPDATE tasks SET leased = 0 WHERE state = 'running'"
+/** Tasks of ended processes can be claimed at once. */
+const FORGET_RUNNING = `UPDATE members SET score = 0
+WHERE sorted_set = (SELECT id FROM sorted_sets WHERE partition = 'tasks' AND name = 'leases')`
 
 function checkWhole(db: DatabaseSync) {
   const [first] = db.prepare('PRAGMA quick_check(1)').all()

@@ -4,17 +4,19 @@ import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGrantStore, type GrantStore } from '../../../../core/auth.ts'
+import { systemClock } from '../../../../core/http/clock.ts'
 import type { EventStore } from '../../../../core/plugin.ts'
 import type { Store } from '../../../../core/store.ts'
 import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
 import {
   createEventStore,
   createSessionStore,
+  createTaskStore,
   type SessionStore,
   type StreamBounds,
   type TaskStore,
 } from '../../../../core/transport.ts'
-import { createSqliteStore, createSqliteTaskStore } from '../../../../plugins/store-sqlite/stores.ts'
+import { createSqliteStore } from '../../../../plugins/store-sqlite/stores.ts'
 import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
 import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
@@ -74,7 +76,11 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
     sessions: createSessionStore(store, { node, log }),
     events: createEventStore(store, { ...BOUNDS, ...bounds }),
     grants: createGrantStore(store),
-    tasks: createSqliteTaskStore(writer, log),
+    tasks: createTaskStore(store, {
+      log,
+      clock: systemClock,
+      mostBytes: Math.floor({ ...BOUNDS, ...bounds }.maxSize * 0.2),
+    }),
   }
   await writer.open()
   return { writer, node, ...stores, log: log.lines, committed }
