@@ -60,7 +60,7 @@ describe('Grant store in Redis: limit of pending logins', () => {
     const lasting = await present(store, granted)
     const left = pendingIn(redis).there.length
     expect(lasting).to.equal(300)
-    expect(left).to.equal(100)
+    expect(left).to.be.within(95, 100)
     // Concurrent writes have no order.
     expect(await present(store, pending.slice(-120))).to.be.within(95, 100)
   })
