@@ -1,4 +1,4 @@
-// The plugin `store-postgres`: stores sessions, streams and grants in PostgreSQL, and connects the nodes.
+// The plugin `store-postgres`: stores sessions, streams, grants and tasks in PostgreSQL, and connects the nodes.
 import { assertInstalled } from '../../core/auth.ts'
 import { definePlugin } from '../../core/internal.ts'
 import { type FilledStorePostgresOptions, OPTIONS, type StorePostgresOptions } from './options.ts'

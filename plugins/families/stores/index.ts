@@ -28,12 +28,18 @@ export function demandSecrets(
   report(new StartError('MH1404', `${why} were made by this one; ${how}`, { at }))
 }
 
+interface TaskSettings {
+  /** Bytes of all tasks. */
+  readonly mostBytes?: number
+  readonly bus?: Bus
+}
+
 /** Fills the slots of sessions, streams, grants and tasks. */
 export function provideStores(
   host: InternalHost,
   store: Store,
   options: StreamOptions,
-  tasks: { readonly bus?: Bus; readonly mostBytes?: number },
+  tasks: TaskSettings = {},
 ): void {
   host.provide('sessionStore', createSessionStore(store, { node: host.config.node, log: host.log }))
   host.provide('eventStore', createEventStore(store, readStreamBounds(host, options)))

@@ -35,8 +35,7 @@ const LOCK = `${settings.file}.lock`
 const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || fault?.word === 'alien'
 
 function openWhole(isFirst: boolean) {
-  const { file, ifDamaged } = settings
-  const { maxSize } = settings.bounds
+  const { file, ifDamaged, maxSize } = settings
   try {
     return { ...openDatabase(file, { maxSize, isFirst }), replaced: undefined }
   } catch (error) {
@@ -47,14 +46,14 @@ function openWhole(isFirst: boolean) {
 }
 
 function open() {
-  const { file, crew, bounds } = settings
+  const { file, crew, maxSize } = settings
   const { value, lock, leave } =
     file === MEMORY
       ? { value: openWhole(false), lock: MEMORY, leave: () => undefined }
       : joinCrew(LOCK, crew, openWhole)
   const { db } = value
   const transactions = createTransactions(db, operationsOn(db), committed => tell({ news: 'committed', committed }))
-  const upkeep = createUpkeep(db, bounds.maxSize, transactions.write)
+  const upkeep = createUpkeep(db, maxSize, transactions.write)
   return { ...value, transactions, upkeep, lock, leave }
 }
 

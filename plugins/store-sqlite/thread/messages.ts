@@ -1,6 +1,5 @@
 // Messages between the host and the thread with the file, and the faults of SQLite and the system.
 
-import type { StoreBounds } from './bounds.ts'
 import type { Operations } from './operations.ts'
 
 export interface ThreadSettings {
@@ -9,7 +8,8 @@ export interface ThreadSettings {
   /** Names the processes that share the file. */
   readonly crew: string
   readonly ifDamaged: 'stop' | 'replace'
-  readonly bounds: StoreBounds
+  /** Bytes of the file. */
+  readonly maxSize: number
 }
 
 /** One operation; it does not start after `deadline` (by `clock`). */

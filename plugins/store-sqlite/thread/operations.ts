@@ -1,4 +1,4 @@
-// All operations by name, and their durability.
+// The operations of the store by name, and their durability.
 import type { DatabaseSync } from 'node:sqlite'
 import { applySteps, type Outcome, type Query, type Step } from '../../../core/store.ts'
 import { prepareStore, SqlPartition } from './partition.ts'

@@ -16,22 +16,21 @@ import {
   type StreamBounds,
   type TaskStore,
 } from '../../../../core/transport.ts'
-import { createSqliteStore } from '../../../../plugins/store-sqlite/stores.ts'
-import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
+import { createSqliteStore } from '../../../../plugins/store-sqlite/store.ts'
 import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
 
 /** Node 22.13 or later; where there is none, the tests of files are not there either. */
 export const hasSqlite = isBuiltin('node:sqlite')
 
-export const BOUNDS: StoreBounds & StreamBounds = {
+export const BOUNDS: StreamBounds & Pick<ThreadSettings, 'maxSize'> = {
   ttl: 60_000,
   maxEvents: 1_000,
   maxBytes: 1_000_000,
   maxSize: 1_073_741_824,
 }
 
-export type FileSettings = Partial<Omit<ThreadSettings, 'bounds'>> & { readonly bounds?: Partial<typeof BOUNDS> }
+export type FileSettings = Partial<Omit<ThreadSettings, 'maxSize'>> & { readonly bounds?: Partial<typeof BOUNDS> }
 
 const opened: Writer[] = []
 const folders: string[] = []
@@ -64,7 +63,7 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
   const committed: Committed[] = []
   const writer = new Writer({
     ...{ file, crew: `tests ${process.pid}`, ifDamaged: 'stop', ...settings },
-    bounds: { ...BOUNDS, ...bounds },
+    maxSize: bounds?.maxSize ?? BOUNDS.maxSize,
     log,
     committed: one => committed.push(one),
   })
@@ -76,12 +75,10 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
     sessions: createSessionStore(store, { node, log }),
     events: createEventStore(store, { ...BOUNDS, ...bounds }),
     grants: createGrantStore(store),
-    tasks: createTaskStore(store, {
-      log,
-      clock: systemClock,
-      mostBytes: Math.floor({ ...BOUNDS, ...bounds }.maxSize * 0.2),
-    }),
+    tasks: createTaskStore(store, { log, clock: systemClock, mostBytes: 0.2 * (bounds?.maxSize ?? BOUNDS.maxSize) }),
   }
+  // As the registry of sessions does.
+  stores.sessions.onReturn?.(() => undefined)
   await writer.open()
   return { writer, node, ...stores, log: log.lines, committed }
 }

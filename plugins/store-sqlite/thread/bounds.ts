@@ -1,5 +1,0 @@
-// Limits of what is stored in the file.
-export interface StoreBounds {
-  /** Bytes of the file. */
-  readonly maxSize: number
-}
