@@ -107,8 +107,8 @@ const taskStep = ({ key, version }: TaskFacts, now: number, step: Partial<Record
 })
 
 /**
- * Removes a task from its queue, or from the running ones. Changes of running tasks begin with a removal: Redis executes them if
- * it is full.
+ * Removes a task from its queue, or from the running ones. Changes of running tasks begin with a removal, so that a full database
+ * can execute them.
  */
 function leave({ id, holderKey, queueKey, state }: TaskFacts): Plan {
   const from = (sortedSet: string): SetStep => ({ sortedSet, remove: [id] })
