@@ -36,6 +36,7 @@ export const AREAS = {
   MH32: 'Commands that call a server',
   MH33: 'Other commands',
   MH34: 'openapi, upstream',
+  MH35: 'store-postgres',
 }
 
 export interface Use {

@@ -86,7 +86,7 @@ async function isServed({ toolsets, folder }: Project, file: string): Promise<bo
 
 const KINDS = ['tool', 'resource', 'prompt', 'plugin'] as const
 type Kind = (typeof KINDS)[number]
-const ALL_KINDS = [...KINDS, 'openapi']
+const ALL_KINDS = [...KINDS, 'openapi', 'upstream']
 const isKind = (text: string): text is Kind => (KINDS as readonly string[]).includes(text)
 
 const NODE_TEST = "import { test } from 'node:test'"
@@ -170,15 +170,18 @@ const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextp
 
 async function add(
   { config }: { config?: string },
-  [kindText = '', name = '']: readonly string[],
+  [kindText = '', name = '', ...more]: readonly string[],
   context: CommandContext,
 ): Promise<void> {
   const { cwd, print } = context
   if (kindText === 'openapi') {
-    if (name === '') throw usage('name the OpenAPI document: mcp-host add openapi FILE')
+    if (name === '' || more.length > 0) throw usage('name the OpenAPI document: mcp-host add openapi FILE')
     return (await import('./openapi/add-document.ts')).addDocument({ config }, name, context)
   }
+  if (kindText === 'upstream')
+    return (await import('./upstream/add-server.ts')).addServer({ config }, [name, ...more], context)
   const kind = readKind(kindText)
+  if (more.length > 0) throw usage(`unexpected "${printable(more.join(' '))}"`)
   checkName(kind, name)
   if (kind === 'plugin') await checkPluginName(name)
   const project = await findProject(context, config)
@@ -194,11 +197,13 @@ async function add(
 }
 
 export const addVerb = defineVerb({
-  summary: 'Add a tool, resource, prompt or plugin with a test, or an OpenAPI document',
+  summary: 'Add a tool, resource, prompt or plugin with a test, an OpenAPI document, or an MCP server',
   example: 'tool convert_time',
-  positionals: ['tool|resource|prompt|plugin|openapi', 'NAME'],
+  positionals: ['tool|resource|prompt|plugin|openapi|upstream', 'NAME', '[ARGUMENT...]'],
   options: CONFIG_OPTION,
   notes: `Existing files are never overwritten.
-mcp-host add openapi FILE  add the document FILE, or its https URL, and a route to the config`,
+mcp-host add openapi FILE  add the document FILE, or its https URL, and a route to the config
+mcp-host add upstream NAME URL  add the MCP server at URL, and a route to the config
+mcp-host add upstream NAME -- COMMAND ARGUMENT...  the same for a stdio server`,
   run: add,
 })

@@ -40,6 +40,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
     {
       init: async () => (await import('./init.ts')).initVerb,
       add: async () => (await import('./add.ts')).addVerb,
+      import: async () => (await import('./import.ts')).importVerb,
     },
   ],
   [

@@ -104,7 +104,7 @@ const hostSchema = buildConfigSchema({}, builtInKeys)
 const builtInCheck = createDefinitionCheck(builtInKeys.toolKeys)
 const ownKeys = {
   sections: Object.keys(buildConfigSchema({})['properties'] as object),
-  routeKeys: [...Object.keys(route.properties), 'plugins'],
+  routeKeys: [...Object.keys(route.properties), 'store', 'plugins'],
   toolKeys: Object.keys(DEFINITION_SCHEMAS.tool.properties),
   context: contextNames(),
 }
@@ -175,7 +175,7 @@ async function build(
   const part = isShaped ? undefined : withoutFaults(loaded.config, faults)
   if (!isShaped && !part) problems.assertNone()
   const written = fillDefaults(trimSecrets(part?.config ?? loaded.config, schema), schema) as FilledConfig
-  const configured = withLongForms(written, keys.routeKeys, problems.report)
+  const configured = withLongForms(written, keys, problems.report)
   const byDefault = Object.fromEntries(defaultPlugins.map(name => [name, {}]))
   const config = { ...configured, plugins: { ...byDefault, ...configured.plugins } }
   const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }

@@ -29,7 +29,7 @@ function differences(before: unknown, after: unknown, path: Path = []): Path[] {
 
 const keysOf = (one: object, other: object) => [...new Set([...Object.keys(one), ...Object.keys(other)])]
 
-const SEPARATE = new Set(['toolsets', 'routes', 'plugins'])
+const SEPARATE = new Set(['toolsets', 'routes', 'plugins', 'store'])
 const RELOADABLE = new Set(['server', 'configureSession', 'runSession'])
 const RELOADABLE_OF_TLS = new Set(['cert', 'key', 'passphrase', 'minVersion'])
 const RELOADABLE_OF_ROUTES = new Set(['toolsets', 'default'])

@@ -21,6 +21,7 @@ import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
 import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { skills } from './skills/index.ts'
+import { storePostgres } from './store-postgres/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
 import { taskStoreRedis } from './task-store-redis/index.ts'
 import { type TaskSetting, tasks } from './tasks/index.ts'
@@ -55,6 +56,7 @@ export const builtInPlugins = {
   apps,
   tasks,
   'store-sqlite': storeSqlite,
+  'store-postgres': storePostgres,
   'cluster-redis': clusterRedis,
   'session-store-redis': sessionStoreRedis,
   'change-bus-redis': changeBusRedis,
@@ -70,6 +72,11 @@ type OptionsByName = {
 
 declare module '../core/config/define-config.ts' {
   interface BuiltInOptions extends OptionsByName {}
+  interface BuiltInStores {
+    redis: OptionsByName['cluster-redis']
+    sqlite: OptionsByName['store-sqlite']
+    postgres: OptionsByName['store-postgres']
+  }
   interface BuiltInSections extends Partial<RedisSections> {}
   interface BuiltInRouteKeys {
     /** `tools/list` shows `find_tools` and `call_tool` in place of tools. */

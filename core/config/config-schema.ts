@@ -315,6 +315,16 @@ const callable = (description: string): JsonSchema => ({ callable: true, descrip
 
 const off: JsonSchema = { const: false, description: 'Switches the plugin off.' }
 
+/** `memory`, or an object with the options of one plugin. */
+const storeSchema = (properties: Record<string, JsonSchema>): JsonSchema => ({
+  description: 'The store of sessions, streams, tasks and logins. Default: memory.',
+  anyOf: [
+    { const: 'memory', description: 'This process. The contents end with it.' },
+    { ...closed(properties, { minProperties: 1, maxProperties: 1 }), description: 'A database, with its options.' },
+  ],
+  examples: ['memory'],
+})
+
 const pluginMap = (options: Record<string, JsonSchema>, description: string): JsonSchema => ({
   type: 'object',
   description,
@@ -347,16 +357,18 @@ export function buildConfigSchema(
   })
   const hoisted = options.map(([name, schema]) => [name, hoist(name, withoutRequired(schema))] as const)
   const shared = [...keys.sections].map(([name, { value }]) => [name, hoist(name, value as JsonSchema)] as const)
+  const optionsAt = (plugin: string, value: object) =>
+    Object.hasOwn(plugins, plugin)
+      ? { schema: { $ref: toDef(plugin) }, defs: [] }
+      : hoist(plugin, withoutRequired(value))
+  const storeKeys = [...keys.storeKeys].map(([key, { value, plugin }]) => [key, optionsAt(plugin, value)] as const)
+  const store = storeSchema(Object.fromEntries(storeKeys.map(([key, { schema }]) => [key, schema])))
   const routeKeys = [...keys.routeKeys].map(([key, { value, plugin }]) => {
-    const isHoisted = Object.hasOwn(plugins, plugin)
-    return [
-      key,
-      isHoisted ? { schema: { $ref: toDef(plugin) }, defs: [] } : hoist(plugin, withoutRequired(value)),
-    ] as const
+    return [key, optionsAt(plugin, value)] as const
   })
   const $defs = Object.fromEntries([
     ...hoisted.map(([name, { schema }]) => [name, schema] as const),
-    ...[...hoisted, ...shared, ...routeKeys].flatMap(([, { defs }]) => defs),
+    ...[...hoisted, ...shared, ...routeKeys, ...storeKeys].flatMap(([, { defs }]) => defs),
   ])
   return closed(
     {
@@ -366,6 +378,7 @@ export function buildConfigSchema(
       secrets,
       tools,
       sessions,
+      store,
       ...Object.fromEntries(shared.map(([name, { schema }]) => [name, schema])),
       toolsets,
       routes: {
@@ -378,6 +391,7 @@ export function buildConfigSchema(
           properties: {
             ...route.properties,
             ...Object.fromEntries(routeKeys.map(([key, { schema }]) => [key, schema])),
+            store,
             plugins: pluginMap(
               Object.fromEntries(overrides),
               'Plugins switched off, or options changed, for this route alone.',

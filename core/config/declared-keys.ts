@@ -9,6 +9,8 @@ type Keys<Value = object> = ReadonlyMap<string, { readonly value: Value; readonl
 export interface DeclaredKeys {
   readonly sections: Keys
   readonly routeKeys: Keys
+  /** Keys of `store`. */
+  readonly storeKeys: Keys
   readonly toolKeys: Keys
   readonly context: Keys<unknown>
 }
@@ -18,6 +20,7 @@ export interface Declaring {
   readonly options: object
   readonly sections?: object | undefined
   readonly routeKey?: string | undefined
+  readonly storeKey?: string | undefined
   readonly toolKeys?: object | undefined
   readonly context?: object | undefined
 }
@@ -27,6 +30,7 @@ type Kind = keyof DeclaredKeys
 const WORDS: Readonly<Record<Kind, string>> = {
   sections: 'the section',
   routeKeys: 'the route key',
+  storeKeys: 'the key of `store`',
   toolKeys: 'the tool key',
   context: 'the member of `ctx`',
 }
@@ -36,16 +40,22 @@ export function collectKeys(
   plugins: Iterable<readonly [name: string, plugin: Declaring]>,
   taken: Readonly<Partial<Record<Kind, readonly string[]>>> = {},
 ): DeclaredKeys {
-  const keys = { sections: new Map(), routeKeys: new Map(), toolKeys: new Map(), context: new Map() }
-  for (const [plugin, { options, sections, routeKey, toolKeys, context }] of plugins) {
+  const keys = {
+    ...{ sections: new Map(), routeKeys: new Map(), storeKeys: new Map(), toolKeys: new Map(), context: new Map() },
+  }
+  for (const [plugin, { options, sections, routeKey, storeKey, toolKeys, context }] of plugins) {
     const routeKeys = routeKey === undefined ? {} : { [routeKey]: options }
-    for (const [kind, declared] of Object.entries({ sections, routeKeys, toolKeys, context }) as [Kind, object][]) {
+    const storeKeys = storeKey === undefined ? {} : { [storeKey]: options }
+    for (const [kind, declared] of Object.entries({ sections, routeKeys, storeKeys, toolKeys, context }) as [
+      Kind,
+      object,
+    ][]) {
       for (const [name, value] of Object.entries(declared ?? {})) {
         const refuse = (why: string) =>
           new StartError('MH1026', `it declares ${WORDS[kind]} "${name}", ${why}`, { at: ['plugins', plugin] })
         if (taken[kind]?.includes(name)) throw refuse("which is a key of the host's own")
         const other = keys[kind].get(name) ?? { value, plugin }
-        const isShared = kind !== 'routeKeys' && isDeepStrictEqual(other.value, value)
+        const isShared = kind !== 'routeKeys' && kind !== 'storeKeys' && isDeepStrictEqual(other.value, value)
         if (other.plugin !== plugin && !isShared) {
           const what = kind === 'context' ? 'value' : 'schema'
           throw refuse(

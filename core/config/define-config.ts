@@ -28,6 +28,12 @@ export type Secrets =
 /** Plugin options by plugin name. Built-in plugins extend this type. */
 export interface BuiltInOptions extends Record<never, never> {}
 
+/** Keys of `store` that built-in plugins declare. */
+export interface BuiltInStores extends Record<never, never> {}
+
+/** `memory`: this process. Otherwise the options of one database. */
+export type StoreSettings = 'memory' | { [Key in keyof BuiltInStores]: Pick<BuiltInStores, Key> }[keyof BuiltInStores]
+
 /** Top-level config keys that built-in plugins declare. */
 export interface BuiltInSections extends Record<never, never> {}
 
@@ -63,10 +69,13 @@ export interface BuiltInRouteKeys extends Record<never, never> {}
 
 /** The settings of one route. */
 export interface RouteSettings extends FromJsonSchema<typeof route>, BuiltInRouteKeys {
+  /** The store of this route. Default: the config's. */
+  store?: StoreSettings
   /** Overrides plugin options for this route; `false` disables a plugin. */
   plugins?: RoutePluginsSettings
 }
 interface FilledRouteSettings extends FromJsonSchema<typeof route, true>, BuiltInRouteKeys {
+  store?: StoreSettings
   plugins?: RoutePluginsSettings
 }
 
@@ -83,6 +92,8 @@ export interface Config extends BuiltInSections {
   tools?: ToolLimits
   /** Session limits; sessions exist in legacy protocol versions only. */
   sessions?: SessionLimits
+  /** The store of sessions, streams, tasks and logins. Default `memory`. */
+  store?: StoreSettings
   /** Named groups of tools, resources and prompts, which routes serve. Plugins can provide others. */
   toolsets?: Record<string, ToolsetSource>
   /** Routes by path. ':name?' is an optional parameter. */

@@ -101,6 +101,7 @@ export const PLUGIN_SCHEMA = closed(
       description: 'Top-level keys of the config that it shares with other plugins.',
     },
     routeKey: text('The key of a route that holds its options there.'),
+    storeKey: text('The key of `store` that holds its options.'),
     toolKeys: {
       type: 'object',
       additionalProperties: { type: 'object', description: 'The JSON Schema of the value.' },

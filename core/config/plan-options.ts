@@ -1,11 +1,12 @@
 // Plans which plugins run on which routes, and with which options.
-import { type Path, type Report, StartError } from '../http/errors.ts'
+import { formatPath, type Path, type Report, StartError } from '../http/errors.ts'
 import { pluginIssuer } from '../kernel/authenticators.ts'
 import { isConfiguredPlugin, type Plugin } from '../kernel/define-plugin.ts'
 import { orderByNeeds, type PluginInstance, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
+import { isObject } from '../mcp/is-object.ts'
 import type { DeclaredKeys } from './declared-keys.ts'
-import type { Config, FilledConfig, PluginsSettings } from './define-config.ts'
+import type { Config, FilledConfig, PluginsSettings, StoreSettings } from './define-config.ts'
 import { pluginValues } from './find-plugins.ts'
 import { fillDefaults, trimSecrets } from './walk-schema.ts'
 
@@ -15,9 +16,13 @@ const optionsOf = (value: PluginsSettings[string]): object => (isConfiguredPlugi
 const withDefaults = (schema: Plugin<object>['options'], written: object): object =>
   fillDefaults(trimSecrets(written, schema), schema) as object
 
-function placeOf({ routes }: Config, { path }: Route, name: string, options: unknown): Path {
-  const [routeKey] = Object.entries(routes[path] ?? {}).find(([, value]) => value === options) ?? []
-  return routeKey === undefined ? ['routes', path, 'plugins', name] : ['routes', path, routeKey]
+/** The path of a plugin's options, which can be under a route key or in `store`. */
+function placeOf(settings: object, at: Path, name: string, options: unknown): Path {
+  const { store } = settings as { readonly store?: StoreSettings }
+  const holds = (under: object) => Object.entries(under).find(([, value]) => value === options)?.[0]
+  const [key, storeKey] = [holds(settings), isObject(store) ? holds(store) : undefined]
+  if (storeKey !== undefined) return [...at, 'store', storeKey]
+  return key === undefined ? [...at, 'plugins', name] : [...at, key]
 }
 
 /** A route's value replaces single options, or disables the plugin with `false`, for that route. */
@@ -38,39 +43,66 @@ export function planPlugins(
     if (general !== undefined && general !== false) {
       const covered = routes.filter(route => own(route) === undefined)
       const options = withDefaults(plugin.options, optionsOf(general))
-      instances.push({ name, plugin, options, routes: covered, general: true, issuer, at: ['plugins', name], order })
+      instances.push({
+        name,
+        plugin,
+        options,
+        routes: covered,
+        general: true,
+        issuer,
+        at: placeOf(config, [], name, general),
+        order,
+      })
     }
     for (const route of routes) {
       const special = own(route)
       if (special === undefined || special === false) continue
       const options = { ...(general ? optionsOf(general) : {}), ...optionsOf(special) }
       const filled = withDefaults(plugin.options, options)
-      const at = placeOf(config, route, name, special)
+      const at = placeOf(config.routes[route.path] ?? {}, ['routes', route.path], name, special)
       instances.push({ name, plugin, options: filled, routes: [route], general: false, issuer, at, order })
     }
   }
   return orderByNeeds(instances, suggest, report)
 }
 
-/** Moves options under a plugin's route key to `plugins`. Reports a route that uses both forms. */
+interface Holder {
+  readonly plugins?: Readonly<Record<string, object | false | undefined>>
+  readonly store?: StoreSettings
+}
+
+/** Moves options under a plugin's route key, or in `store`, to `plugins`. Reports the use of both forms. */
 export function withLongForms(
   config: FilledConfig,
-  routeKeys: DeclaredKeys['routeKeys'],
+  { routeKeys, storeKeys }: Pick<DeclaredKeys, 'routeKeys' | 'storeKeys'>,
   report: Report,
 ): FilledConfig {
-  const routes = Object.entries(config.routes).map(([path, route]) => {
-    let { plugins = {} } = route
-    for (const [key, { plugin: name }] of routeKeys) {
-      const options = Reflect.get(route, key) as object | undefined
-      if (options === undefined) continue
-      if (Object.hasOwn(plugins, name)) {
-        const what = `\`${key}\` is short for plugins['${name}'] of the route, which is there as well; remove one of them`
-        const also = [{ at: ['routes', path, 'plugins', name] }]
-        report(new StartError('MH1019', what, { at: ['routes', path, key], also }))
-      }
-      plugins = { ...plugins, [name]: options }
+  /** `short`: the key, the plugin and its options. */
+  function pluginsOf({ plugins = {} }: Holder, at: Path, short: ReadonlyArray<readonly [Path, string, object]>) {
+    for (const [key, name] of short) {
+      if (!Object.hasOwn(plugins, name)) continue
+      const of = at.length > 0 ? ' of the route' : ''
+      const what = `\`${formatPath(key)}\` is short for plugins['${name}']${of}, which is there as well; remove one of them`
+      report(new StartError('MH1019', what, { at: [...at, ...key], also: [{ at: [...at, 'plugins', name] }] }))
     }
-    return [path, { ...route, plugins }] as const
+    return { ...plugins, ...Object.fromEntries(short.map(([, name, options]) => [name, options])) }
+  }
+
+  const storeOf = ({ store }: Holder) =>
+    Object.entries(isObject(store) ? store : {}).flatMap(([key, options]) => {
+      const name = storeKeys.get(key)?.plugin
+      return name === undefined ? [] : [[['store', key], name, options as object] as const]
+    })
+
+  const routes = Object.entries(config.routes).map(([path, route]) => {
+    const short = [...routeKeys].flatMap(([key, { plugin }]) => {
+      const options = Reflect.get(route, key) as object | undefined
+      return options === undefined ? [] : [[[key], plugin, options] as const]
+    })
+    const plugins = pluginsOf(route, ['routes', path], [...short, ...storeOf(route)])
+    // The store of a route replaces the general one.
+    const off = route.store === undefined ? [] : [...storeKeys.values()].map(({ plugin }) => [plugin, false] as const)
+    return [path, { ...route, plugins: { ...Object.fromEntries(off), ...plugins } }] as const
   })
-  return { ...config, routes: Object.fromEntries(routes) }
+  return { ...config, plugins: pluginsOf(config, [], storeOf(config)), routes: Object.fromEntries(routes) }
 }

@@ -70,6 +70,8 @@ export interface Plugin<
   sections?: SectionSchemas<Sections>
   /** The key of a route that holds the plugin's options there, and enables it for the route. */
   routeKey?: string
+  /** The key of the config's `store` that holds the plugin's options, and enables it. */
+  storeKey?: string
   /** JSON Schemas of tool keys. `setup` registers what they do: see `toolKey` of its host. */
   toolKeys?: Readonly<Record<string, JsonSchema>>
   /**

@@ -253,15 +253,20 @@ class StoredSessions implements SessionStore {
       if (session && use && isInUse(use.fields, use.now)) return undefined
       idle = { version: use?.version ?? 0 }
     }
-    const outcome = await this.#store.transact(partitionOf(digest), [
-      { record: SESSION, delete: true, know: 0 },
-      { record: USE, ...idle, delete: true, know: 0 },
-      { record: ENDED, set: { ended: '1' }, ttl: ENDED_LIFETIME },
+    const forget = async () => (holder === undefined ? undefined : this.#forget(digest, nameHolder(holder)))
+    const [outcome] = await Promise.all([
+      this.#store.transact(partitionOf(digest), [
+        { record: SESSION, delete: true, know: 0 },
+        { record: USE, ...idle, delete: true, know: 0 },
+        { record: ENDED, set: { ended: '1' }, ttl: ENDED_LIFETIME },
+      ]),
+      // At once: the next session of the owner can be opened before this one has ended.
+      onlyIdle ? undefined : forget(),
     ])
     // Used meanwhile.
     if (!outcome.done) return undefined
     this.#inUse.delete(digest)
-    if (holder !== undefined) await this.#forget(digest, nameHolder(holder))
+    if (onlyIdle) await forget()
     const [session, use] = outcome.results
     return session?.fields ? this.#others(use) : undefined
   }

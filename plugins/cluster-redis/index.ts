@@ -21,6 +21,7 @@ export interface FilledClusterRedisOptions extends OptionsOf<typeof OPTIONS, tru
 export const clusterRedis = definePlugin<ClusterRedisOptions, FilledClusterRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
   options: OPTIONS,
+  storeKey: 'redis',
   provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     const { ttl: _, maxEvents: __, maxBytes: ___, ...connection } = options

@@ -82,18 +82,3 @@ export function unavailable(fault: Fault): Error {
     reason: `store-sqlite: ${fault.word}: ${fault.text}`,
   })
 }
-
-/** The sessions of the owner in use take the owner's share of the file. */
-export const ownerFull = (): HostError =>
-  new HostError('tooManyRequests', {
-    detail: 'your sessions take all the room that one owner has; end one with DELETE',
-    headers: { 'Retry-After': '10' },
-  })
-
-/** The sessions of all owners in use take their share of the file. */
-export const sessionsFull = (): HostError =>
-  new HostError('unavailable', {
-    detail: 'there is no room for another session, and none of them idles; try again',
-    headers: { 'Retry-After': '10' },
-    reason: 'store-sqlite: sessions that are in use take their share of maxSize',
-  })

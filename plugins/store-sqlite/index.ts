@@ -6,6 +6,7 @@ export type { StoreSqliteOptions } from './options.ts'
 
 export const storeSqlite = definePlugin<StoreSqliteOptions, FilledStoreSqliteOptions>({
   options: OPTIONS,
+  storeKey: 'sqlite',
   provides: ['sessionStore', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     // Sessions of stdio end with the process.

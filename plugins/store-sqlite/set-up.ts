@@ -5,12 +5,10 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
-import type { Store } from '../../core/store.ts'
 import { claimFile } from '../families/own-file/index.ts'
-import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
+import { demandSecrets, provideStores } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
-import { createSqliteSessionStore } from './session-store.ts'
-import { createSqliteEventStore, createSqliteGrantStore, createSqliteStore, createSqliteTaskStore } from './stores.ts'
+import { createSqliteStore, createSqliteTaskStore } from './stores.ts'
 import type { StoreBounds } from './thread/bounds.ts'
 import type { Committed } from './thread/messages.ts'
 import { Writer } from './writer.ts'
@@ -78,22 +76,11 @@ const FILES = Symbol('files of store-sqlite')
 const MEMORY = ':memory:'
 const MIN_SIZE = 1_048_576
 
-export const PENDING = { entries: 50_000, bytes: 128 * 1_048_576 }
-
-/** Routes with the same file share its thread. */
-export function sqliteStore(host: InternalHost, options: FilledStoreSqliteOptions): Store {
-  demandNode(host)
-  demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
-  return createSqliteStore(writerOf(host, options))
-}
-
 export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): void {
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
-  host.provide('sessionStore', createSqliteSessionStore(file, host, parseSize(options.maxSize)))
-  host.provide('eventStore', createSqliteEventStore(file))
-  host.provide('grantStore', createSqliteGrantStore(file))
+  provideStores(host, createSqliteStore(file), options)
   host.provide('taskStore', createSqliteTaskStore(file, host.log))
 }
 
@@ -106,13 +93,13 @@ function demandNode({ config: { at } }: InternalHost) {
 }
 
 function boundsOf(host: InternalHost, options: FilledStoreSqliteOptions): StoreBounds {
-  const bounds = { ...readStreamBounds(host, options), maxSize: parseSize(options.maxSize) }
+  const bounds = { maxSize: parseSize(options.maxSize) }
   if (bounds.maxSize < MIN_SIZE) {
     throw new StartError('MH2403', 'it is less than 1mb; there is hardly room for one stream', {
       at: [...host.config.at, 'maxSize'],
     })
   }
-  return { ...bounds, pending: PENDING }
+  return bounds
 }
 
 /** Routes with the same file share its thread. */

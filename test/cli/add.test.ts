@@ -135,7 +135,10 @@ describe('mcp-host add', () => {
       [['prompt', 'x'.repeat(129)], 'no name of a prompt'],
       [['tool', '...'], 'no name of a tool'],
       [['tool', 'a\u001b[2J'], '\\u001b'],
-      [['tols', 'x'], '"tols" cannot be added: tool, resource, prompt, plugin; did you mean "tool"?'],
+      [
+        ['tols', 'x'],
+        '"tols" cannot be added: tool, resource, prompt, plugin, openapi, upstream; did you mean "tool"?',
+      ],
       [['plugin', 'cors'], '"cors" is a plugin of mcp-host\'s own'],
     ] as const) {
       const error = (await rejectionOf(add(folder, 'mcp.config.yaml', ...words))) as StartError

@@ -49,6 +49,7 @@ const COMPLETE: Complete<Omit<Config, 'server' | 'http' | 'tools' | 'plugins'>> 
     callTimeout: 'off',
     limits: { 'heavy_*': { timeout: '10s', concurrency: 2 } },
   },
+  store: 'memory',
   sessions: { idleTimeout: '2h', maxIdle: 10_000, maxPerOwner: 100, maxCallsPerSession: 32, maxCallsPerOwner: 256 },
   redis: {
     url: 'rediss://redis.acme.example:6380/2',

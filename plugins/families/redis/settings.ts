@@ -144,10 +144,8 @@ function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop): Plac
 export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis {
   // Most settings are in the section.
   const isOwn = KEYS.some(key => options[key] !== undefined)
-  const stop = (why: string) =>
-    new StartError('MH2302', `plugins.${host.name}: ${why}`, { exitCode: 2 }).orAt(
-      isOwn || !host.config.section('redis') ? host.config.at : ['redis'],
-    )
+  const at = isOwn || !host.config.section('redis') ? host.config.at : ['redis']
+  const stop = (why: string) => new StartError('MH2302', why, { exitCode: 2, at })
   const given = merge(host, options)
   const { sentinel, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given
   const { places, name } = readPlaces(given, stop)

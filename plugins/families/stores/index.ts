@@ -1,4 +1,5 @@
-// Shared by storage plugins: required secrets, stream limits, and session recovery after an outage.
+// Shared by storage plugins: required secrets, stream limits, and the slots of a store.
+import { createGrantStore } from '../../../core/auth.ts'
 import type { InternalHost } from '../../../core/internal.ts'
 import {
   DURATION_PATTERN,
@@ -9,7 +10,8 @@ import {
   type Size,
   StartError,
 } from '../../../core/plugin.ts'
-import type { RequestId } from '../../../core/transport.ts'
+import type { Store } from '../../../core/store.ts'
+import { createEventStore, createSessionStore, type StreamBounds } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
 
@@ -26,49 +28,11 @@ export function demandSecrets(
   report(new StartError('MH1404', `${why} were made by this one; ${how}`, { at }))
 }
 
-/** Milliseconds for which other nodes may still restore sessions. */
-const UNSURE = 10_000
-
-/** Maximum sessions with unreported answers. */
-const MAX_UNTOLD = 10_000
-
-/** Distinguishes `1` and `'1'`. */
-export const requestKey = (id: RequestId) => JSON.stringify(id)
-
-interface SessionOutageSettings {
-  readonly log: InternalHost['log']
-  readonly untold: string
-  tell(digest: string, requests: string[]): Promise<unknown>
-}
-
-export class SessionOutage {
-  readonly #settings: SessionOutageSettings
-  readonly #untold = new Map<string, RequestId[]>()
-  #unsureUntil = 0
-
-  constructor(settings: SessionOutageSettings) {
-    this.#settings = settings
-  }
-
-  leave(digest: string, requests: readonly RequestId[]) {
-    if (requests.length === 0) return
-    const { log, untold, tell } = this.#settings
-    tell(digest, requests.map(requestKey)).catch(err => {
-      log.debug({ err }, untold)
-      if (this.#untold.size < MAX_UNTOLD) this.#untold.set(digest, [...(this.#untold.get(digest) ?? []), ...requests])
-    })
-  }
-
-  end() {
-    this.#unsureUntil = performance.now() + UNSURE
-    const untold = [...this.#untold]
-    this.#untold.clear()
-    for (const [digest, requests] of untold) this.leave(digest, requests)
-  }
-
-  get unsure(): boolean {
-    return performance.now() < this.#unsureUntil
-  }
+/** Fills the slots of sessions, streams and grants. */
+export function provideStores(host: InternalHost, store: Store, options: StreamOptions): void {
+  host.provide('sessionStore', createSessionStore(store, { node: host.config.node, log: host.log }))
+  host.provide('eventStore', createEventStore(store, readStreamBounds(host, options)))
+  host.provide('grantStore', createGrantStore(store))
 }
 
 /** Clients need time to reconnect. */
@@ -96,15 +60,6 @@ export const STREAM_PROPERTIES = {
     description: 'Bytes of one stream; its last event is kept whatever its size.',
   },
 } as const
-
-export interface StreamBounds {
-  /** Milliseconds after the last event. */
-  readonly ttl: number
-  /** The oldest are removed first. */
-  readonly maxEvents: number
-  /** The last message is always kept. */
-  readonly maxBytes: number
-}
 
 interface StreamOptions {
   readonly ttl: Duration

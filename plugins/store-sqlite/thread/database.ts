@@ -69,8 +69,7 @@ function createTables(db: DatabaseSync) {
   db.exec('COMMIT')
 }
 
-const FORGET_RUNNING = `BEGIN IMMEDIATE; DELETE FROM requests; DELETE FROM uses; DELETE FROM copies;
-UPDATE tasks SET leased = 0 WHERE state = 'running'; COMMIT`
+const FORGET_RUNNING = "UPDATE tasks SET leased = 0 WHERE state = 'running'"
 
 function checkWhole(db: DatabaseSync) {
   const [first] = db.prepare('PRAGMA quick_check(1)').all()

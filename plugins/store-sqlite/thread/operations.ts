@@ -2,10 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { applySteps, type Outcome, type Query, type Step } from '../../../core/store.ts'
 import type { StoreBounds } from './bounds.ts'
-import { eventOperations } from './events.ts'
-import { grantOperations } from './grants.ts'
 import { prepareStore, SqlPartition } from './partition.ts'
-import { sessionOperations } from './sessions.ts'
 import { taskOperations } from './tasks.ts'
 
 function storeOperations(db: DatabaseSync) {
@@ -26,11 +23,8 @@ function storeOperations(db: DatabaseSync) {
 }
 
 export const operationsOn = (db: DatabaseSync, bounds: StoreBounds) => ({
-  ...sessionOperations(db, bounds),
-  ...eventOperations(db, bounds),
-  ...grantOperations(db, bounds),
-  ...taskOperations(db, bounds),
   ...storeOperations(db),
+  ...taskOperations(db, bounds),
 })
 
 export type Operations = ReturnType<typeof operationsOn>
@@ -39,12 +33,8 @@ export type Operations = ReturnType<typeof operationsOn>
 export type Weight = 'read' | 'moment' | 'durable'
 
 const READS: ReadonlySet<keyof Operations> = new Set([
-  ...(['read', 'nodeOfRequest', 'sessionTimeLeft', 'streamState', 'eventsAfter', 'getGrant', 'grantMembers'] as const),
-  ...(['getTask', 'lookAtTask', 'listTasks', 'taskDepths'] as const),
+  ...(['read', 'getTask', 'lookAtTask', 'listTasks', 'taskDepths'] as const),
 ])
-
-/** Short-lived facts: running requests, session use, leases. */
-const MOMENTS: ReadonlySet<keyof Operations> = new Set(['enterSession', 'leaveSession', 'markSessions', 'renewTasks'])
 
 interface Asked {
   readonly name: keyof Operations
@@ -53,5 +43,5 @@ interface Asked {
 
 export function weightOf({ name, args }: Asked): Weight {
   if (READS.has(name)) return 'read'
-  return MOMENTS.has(name) || (name === 'transact' && args[2] === 'relaxed') ? 'moment' : 'durable'
+  return name === 'renewTasks' || (name === 'transact' && args[2] === 'relaxed') ? 'moment' : 'durable'
 }

@@ -1,4 +1,4 @@
-// Deletes expired rows, and the least recently written streams of a nearly full file, in small transactions.
+// Deletes expired rows, and the least recently written logs of a nearly full file, in small transactions.
 import type { DatabaseSync } from 'node:sqlite'
 import { numberOf } from './database.ts'
 import { faultOf } from './messages.ts'
@@ -7,7 +7,7 @@ import { faultOf } from './messages.ts'
 const STEP = 300
 /** Changes kept for processes that have not read them. */
 const NEWS_KEPT = 10_000
-/** Share of `maxSize` above which streams are deleted. */
+/** Share of `maxSize` above which logs are deleted. */
 const NEARLY_FULL = 0.8
 /** Pages returned to the file system per step, if enough are free. */
 const PAGES_BACK = 256
@@ -21,29 +21,18 @@ interface Upkeep {
 }
 
 function prepareUpkeep(db: DatabaseSync) {
-  const past = (table: string, column: string) =>
+  const past = (table: string, column = 'expires') =>
     db.prepare(
-      `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ${STEP})`,
+      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ${STEP})`,
     )
   return {
-    sessions: past('sessions', 'expires'),
-    grants: past('grants', 'ends'),
+    records: past('records'),
+    sets: past('sorted_sets'),
     tasks: past('tasks', 'until'),
     news: db.prepare(
       `DELETE FROM task_news WHERE id IN (SELECT id FROM task_news WHERE id <= (SELECT max(id) FROM task_news) - ${NEWS_KEPT}
        ORDER BY id LIMIT ${STEP})`,
     ),
-    ended: db.prepare(
-      `DELETE FROM ended WHERE digest IN (SELECT digest FROM ended WHERE expires <= ? ORDER BY expires LIMIT ${STEP})`,
-    ),
-    records: past('records', 'expires'),
-    sets: past('sorted_sets', 'expires'),
-    uses: db.prepare('DELETE FROM uses WHERE until <= ?'),
-    oldest: db.prepare('SELECT id, expires FROM streams ORDER BY expires LIMIT 1'),
-    events: db.prepare(
-      'DELETE FROM events WHERE stream = ? AND seq IN (SELECT seq FROM events WHERE stream = ? ORDER BY seq DESC LIMIT ?)',
-    ),
-    stream: db.prepare('DELETE FROM streams WHERE id = ?'),
     oldestLog: db.prepare(
       'SELECT id, first, last, expires FROM logs WHERE expires IS NOT NULL ORDER BY expires LIMIT 1',
     ),
@@ -54,25 +43,6 @@ function prepareUpkeep(db: DatabaseSync) {
 }
 
 type Statements = ReturnType<typeof prepareUpkeep>
-
-/** Deletes the oldest streams, last events first, so that the rest shows a gap. */
-function dropOldest(
-  sql: Statements,
-  isToGo: (expires: number) => boolean,
-): { readonly rows: number; readonly streams: number } {
-  let rows = 0
-  let streams = 0
-  while (rows < STEP) {
-    const oldest = sql.oldest.get() as { readonly id: number; readonly expires: number } | undefined
-    if (!oldest || !isToGo(oldest.expires)) break
-    const gone = Number(sql.events.run(oldest.id, oldest.id, STEP - rows).changes)
-    rows += gone + 1
-    if (gone > 0 && rows >= STEP) break
-    sql.stream.run(oldest.id)
-    streams++
-  }
-  return { rows, streams }
-}
 
 interface OldestLog {
   readonly id: number
@@ -121,21 +91,15 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
 
   function expire(): boolean {
     const now = Date.now()
-    const gone = [sql.records, sql.sets, sql.sessions, sql.grants, sql.tasks, sql.ended].map(statement =>
-      Number(statement.run(now).changes),
-    )
-    gone.push(Number(sql.news.run().changes))
-    sql.uses.run(now)
-    const { rows } = dropOldest(sql, expires => expires <= now)
-    gone.push(dropOldestLogs(sql, expires => expires <= now).rows)
-    return [...gone, rows].some(count => count >= STEP)
+    const gone = [sql.records, sql.sets, sql.tasks].map(statement => Number(statement.run(now).changes))
+    gone.push(Number(sql.news.run().changes), dropOldestLogs(sql, expires => expires <= now).rows)
+    return gone.some(count => count >= STEP)
   }
 
   function evict(): boolean {
-    const { rows, streams } = dropOldest(sql, isNearlyFull)
-    const gone = dropOldestLogs(sql, isNearlyFull)
-    evicted += streams + gone.logs
-    return rows + gone.rows >= STEP
+    const { rows, logs } = dropOldestLogs(sql, isNearlyFull)
+    evicted += logs
+    return rows >= STEP
   }
 
   return {

@@ -2,6 +2,7 @@
 
 import type { Members, Store } from '../../../core/store/store.ts'
 import { openDatabase } from '../../sqlite/support/sqlite.ts'
+import { queryPostgres } from '../../support/postgres-server.ts'
 import type { RedisServer } from '../../support/redis-server.ts'
 
 export interface Counts {
@@ -16,15 +17,26 @@ export const countsInRedis = ({ cli }: RedisServer): Counts => ({
 })
 
 export function countsInFile(file: string): Counts {
-  const count = (where: string) => {
+  const count = (sql: string) => {
     const database = openDatabase(file)
     try {
-      return Number(database.prepare(`SELECT count(*) AS found FROM sessions WHERE ${where}`).all()[0]?.['found'])
+      return Number(database.prepare(`SELECT ${sql} AS found`).all()[0]?.['found'] ?? 0)
     } finally {
       database.close()
     }
   }
-  return { idle: () => count('idle_since IS NOT NULL'), sessions: () => count('TRUE') }
+  return {
+    idle: () => count("(SELECT size FROM sorted_sets WHERE partition = 'sessions' AND name = 'idle')"),
+    sessions: () => count("(SELECT count(*) FROM records WHERE name = 'session')"),
+  }
+}
+
+export function countsInPostgres({ url, schema }: { readonly url: string; readonly schema: string }): Counts {
+  const count = (sql: string) => Number(queryPostgres(url, `SELECT coalesce((${sql}), 0)`))
+  return {
+    idle: () => count(`SELECT size FROM ${schema}.sets WHERE partition = 'sessions' AND name = 'idle'`),
+    sessions: () => count(`SELECT count(*) FROM ${schema}.records WHERE name = 'session'`),
+  }
 }
 
 /** Of a store that answers at once. */

@@ -16,8 +16,16 @@ import {
 } from '../../support/session-client.ts'
 import { type StartedHost, startHost, type TestConfig } from '../../support/start-host.ts'
 import { exchange } from '../../support/stream-exchange.ts'
-import { createSharedStore, IN_MEMORY, ON_SQLITE, storedIn, storeFile } from '../../support/test-store.ts'
-import { type Counts, countsInFile, countsInRedis, countsInStore } from './counts.ts'
+import {
+  createSharedStore,
+  IN_MEMORY,
+  newSchema,
+  ON_POSTGRES,
+  ON_SQLITE,
+  storedIn,
+  storeFile,
+} from '../../support/test-store.ts'
+import { type Counts, countsInFile, countsInPostgres, countsInRedis, countsInStore } from './counts.ts'
 import { recordNeighbour, recordRedis, type SentMessages } from './sent-messages.ts'
 
 export interface Cluster {
@@ -30,7 +38,7 @@ export interface Cluster {
 
 /** For `before` hooks: what the nodes of `startCluster` share must be there. */
 export function needsStore(context: Context): void {
-  if (!ON_SQLITE && !IN_MEMORY) needsRedis(context)
+  if (!ON_SQLITE && !IN_MEMORY && !ON_POSTGRES) needsRedis(context)
 }
 
 export type NodeConfig = TestConfig & { readonly plugins?: Config['plugins'] }
@@ -81,6 +89,28 @@ async function startOnHost(
   }
 }
 
+/** The same with PostgreSQL: options of `cluster-redis` apply to store-postgres. */
+async function startOnPostgres(size: number, configOf: (index: number) => NodeConfig): Promise<Cluster> {
+  const database = newSchema()
+  const nodes: StartedHost[] = []
+  for (let index = 0; index < size; index++) {
+    const { plugins, ...config } = configOf(index)
+    const { 'cluster-redis': own, ...others } = (plugins ?? {}) as Record<string, object>
+    const full = {
+      ...{ 'transport-streamable': {}, 'store-postgres': { ...database, ...own }, health: {}, who: identifyByHeader() },
+      ...others,
+    }
+    nodes.push(await startHost({ ...config, plugins: full } as TestConfig))
+  }
+  return {
+    get redis(): RedisServer {
+      throw new Error('this test looks into Redis, and the nodes share a PostgreSQL server')
+    },
+    nodes,
+    counts: countsInPostgres(database),
+  }
+}
+
 /** `sent`: has what the nodes send to each other. */
 export async function startCluster(
   size: number,
@@ -89,6 +119,7 @@ export async function startCluster(
   sent?: SentMessages,
 ): Promise<Cluster> {
   if (ON_SQLITE || IN_MEMORY) return startOnHost(size, typeof config === 'function' ? config : () => config, sent)
+  if (ON_POSTGRES) return startOnPostgres(size, typeof config === 'function' ? config : () => config)
   const server = redis ?? (await startRedis())
   const nodes: StartedHost[] = []
   for (let index = 0; index < size; index++) {

@@ -62,34 +62,6 @@ if (hasSqlite) {
       rows.close()
     })
 
-    it('limits only pending entries by number and bytes', async () => {
-      const { grants } = await openFile(newFile(), { bounds: { pending: { entries: 20, bytes: 40_000 } } })
-      await grants.set('granted:one', 'x'.repeat(50_000), 60_000)
-      for (let index = 0; index < 50; index++) await grants.set(`pending:${index}`, 'login', 60_000)
-      const there = async (name: string) => (await grants.get(name)) !== undefined
-      const kept: number[] = []
-      for (let index = 0; index < 50; index++) if (await there(`pending:${index}`)) kept.push(index)
-      expect(kept).to.deep.equal(Array.from({ length: 20 }, (_, index) => 30 + index))
-      await grants.set('pending:large', 'x'.repeat(30_000), 60_000)
-      expect(await there('pending:large')).to.equal(true)
-      expect(await there('pending:30')).to.equal(false)
-      const refused = await grants.set('pending:larger', 'x'.repeat(40_000), 60_000).catch(error => error.kind)
-      expect(refused).to.equal('unavailable')
-      await grants.join('pending:set', 'member', 60_000, 5)
-      await grants.delete('pending:large', 'pending:set')
-      expect(await there('granted:one')).to.equal(true)
-    })
-
-    it('limits a stream by number and bytes, but keeps its last event', async () => {
-      const { events } = await openFile(newFile(), { bounds: { maxEvents: 5, maxBytes: 1_000 } })
-      for (let known = 0; known < 20; known++) await events.append('session', 'many', 'short', known)
-      expect(await events.after('session', 'many', 14)).to.equal(undefined)
-      expect((await events.after('session', 'many', 15))?.map(({ seq }) => seq)).to.deep.equal([16, 17, 18, 19, 20])
-      for (let known = 0; known < 3; known++) await events.append('session', 'large', 'x'.repeat(2_000), known)
-      expect(await events.after('session', 'large', 1)).to.equal(undefined)
-      expect(await events.after('session', 'large', 2)).to.have.lengthOf(1)
-    })
-
     it('creates files readable by the owner only, and leaves one file and its lock after close', async () => {
       const path = newFile()
       const { grants, writer } = await openFile(path)
@@ -142,7 +114,7 @@ const modesBeside = (path: string): Readonly<Record<string, number>> =>
 async function counting(path: string) {
   const { DatabaseSync } = await import('node:sqlite')
   const db = new DatabaseSync(path)
-  const tables = ['sessions', 'copies', 'streams', 'events', 'grants']
+  const tables = ['records', 'sorted_sets', 'members', 'logs', 'messages']
   const rows = (table: string) => Number(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n'])
   return {
     count: () => tables.reduce((sum, table) => sum + rows(table), 0),

@@ -78,27 +78,6 @@ if (hasSqlite) {
       expect(readdirSync(folder)).to.deep.equal([])
     })
 
-    it('warns once if maxSize is too small for sessions.maxIdle', async () => {
-      const warnings = async (maxSize: string, maxIdle: number) => {
-        const plugins = { 'transport-streamable': {}, 'store-sqlite': { maxSize } }
-        const served = {
-          toolsets: { all: [echo] },
-          routes: { '/': { toolsets: 'all' } },
-          plugins,
-          sessions: { maxIdle },
-        }
-        const { url, log } = await startHost(served, newFolder())
-        for (let count = 0; count < 3; count++) await openStreamingSession(url)
-        return log.filter(({ message }) => message?.includes('no room for sessions.maxIdle'))
-      }
-      expect(await warnings('64mb', 10_000)).to.deep.equal([])
-      expect(await warnings('4mb', 800)).to.deep.equal([])
-      const [told, ...more] = await warnings('4mb', 10_000)
-      expect(more).to.deep.equal([])
-      expect(told).to.include({ level: 'warn', maxIdle: 10_000, sessions: 819, bytesOfOne: 2_048 })
-      expect(told?.['fix']).to.match(/maxSize.*49mb.*sessions\.maxIdle$/)
-    })
-
     it('passes sessions to the next host in the process, and reports readiness', async () => {
       const folder = newFolder()
       const plugins = { 'transport-streamable': {}, 'store-sqlite': {}, health: { details: 'anyone' as const } }

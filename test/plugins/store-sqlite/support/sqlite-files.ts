@@ -3,16 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createGrantStore, type GrantStore } from '../../../../core/auth.ts'
+import type { EventStore } from '../../../../core/plugin.ts'
 import type { Store } from '../../../../core/store.ts'
 import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
-import type { TaskStore } from '../../../../core/transport.ts'
-import { createSqliteSessionStore } from '../../../../plugins/store-sqlite/session-store.ts'
 import {
-  createSqliteEventStore,
-  createSqliteGrantStore,
-  createSqliteStore,
-  createSqliteTaskStore,
-} from '../../../../plugins/store-sqlite/stores.ts'
+  createEventStore,
+  createSessionStore,
+  type SessionStore,
+  type StreamBounds,
+  type TaskStore,
+} from '../../../../core/transport.ts'
+import { createSqliteStore, createSqliteTaskStore } from '../../../../plugins/store-sqlite/stores.ts'
 import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
 import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
@@ -20,15 +22,14 @@ import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
 /** Node 22.13 or later; where there is none, the tests of files are not there either. */
 export const hasSqlite = isBuiltin('node:sqlite')
 
-export const BOUNDS: StoreBounds = {
+export const BOUNDS: StoreBounds & StreamBounds = {
   ttl: 60_000,
   maxEvents: 1_000,
   maxBytes: 1_000_000,
   maxSize: 1_073_741_824,
-  pending: { entries: 50_000, bytes: 128 * 1_048_576 },
 }
 
-export type FileSettings = Partial<Omit<ThreadSettings, 'bounds'>> & { readonly bounds?: Partial<StoreBounds> }
+export type FileSettings = Partial<Omit<ThreadSettings, 'bounds'>> & { readonly bounds?: Partial<typeof BOUNDS> }
 
 const opened: Writer[] = []
 const folders: string[] = []
@@ -47,9 +48,9 @@ export interface OpenedFile {
   readonly writer: Writer
   readonly store: Store
   readonly node: string
-  readonly sessions: ReturnType<typeof createSqliteSessionStore>
-  readonly events: ReturnType<typeof createSqliteEventStore>
-  readonly grants: ReturnType<typeof createSqliteGrantStore>
+  readonly sessions: SessionStore
+  readonly events: EventStore
+  readonly grants: GrantStore
   readonly tasks: TaskStore
   readonly log: readonly LoggedLine[]
   readonly committed: readonly Committed[]
@@ -67,11 +68,12 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
   })
   opened.push(writer)
   const node = `node-${++nodes}`
+  const store = createSqliteStore(writer)
   const stores = {
-    store: createSqliteStore(writer),
-    sessions: createSqliteSessionStore(writer, { config: { node }, log }),
-    events: createSqliteEventStore(writer),
-    grants: createSqliteGrantStore(writer),
+    store,
+    sessions: createSessionStore(store, { node, log }),
+    events: createEventStore(store, { ...BOUNDS, ...bounds }),
+    grants: createGrantStore(store),
     tasks: createSqliteTaskStore(writer, log),
   }
   await writer.open()

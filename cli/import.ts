@@ -1,0 +1,63 @@
+// `mcp-host import`: adds the MCP servers of a client's configuration file to the config.
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { printable } from '../client/text.ts'
+import { errorText } from '../core/http/errors.ts'
+import { utf8Text } from '../core/http/utf8-text.ts'
+import { readConfig } from './config.ts'
+import { type CommandContext, usage } from './context.ts'
+import { addToConfig, findToolset, freeRoute, isCode } from './edit-config.ts'
+import { readClientFile } from './upstream/read-client-file.ts'
+import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
+
+function readFile(file: string, given: string): string {
+  try {
+    return utf8Text(readFileSync(file, 'utf8'))
+  } catch (cause) {
+    throw usage(`${given} cannot be read: ${errorText(cause)}`, cause)
+  }
+}
+
+async function importServers(
+  { config }: VerbValues<typeof CONFIG_OPTION>,
+  [given = '']: readonly string[],
+  context: CommandContext,
+): Promise<void> {
+  const { cwd, print, say } = context
+  const source = resolve(cwd, given)
+  const text = readFile(source, given)
+  const loaded = await readConfig({ config }, context)
+  const file = resolve(cwd, loaded.file)
+  const { servers, notes } = readClientFile(source, text, isCode(file))
+  const isNew = ({ name }: { readonly name: string }) => findToolset(loaded.config, name) === undefined
+  const taken = servers
+    .filter(server => !isNew(server))
+    .map(({ name }) => `${name}: left out, because the config has it at ${findToolset(loaded.config, name)}`)
+  for (const note of [...notes, ...taken]) say(printable(note))
+  const added = servers.filter(isNew)
+  if (added.length === 0) {
+    print('Nothing to add.')
+    return
+  }
+  const toolsets = added.map(({ name, value }) => {
+    return { plugin: 'upstream', key: 'servers', name, value, route: freeRoute(loaded.config, name, 'upstream') }
+  })
+  await addToConfig(file, toolsets, context)
+  const variables = [...new Set(added.flatMap(one => one.variables))]
+  if (variables.length > 0)
+    print(
+      printable(
+        `Set these variables in the environment of mcp-host, or in a file for --env-file: ${variables.join(', ')}`,
+      ),
+    )
+}
+
+export const importVerb = defineVerb({
+  summary: 'Add the MCP servers of a client to the config',
+  example: '~/.cursor/mcp.json',
+  positionals: ['FILE'],
+  options: CONFIG_OPTION,
+  notes: `FILE: claude_desktop_config.json, .mcp.json, or mcp.json of VS Code or Cursor.
+Secrets are not copied: processes receive them from the environment of mcp-host.`,
+  run: importServers,
+})

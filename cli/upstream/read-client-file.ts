@@ -1,0 +1,199 @@
+// Reads the MCP servers in the configuration file of a client: Claude Desktop, Claude Code, VS Code, Cursor.
+import { homedir } from 'node:os'
+import { basename, dirname, sep } from 'node:path'
+import { type ParseError, parse } from 'jsonc-parser'
+import { isObject } from '../../core/plugin.ts'
+import { usage } from '../context.ts'
+import { Expression, quote } from '../edit-config.ts'
+
+export interface ClientServer {
+  readonly name: string
+  readonly value: object
+  /** Variables that the environment of the host must have. */
+  readonly variables: readonly string[]
+}
+
+export interface ClientFile {
+  readonly servers: readonly ClientServer[]
+  /** What was left out. */
+  readonly notes: readonly string[]
+}
+
+interface Reading {
+  readonly folder: string
+  readonly hasExpressions: boolean
+}
+
+const SECRET_NAME = /token|secret|key|password|passwd|auth|credential|cookie|(?:^|_)pat$/i
+
+const SECRET_FLAG = /^--?[\w-]*(?:token|secret|key|password)\b/i
+
+/** `${env:NAME}`, `${NAME}`, `${NAME:-default}` and `${input:id}`. */
+const PLACEHOLDER = /\$\{(?:(env|input):)?([^}:]+)(?::-([^}]*))?\}/g
+
+/** Placeholders that the client knows. */
+const OF_CLIENT = /\$\{(workspaceFolder|userHome|pathSeparator)\}/g
+
+/** The variable for an input of VS Code. */
+const variableOf = (kind: string | undefined, name: string): string =>
+  kind === 'input' ? name.replaceAll(/[^A-Za-z0-9]+/g, '_').toUpperCase() : name
+
+/** Toolset names are parts of paths and tool names. */
+const toolsetName = (name: string): string =>
+  name.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'server'
+
+const escapeTemplate = (text: string): string => text.replaceAll(/[`\\]|\$\{/g, found => `\\${found}`)
+
+class ServerReader {
+  readonly variables = new Set<string>()
+  readonly notes: string[] = []
+  readonly #name: string
+  readonly #reading: Reading
+
+  constructor(name: string, reading: Reading) {
+    this.#name = name
+    this.#reading = reading
+  }
+
+  note(text: string): void {
+    this.notes.push(`${this.#name}: ${text}`)
+  }
+
+  /** A text, or code that reads the environment. Undefined, with a note, if the config cannot hold it. */
+  text(given: unknown, where: string): string | Expression | undefined {
+    if (typeof given !== 'string') {
+      this.note(`${where} is left out, because it is no text`)
+      return undefined
+    }
+    const own: Readonly<Record<string, string>> = {
+      workspaceFolder: this.#reading.folder,
+      userHome: homedir(),
+      pathSeparator: sep,
+    }
+    const text = given.replaceAll(OF_CLIENT, (_, name: string) => own[name] ?? '')
+    const found = [...text.matchAll(PLACEHOLDER)]
+    if (found.length === 0) return text
+    if (!this.#reading.hasExpressions) {
+      const names = found.map(([, kind, name = '']) => variableOf(kind, name))
+      this.note(`${where} is left out, because it contains ${names.join(', ')} of the environment: add it by hand`)
+      return undefined
+    }
+    let code = ''
+    let end = 0
+    for (const match of found) {
+      const [whole, kind, name = '', standard = ''] = match
+      const variable = variableOf(kind, name)
+      this.variables.add(variable)
+      code += `${escapeTemplate(text.slice(end, match.index))}\${process.env[${quote(variable)}] ?? ${quote(standard)}}`
+      end = match.index + whole.length
+    }
+    return new Expression(`\`${code}${escapeTemplate(text.slice(end))}\``)
+  }
+
+  texts(given: unknown, where: string): (string | Expression)[] {
+    return (Array.isArray(given) ? given : []).flatMap(one => this.text(one, where) ?? [])
+  }
+
+  /** Secrets are not copied: the process gets them from the environment of the host. */
+  environment(given: unknown): { readonly env?: object; readonly passEnv?: readonly string[] } {
+    const env: Record<string, string | Expression> = {}
+    const passEnv: string[] = []
+    for (const [name, value] of Object.entries(isObject(given) ? given : {})) {
+      const [own] = [...String(value).matchAll(PLACEHOLDER)]
+      const isOwn = own?.[0] === value && (own?.[1] === 'input' || own?.[2] === name)
+      if (isOwn || SECRET_NAME.test(name)) {
+        passEnv.push(name)
+        this.variables.add(name)
+        continue
+      }
+      const text = this.text(
+        typeof value === 'number' || typeof value === 'boolean' ? String(value) : value,
+        `env.${name}`,
+      )
+      if (text !== undefined) env[name] = text
+    }
+    return { ...(Object.keys(env).length > 0 && { env }), ...(passEnv.length > 0 && { passEnv }) }
+  }
+
+  headers(given: unknown): Record<string, string | Expression> {
+    const headers: Record<string, string | Expression> = {}
+    for (const [name, value] of Object.entries(isObject(given) ? given : {})) {
+      const isSecret = SECRET_NAME.test(name) && typeof value === 'string' && !value.includes('${')
+      if (isSecret) {
+        this.note(`header ${name} is left out, because it is a secret: add it by hand, from the environment`)
+        continue
+      }
+      const text = this.text(value, `header ${name}`)
+      if (text !== undefined) headers[name] = text
+    }
+    return headers
+  }
+}
+
+function readServer(name: string, server: Readonly<Record<string, unknown>>, reading: Reading) {
+  const reader = new ServerReader(name, reading)
+  const { variables, notes } = reader
+  const { command, args, env, cwd, url = server['serverUrl'], headers, envFile } = server
+  if (server['disabled'] === true) reader.note('left out, because it is disabled')
+  else if (url === undefined && command === undefined) reader.note('left out, because it has no command and no URL')
+  else {
+    if (envFile !== undefined) reader.note('envFile is left out: start mcp-host with --env-file')
+    const address = url === undefined ? undefined : reader.text(url, 'url')
+    const program = url === undefined ? reader.text(command, 'command') : undefined
+    if (address !== undefined) {
+      const sent = reader.headers(headers)
+      return { value: { url: address, ...(Object.keys(sent).length > 0 && { headers: sent }) }, variables, notes }
+    }
+    if (program !== undefined) {
+      const words = reader.texts(args, 'args')
+      if (words.some(word => typeof word === 'string' && SECRET_FLAG.test(word)))
+        reader.note('args can contain a secret, which the config now has, too')
+      const folder = cwd === undefined ? undefined : reader.text(cwd, 'cwd')
+      const value = {
+        command: program,
+        ...(words.length > 0 && { args: words }),
+        ...reader.environment(env),
+        ...(folder !== undefined && { cwd: folder }),
+      }
+      return { value, variables, notes }
+    }
+  }
+  return { value: undefined, variables, notes }
+}
+
+function serversIn(file: string, text: string): Readonly<Record<string, unknown>> {
+  const errors: ParseError[] = []
+  const parsed: unknown = parse(text.replace(/^\ufeff/, ''), errors, { allowTrailingComma: true })
+  if (errors.length > 0 || !isObject(parsed)) throw usage(`${file} is not a JSON object`)
+  const nested = isObject(parsed['mcp']) ? parsed['mcp'] : {}
+  const servers = parsed['mcpServers'] ?? parsed['servers'] ?? nested['servers']
+  if (!isObject(servers)) throw usage(`${file} has no MCP servers: neither "mcpServers" nor "servers"`)
+  return servers
+}
+
+/** The folder of the project of a client's file. */
+function projectOf(file: string): string {
+  const folder = dirname(file)
+  return ['.vscode', '.cursor'].includes(basename(folder)) ? dirname(folder) : folder
+}
+
+export function readClientFile(file: string, text: string, hasExpressions: boolean): ClientFile {
+  const reading = { folder: projectOf(file), hasExpressions }
+  const servers: ClientServer[] = []
+  const notes: string[] = []
+  const names = new Set<string>()
+  for (const [given, server] of Object.entries(serversIn(file, text))) {
+    if (!isObject(server)) {
+      notes.push(`${given}: left out, because it is no object`)
+      continue
+    }
+    const read = readServer(given, server, reading)
+    notes.push(...read.notes)
+    if (read.value === undefined) continue
+    let name = toolsetName(given)
+    for (let count = 2; names.has(name); count++) name = `${toolsetName(given)}-${count}`
+    names.add(name)
+    servers.push({ name, value: read.value, variables: [...read.variables] })
+  }
+  return { servers, notes }
+}

@@ -1,0 +1,225 @@
+// The connections of one host to PostgreSQL. Calls get 503 while the server does not respond.
+import type { Client, Pool } from 'pg'
+import { HostError } from '../../core/index.ts'
+import { errorText, type Logger, StartError } from '../../core/plugin.ts'
+import { SCHEMA_VERSION, schemaOf } from './schema.ts'
+
+/** Time limit of a call, milliseconds. The server applies no call after it. */
+export const TIMEOUT = 5_000
+const MAX_CONNECTIONS = 10
+/** Milliseconds between attempts while the server does not respond, and between deletions of expired rows. */
+const INTERVAL = { down: 1_000, up: 5_000 }
+/** Rows that one deletion removes from each table. */
+const EXPIRED = 1_000
+
+/** SQLSTATE of refusals that do not pass: wrong credentials, no such database, missing privileges. */
+const LASTING = /^(?:28|3D|42501)/
+/** SQLSTATE of errors that a repeated call would have again. */
+const FAULTS = /^(?:21|22|23|42|54|P0)/
+const NOT_INSTALLED: ReadonlySet<unknown> = new Set(['3F000', '42P01'])
+
+export interface PostgresSettings {
+  readonly url: string
+  readonly schema: string
+  readonly log: Logger
+}
+
+const codeOf = (thrown: unknown) => String((thrown as { readonly code?: unknown })?.code ?? '')
+
+export const unavailable = (cause: unknown): HostError =>
+  new HostError('unavailable', {
+    detail: 'what this server keeps for its sessions cannot be reached; try again',
+    headers: { 'Retry-After': '2' },
+    cause,
+  })
+
+const ESCAPES = /\\(?:u000([01])|ud[89a-f]..|.)/g
+const ESCAPED = /\\(?:u0001([01])|.)/g
+
+/** PostgreSQL stores no NUL and no half of a surrogate pair: NUL becomes \u0001 0, and \u0001 becomes \u0001 1. */
+const encode = (value: unknown): string =>
+  JSON.stringify(value).replace(ESCAPES, (whole: string, bit?: string) =>
+    bit === undefined ? (whole.startsWith('\\ud') ? '\\ufffd' : whole) : `\\u0001${bit}`,
+  )
+
+const decode = (text: string): unknown =>
+  JSON.parse(text.replace(ESCAPED, (whole: string, bit?: string) => (bit === undefined ? whole : `\\u000${bit}`)))
+
+/** An argument of a function: JSON for an object, otherwise the value. */
+const bound = (value: unknown) =>
+  typeof value === 'string' ? (JSON.parse(encode(value)) as string) : typeof value === 'object' ? encode(value) : value
+
+export class Postgres {
+  readonly schema: string
+  readonly #settings: PostgresSettings
+  readonly #returned = new Set<() => void>()
+  #pool: Promise<Pool> | undefined
+  #installed: Promise<void> | undefined
+  /** The clock of the server minus the monotonic clock, at most. */
+  #offset: number | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isUp: boolean | undefined
+  #downSince = 0
+  #isClosed = false
+
+  constructor(settings: PostgresSettings) {
+    this.schema = settings.schema
+    this.#settings = settings
+  }
+
+  get isUp(): boolean {
+    return this.#isUp === true
+  }
+
+  onReturn(listener: () => void): void {
+    this.#returned.add(listener)
+  }
+
+  #options() {
+    return {
+      connectionString: this.#settings.url,
+      application_name: 'mcp-host',
+      keepAlive: true,
+      connectionTimeoutMillis: TIMEOUT,
+      query_timeout: TIMEOUT,
+      options: `-c default_transaction_isolation=read\\ committed -c statement_timeout=${TIMEOUT}`,
+    }
+  }
+
+  async #open(): Promise<Pool> {
+    const { default: pg } = await import('pg')
+    const pool = new pg.Pool({ ...this.#options(), max: MAX_CONNECTIONS, idleTimeoutMillis: 60_000 })
+    pool.on('error', error => this.#down(error))
+    return pool
+  }
+
+  /** A connection besides those of calls. */
+  async connect(): Promise<Client> {
+    await this.#install()
+    const { default: pg } = await import('pg')
+    const client = new pg.Client(this.#options())
+    client.on('error', () => undefined)
+    await client.connect()
+    return client
+  }
+
+  /** Throws a StartError if the server refuses permanently; otherwise tries again until it responds. */
+  async start(): Promise<void> {
+    try {
+      await this.#install()
+    } catch (cause) {
+      if (cause instanceof StartError) throw cause
+      if (LASTING.test(codeOf(cause))) {
+        const fix = 'check the URL, the password, and the privileges of the role (docs/plugins/store-postgres.md)'
+        throw new StartError('MH3501', `PostgreSQL refuses this host: ${errorText(cause)}; ${fix}`, { cause })
+      }
+      this.#down(cause)
+    }
+    this.#schedule()
+  }
+
+  #schedule() {
+    if (this.#isClosed) return
+    this.#timer = setTimeout(
+      () => void this.#maintain().then(() => this.#schedule()),
+      this.#isUp ? INTERVAL.up : INTERVAL.down,
+    ).unref()
+  }
+
+  async #maintain() {
+    try {
+      while (await this.call('upkeep', EXPIRED));
+    } catch (err) {
+      this.#settings.log.debug({ err }, 'expired rows were not deleted')
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await (await this.#pool)?.end()
+  }
+
+  #install(): Promise<void> {
+    this.#installed ??= this.#checkSchema().catch(error => {
+      this.#installed = undefined
+      throw error
+    })
+    return this.#installed
+  }
+
+  async #checkSchema() {
+    this.#pool ??= this.#open()
+    const pool = await this.#pool
+    const version = async () => (await pool.query(`SELECT version FROM "${this.schema}".format`)).rows[0]?.version
+    const found = await version().catch(async error => {
+      if (!NOT_INSTALLED.has(codeOf(error))) throw error
+      await pool.query(schemaOf(this.schema))
+      return version()
+    })
+    if (found === SCHEMA_VERSION) return this.#up()
+    const why = `the schema ${this.schema} has version ${found}, and this program requires ${SCHEMA_VERSION}`
+    throw new StartError('MH3502', `${why}; use the matching version of mcp-host, or another \`schema\``)
+  }
+
+  /** Calls a function of the schema. Rejects with `unavailable` if the server does not respond. */
+  async call(name: string, ...args: readonly unknown[]): Promise<unknown> {
+    try {
+      await this.#install()
+    } catch (error) {
+      this.#down(error)
+      throw unavailable(error)
+    }
+    return this.callOn((await this.#pool) as Pool, name, ...args)
+  }
+
+  async callOn(on: Pick<Pool, 'query'>, name: string, ...args: readonly unknown[]): Promise<unknown> {
+    const parameters = args.map((_, index) => `$${index + 1}`)
+    const text = `SELECT "${this.schema}".${name}(${parameters.join(', ')}) AS answer`
+    const { rows } = await on.query({ name, text, values: args.map(bound) }).catch(error => {
+      if (FAULTS.test(codeOf(error)) && !LASTING.test(codeOf(error))) throw error
+      this.#down(error)
+      throw unavailable(error)
+    })
+    this.#up()
+    const { answer } = rows[0]
+    return typeof answer === 'string' ? this.#read(answer) : answer
+  }
+
+  #read(text: string): unknown {
+    const answer = decode(text) as { readonly now?: number }
+    if (answer.now !== undefined) this.#offset = answer.now - performance.now()
+    return answer
+  }
+
+  /** Calls a function whose first argument is the time after which it changes nothing. */
+  async callInTime<Answer>(name: string, ...args: readonly unknown[]): Promise<Answer> {
+    const end = performance.now() + TIMEOUT
+    for (let left = TIMEOUT; left > 0; left = end - performance.now()) {
+      this.#offset ??= Number(await this.call('clock')) - performance.now()
+      const answer = await this.call(name, Math.floor(performance.now() + this.#offset + left), ...args)
+      if (!(answer as { readonly late?: boolean }).late) return answer as Answer
+    }
+    throw unavailable(new Error(`no answer within ${TIMEOUT} ms`))
+  }
+
+  #up() {
+    if (this.#isUp || this.#isClosed) return
+    const { log } = this.#settings
+    const wasDown = this.#isUp === false
+    this.#isUp = true
+    if (!wasDown) log.info({ code: 'MH3503' }, 'connected to PostgreSQL')
+    else {
+      const seconds = Math.round((performance.now() - this.#downSince) / 100) / 10
+      log.info({ code: 'MH3503', seconds }, 'PostgreSQL responds again')
+      for (const listener of this.#returned) listener()
+    }
+  }
+
+  #down(cause: unknown) {
+    if (this.#isUp === false || this.#isClosed) return
+    this.#isUp = false
+    this.#downSince = performance.now()
+    this.#settings.log.warn({ code: 'MH3504', reason: errorText(cause) }, 'PostgreSQL does not respond; trying again')
+  }
+}

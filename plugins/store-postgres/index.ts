@@ -1,0 +1,17 @@
+// The plugin `store-postgres`: stores sessions, streams and grants in PostgreSQL, and connects the nodes.
+import { assertInstalled } from '../../core/auth.ts'
+import { definePlugin } from '../../core/internal.ts'
+import { type FilledStorePostgresOptions, OPTIONS, type StorePostgresOptions } from './options.ts'
+
+export type { StorePostgresOptions } from './options.ts'
+
+export const storePostgres = definePlugin<StorePostgresOptions, FilledStorePostgresOptions>({
+  options: OPTIONS,
+  storeKey: 'postgres',
+  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore'],
+  async setup(host, options) {
+    assertInstalled(['pg'], host.config)
+    const { setUp } = await import('./set-up.ts')
+    setUp(host, options)
+  },
+})

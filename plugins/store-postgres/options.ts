@@ -1,0 +1,30 @@
+// The options of store-postgres.
+import type { OptionsOf } from '../../core/plugin.ts'
+import { STREAM_PROPERTIES } from '../families/stores/index.ts'
+
+export const OPTIONS = {
+  type: 'object',
+  description: 'Stores sessions, streams and logins in PostgreSQL. Any node serves any session.',
+  additionalProperties: false,
+  required: ['url'],
+  properties: {
+    url: {
+      type: 'string',
+      pattern: '^postgres(?:ql)?://',
+      patternErrorMessage: "a URL such as 'postgres://user:password@db.example.com:5432/mcp?sslmode=verify-full'",
+      writeOnly: true,
+      description: 'URL of the database: postgres://user:password@host:5432/database.',
+    },
+    schema: {
+      type: 'string',
+      pattern: '^[a-z_][a-z0-9_]{0,50}$',
+      default: 'mcp_host',
+      description: 'Schema of the tables, created if missing. Hosts that share only the database use one each.',
+    },
+    ...STREAM_PROPERTIES,
+  },
+} as const
+
+/** Database, schema and stream limits. */
+export interface StorePostgresOptions extends OptionsOf<typeof OPTIONS> {}
+export interface FilledStorePostgresOptions extends OptionsOf<typeof OPTIONS, true> {}

@@ -1,0 +1,132 @@
+// Tests `mcp-host import` and `mcp-host add upstream`: what they write to configs of each format.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect } from 'chai'
+import { addVerb } from '../../cli/add.ts'
+import { importVerb } from '../../cli/import.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { testContext } from './printed-by.ts'
+
+after(removeFolders)
+
+const JSON_CONFIG = JSON.stringify({ server: { name: 'a', version: '1.0.0' }, toolsets: { own: [] }, routes: {} })
+const CODE_CONFIG = `export default {
+  server: { name: 'a', version: '1.0.0' },
+  toolsets: {},
+  plugins: {
+  },
+  routes: {
+  },
+}
+`
+
+async function imported(config: string, configText: string, file: string, text: string) {
+  const folder = await makeFolder({ [config]: configText, [file]: text })
+  const context = testContext({ cwd: folder })
+  await importVerb.run({ config }, [file], context)
+  return { written: readFileSync(join(folder, config), 'utf8'), ...context.text, folder }
+}
+
+const CLAUDE = JSON.stringify({
+  mcpServers: {
+    'my files': { command: 'npx', args: ['-y', '@scope/files', '/data'], env: { LEVEL: 'info', API_KEY: 's3cret' } },
+    hosted: {
+      type: 'http',
+      url: 'https://mcp.example.com/mcp',
+      headers: { 'X-Team': 'a', Authorization: 'Bearer s3cret' },
+    },
+    off: { command: 'x', disabled: true },
+    own: { command: 'y' },
+    broken: {},
+  },
+})
+
+describe('mcp-host import', () => {
+  it('adds the servers of Claude and Cursor, without their secrets', async () => {
+    const { written, stdout, stderr } = await imported('a.json', JSON_CONFIG, 'claude_desktop_config.json', CLAUDE)
+    const { plugins, routes } = JSON.parse(written)
+    expect(plugins.upstream.servers).to.deep.equal({
+      'my-files': {
+        command: 'npx',
+        args: ['-y', '@scope/files', '/data'],
+        env: { LEVEL: 'info' },
+        passEnv: ['API_KEY'],
+      },
+      hosted: { url: 'https://mcp.example.com/mcp', headers: { 'X-Team': 'a' } },
+    })
+    expect(routes).to.deep.equal({ '/my-files': { toolsets: 'my-files' }, '/hosted': { toolsets: 'hosted' } })
+    expect(written).not.to.contain('s3cret')
+    expect(stdout).to.contain('Added toolset "my-files" to a.json, served at /my-files').and.contain('API_KEY')
+    expect(stderr)
+      .to.contain('hosted: header Authorization is left out, because it is a secret')
+      .and.contain('off: left out, because it is disabled')
+      .and.contain('own: left out, because the config has it at toolsets.own')
+      .and.contain('broken: left out')
+    expect(`${stdout}${stderr}`).not.to.contain('s3cret')
+  })
+
+  it('reads the environment in a config in code, for inputs of VS Code and variables', async () => {
+    const text = `{
+      // comments are permitted
+      "servers": {
+        "github": { "type": "http", "url": "https://x.example/mcp", "headers": { "Authorization": "Bearer \${input:github-token}" } },
+        "local": { "command": "node", "args": ["\${workspaceFolder}/server.js", "\${env:MODE}"], "env": { "TOKEN": "\${input:t}" } },
+      },
+      "inputs": []
+    }`
+    const { written, stdout, folder } = await imported('a.mjs', CODE_CONFIG, '.vscode/mcp.json', text)
+    expect(written)
+      .to.contain(`headers: { Authorization: \`Bearer \${process.env['GITHUB_TOKEN'] ?? ''}\` }`)
+      .and.contain(`args: ['${folder}/server.js', \`\${process.env['MODE'] ?? ''}\`]`)
+      .and.contain("passEnv: ['TOKEN']")
+    expect(stdout).to.contain('GITHUB_TOKEN, MODE, TOKEN')
+    const { default: config } = (await import(`${pathToFileURL(join(folder, 'a.mjs'))}?written`)) as {
+      default: Record<string, object>
+    }
+    expect(config['plugins']).to.have.nested.property('upstream.servers.local.command', 'node')
+    expect(config['routes']).to.have.keys('/github', '/local')
+  })
+
+  it('leaves out what a config in JSON cannot hold', async () => {
+    const text = JSON.stringify({ mcpServers: { a: { url: 'https://a.example', headers: { X: '$' + '{env:X}' } } } })
+    const { written, stderr } = await imported('a.json', JSON_CONFIG, '.mcp.json', text)
+    expect(JSON.parse(written).plugins.upstream.servers).to.deep.equal({ a: { url: 'https://a.example' } })
+    expect(stderr).to.contain('a: header X is left out, because it contains X of the environment')
+  })
+
+  it('refuses files without servers', async () => {
+    for (const text of ['{', '[]', '{}', '{"mcpServers": []}']) {
+      const error = await rejectionOf(imported('a.json', JSON_CONFIG, 'mcp.json', text))
+      expect(String(error)).to.match(/mcp\.json (?:is not a JSON object|has no MCP servers)/)
+    }
+  })
+})
+
+describe('mcp-host add upstream', () => {
+  const add = async (...words: string[]) => {
+    const folder = await makeFolder({ 'a.json': JSON_CONFIG })
+    const context = testContext({ cwd: folder })
+    await addVerb.run({ config: 'a.json' }, ['upstream', ...words], context)
+    return JSON.parse(readFileSync(join(folder, 'a.json'), 'utf8'))
+  }
+
+  it('adds a URL or a command, with a route', async () => {
+    const hosted = await add('github', 'https://mcp.example.com/mcp')
+    expect(hosted.plugins.upstream.servers).to.deep.equal({ github: { url: 'https://mcp.example.com/mcp' } })
+    expect(hosted.routes).to.deep.equal({ '/github': { toolsets: 'github' } })
+    const local = await add('files', 'npx', '-y', '@scope/files')
+    expect(local.plugins.upstream.servers).to.deep.equal({ files: { command: 'npx', args: ['-y', '@scope/files'] } })
+  })
+
+  it('refuses taken and unusable names, and a missing server', async () => {
+    for (const [words, text] of [
+      [['own', 'https://a.example'], 'at toolsets.own'],
+      [['a b', 'https://a.example'], 'no toolset name'],
+      [['a'], 'give the URL'],
+      [['a', 'https://a.example', 'b'], 'no URL of a server'],
+    ] as const)
+      expect(String(await rejectionOf(add(...words)))).to.contain(text)
+  })
+})
