@@ -163,7 +163,7 @@ class StoredSessions implements SessionStore {
     const completed = [...left]
     const own = [null, this.node]
     const where: Record<string, ReadonlyArray<string | null>> = {}
-    const set = { [`n:${this.node}`]: '1' }
+    const set: Record<string, string> = version === 0 ? { [`n:${this.node}`]: '1' } : {}
     for (const key of completed) where[key] = own
     for (const request of requests) {
       const key = runKey(request)
