@@ -12,6 +12,9 @@ export const STORE_COMMANDS = [
   ...(['zrevrangebyscore', 'zscore'] as const),
 ] as const
 
+/** Values that Lua passes to a command at once; even. */
+const UNPACKED = 4_000
+
 const PRELUDE = `
 local call = redis.call
 local time = call('TIME')
@@ -48,9 +51,12 @@ for index = 1, #steps do
     if step.most then for field in pairs(step.most) do names[#names + 1] = '.' .. field end end
     if step.set then for field in pairs(step.set) do names[#names + 1] = '.' .. field end end
     if step.add then for field in pairs(step.add) do names[#names + 1] = '.' .. field end end
-    local list, values = call('HMGET', key, unpack(names)), {}
-    for at = 2, #names do values[names[at]] = list[at] end
-    local version = list[1] and tonumber(list[1])
+    local values = {}
+    for from = 1, #names, ${UNPACKED} do
+      local list = call('HMGET', key, unpack(names, from, math.min(from + ${UNPACKED - 1}, #names)))
+      for at = 1, #list do values[names[from + at - 1]] = list[at] end
+    end
+    local version = values['#'] and tonumber(values['#'])
     state.values, state.version = values, version
     if step.exists ~= nil and step.exists ~= (version and true or false) then holds = false end
     if step.version and step.version ~= (version or 0) then holds = false end
@@ -122,12 +128,17 @@ for index = 1, #steps do
         writes[#writes + 1] = new
       end
     end
-    local changed = #gone > 0 and call('HDEL', key, unpack(gone)) > 0 or #writes > 0
+    local changed = #writes > 0
+    for from = 1, #gone, ${UNPACKED} do
+      if call('HDEL', key, unpack(gone, from, math.min(from + ${UNPACKED - 1}, #gone))) > 0 then changed = true end
+    end
     if changed then
       version = version and version + 1 or now
       writes[#writes + 1] = '#'
       writes[#writes + 1] = text(version)
-      call('HSET', key, unpack(writes))
+      for from = 1, #writes, ${UNPACKED} do
+        call('HSET', key, unpack(writes, from, math.min(from + ${UNPACKED - 1}, #writes)))
+      end
     end
     if version then
       local ttl, at = step.ttl, ''
@@ -149,7 +160,7 @@ for index = 1, #steps do
       if above > 0 then call('ZREMRANGEBYRANK', key, 0, above - 1) end
       if step.ttl then ttls[#ttls + 1] = {key, step.ttl} end
     end
-    result = {tostring(call('ZCARD', key))}
+    result = {step.ttl and step.ttl <= 0 and '0' or tostring(call('ZCARD', key))}
   else
     local last, bytes = state.last, state.bytes
     if step.delete then
