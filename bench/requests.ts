@@ -47,6 +47,15 @@ export const callTool = (name: string): BenchRequest => ({
   },
 })
 
+/** `tools/call` of the operation `echo`, which returns its message as JSON. */
+export const callEchoApi: BenchRequest = {
+  ...callTool('echo'),
+  check({ structuredContent, isError }) {
+    const { message } = structuredContent as { readonly message?: unknown }
+    ok(message === MESSAGE && isError !== true, 'the API did not return the message')
+  },
+}
+
 /** The same of a route with `search`, by way of `call_tool`. */
 export const callThrough = (name: string): BenchRequest => ({
   ...modernRequest('tools/call', { name: 'call_tool', arguments: { name, arguments: { message: MESSAGE } } }),

@@ -30,7 +30,7 @@ export const AREAS = {
   MH26: 'metrics, event-loop, tracing',
   MH27: 'rate-limit, tool-policy, cors',
   MH28: 'Transports',
-  MH29: 'apps, skills, tool-search, isolate',
+  MH29: 'apps, skills, tool-search, isolate, upstream',
   MH30: 'Command line and files of commands',
   MH31: 'Commands that serve: start, dev, stdio, workers',
   MH32: 'Commands that call a server',

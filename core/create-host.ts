@@ -34,7 +34,7 @@ import type { Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import type { PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
-import type { PluginInstance } from './kernel/plugin-plan.ts'
+import { type PluginInstance, providesTo } from './kernel/plugin-plan.ts'
 import { contextNames } from './mcp/context-members.ts'
 import type { Definition } from './mcp/define.ts'
 import { notePlace } from './mcp/definition-place.ts'
@@ -76,9 +76,7 @@ export async function pluginsFor(config: Config, directory: string): Promise<Map
 }
 
 function suggestPlugin(...capabilities: string[]): string {
-  const fitting = [...builtIns].filter(([, { provides = [] }]) =>
-    capabilities.every(wanted => provides.includes(wanted)),
-  )
+  const fitting = [...builtIns].filter(([, plugin]) => capabilities.every(wanted => providesTo(plugin, wanted)))
   return fitting.map(([name]) => name).join(' or ') || `a plugin that provides ${capabilities.join(', ')}`
 }
 

@@ -65,7 +65,7 @@ import { createReadiness } from './readiness.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
 import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { defaultSlots, type Slots, slotFault } from './slots.ts'
+import { defaultSlots, partsOf, type Slots, slotFault } from './slots.ts'
 
 function createConnectionNews(log: Logger, figures: Figures) {
   const closed = figures.counter({
@@ -261,7 +261,10 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
 
   const node = createNode()
   const defaults = defaultSlots(node.name, clock, neighbours)
-  const slots = createSlots(defaults, (slot, service) => slotFault(defaults, slot, service))
+  const slots = createSlots(defaults, {
+    faultOf: (slot, service) => slotFault(defaults, slot, service),
+    partsOf: partsOf({ log, clock }),
+  })
   const inFlight = createInFlight()
   const readiness = createReadiness(notes.ready, inFlight.draining, log)
   const section = (name: string): unknown => Reflect.get(config, name)

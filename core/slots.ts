@@ -3,16 +3,20 @@
 import { noTokenBinding, openAccess, plainResource } from './access/authorize.ts'
 import {
   type AuthorizationServer,
+  createGrantStore,
   createMemoryGrantStore,
   type GrantStore,
   noAuthorizationServer,
 } from './access/grant-store.ts'
 import { describeKind } from './config/explain-problems.ts'
 import type { Clock } from './http/clock.ts'
+import type { Logger } from './kernel/log.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import { type ChangeBus, createChangeBus } from './mcp/change-bus.ts'
 import { type Isolation, noIsolation } from './mcp/isolation.ts'
 import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
+import { createEventStore, type StreamBounds } from './sessions/create-event-store.ts'
+import { createSessionStore } from './sessions/create-session-store.ts'
 import type { EventStore } from './sessions/event-store.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
@@ -20,13 +24,16 @@ import { createNeighbourBus, type Neighbours } from './sessions/neighbours.ts'
 import { createPeers, type Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
 import { createMemoryBus } from './store/memory-bus.ts'
-import { createMemoryTaskStore } from './tasks/create-task-store.ts'
+import { createMemoryStore } from './store/memory-store.ts'
+import type { Store } from './store/store.ts'
+import { createMemoryTaskStore, createTaskStore } from './tasks/create-task-store.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
 /** The default services. `node`: the name of this node. `neighbours`: other processes of this machine. */
 export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbours | undefined): Slots {
   const bus = neighbours ? createNeighbourBus(node, neighbours) : createMemoryBus(node)
   return {
+    store: createMemoryStore({ now }),
     access: openAccess,
     protectedResource: plainResource,
     tokenBinding: noTokenBinding,
@@ -42,8 +49,33 @@ export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbour
   }
 }
 
+/** Streams of a store that a plugin provides. */
+const STREAMS: StreamBounds = { ttl: 3_600_000, maxEvents: 10_000, maxBytes: 4 * 1_048_576 }
+
+interface PartsHost {
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/** The services above a store. `on`: as filled so far. */
+export const partsOf =
+  ({ log, clock }: PartsHost) =>
+  ({ store }: Partial<Slots>, on: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots> => {
+    if (!store) return {}
+    const { bus } = store
+    return {
+      sessionStore: createSessionStore(store, { node: bus?.node ?? on('peers').node, log }),
+      eventStore: createEventStore(store, STREAMS),
+      grantStore: createGrantStore(store),
+      taskStore: createTaskStore(store, { clock, log, bus }),
+      ...(bus && { changeBus: createChangeBus(bus), peers: createPeers(bus) }),
+    }
+  }
+
 /** The services that plugins can replace. Default stores are in memory and limited. */
 export interface Slots {
+  /** Sessions, event streams, grants and tasks; with its `bus`, also changes and messages between nodes. */
+  store: Store
   /** Access to items. Default: open; `authorize` supports scopes and roles. */
   access: AccessDecider
   /** Protected resource metadata of a route. Default: each URL is a resource. */
@@ -71,11 +103,11 @@ export interface Slots {
 }
 
 /** The services that third-party plugins provide. */
-export type PublishedSlots = Pick<Slots, 'access' | 'eventStore'>
+export type PublishedSlots = Pick<Slots, 'access' | 'store'>
 
-const PUBLISHED: ReadonlyArray<keyof PublishedSlots> = ['access', 'eventStore']
+const PUBLISHED: ReadonlyArray<keyof PublishedSlots> = ['access', 'store']
 
-const OPTIONAL = new Set(['scopesToEnter'])
+const OPTIONAL = new Set(['scopesToEnter', 'onReturn'])
 
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
   const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined

@@ -9,4 +9,22 @@ export {
 export type { Bus } from './store/bus.ts'
 export { createMemoryBus } from './store/memory-bus.ts'
 export { createMemoryStore, type MemoryStoreSettings } from './store/memory-store.ts'
-export type * from './store/store.ts'
+export type {
+  Fields,
+  Found,
+  LogPage,
+  LogQuery,
+  LogStep,
+  Members,
+  Outcome,
+  Query,
+  ReadAnswers,
+  RecordQuery,
+  RecordStep,
+  Score,
+  SetQuery,
+  SetStep,
+  Step,
+  Store,
+  StoredRecord,
+} from './store/store.ts'

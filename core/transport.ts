@@ -103,6 +103,7 @@ export type {
   Visit,
 } from './sessions/session-store.ts'
 export type { ForwardedMessage } from './sessions/session-streams.ts'
+export { createTaskStore } from './tasks/create-task-store.ts'
 export {
   type AnswerRoom,
   hasEnded,

@@ -31,6 +31,7 @@ import { tracing } from './tracing/index.ts'
 import { transportSse } from './transport-sse/index.ts'
 import { transportStdio } from './transport-stdio/index.ts'
 import { transportStreamable } from './transport-streamable/index.ts'
+import { upstream } from './upstream/index.ts'
 
 export const builtInPlugins = {
   'transport-streamable': transportStreamable,
@@ -46,6 +47,7 @@ export const builtInPlugins = {
   'rate-limit': rateLimit,
   isolate,
   'event-loop': eventLoop,
+  upstream,
   openapi,
   skills,
   health,

@@ -46,7 +46,7 @@ export type Target = HttpTarget | CommandTarget
 export interface ServerRequest {
   readonly method: string
   readonly params: JsonObject
-  /** `owner` of the request that it belongs to; undefined if that is unknown. */
+  /** `owner` of the request on whose response it arrived, or of the only pending call; otherwise undefined. */
   readonly owner: unknown
   /** Aborts when the server cancels the request, or the connection ends. */
   readonly signal: AbortSignal
@@ -55,7 +55,7 @@ export interface ServerRequest {
 export interface ServerNotification {
   readonly method: string
   readonly params: JsonObject
-  /** `owner` of the request that it belongs to; undefined if that is unknown. */
+  /** `owner` of the request on whose response it arrived, or of the only pending call; otherwise undefined. */
   readonly owner: unknown
 }
 

@@ -17,4 +17,3 @@ export type {
 } from './connection-types.ts'
 export { RemoteError, type RemoteReason } from './errors.ts'
 export { createPool } from './http/wire.ts'
-export { createSupervisor, type Supervisor, type SupervisorOptions, type SupervisorState } from './supervisor.ts'

@@ -22,7 +22,7 @@ const FOLDERS = ['core', 'plugins', 'client', 'remote', 'cli', 'examples']
 const CEILINGS = [
   { folders: ['core'], lines: 30_000 },
   { folders: ['core', 'plugins', 'cli', 'client'], lines: 86_000 },
-  { folders: ['remote'], lines: 3_400 },
+  { folders: ['remote'], lines: 3_100 },
 ]
 /** The floors of core, from the ground up; those of one row stand side by side. Above all of them are the files of core itself. */
 /** Code for upstream servers and documents, which the limits do not count. */

@@ -17,6 +17,14 @@ export interface PluginInstance {
   readonly order: number
 }
 
+/** Capabilities that come with others. */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  store: ['sessionStore', 'eventStore', 'grantStore', 'taskStore', 'changeBus', 'peers'],
+}
+
+export const providesTo = ({ provides = [] }: Pick<Plugin<object>, 'provides'>, need: string): boolean =>
+  provides.some(capability => capability === need || PARTS[capability]?.includes(need))
+
 /** Sorts providers before dependents and otherwise keeps the config order. Reports missing capabilities. */
 export function orderByNeeds(
   instances: readonly PluginInstance[],
@@ -33,7 +41,7 @@ export function orderByNeeds(
     }
     visiting.add(instance)
     for (const need of instance.plugin.needs ?? []) {
-      const providers = instances.filter(({ plugin }) => plugin.provides?.includes(need))
+      const providers = instances.filter(({ plugin }) => providesTo(plugin, need))
       if (providers.length === 0) {
         const why = `it needs "${need}", which no plugin of this config provides`
         report(new StartError('MH1502', `${why}; switch on ${suggest(need)}`, { at: instance.at }))
@@ -55,7 +63,7 @@ export interface Provides {
 export function providersAmong(instances: readonly PluginInstance[]): Provides {
   const by = (capability: string, route?: Route) =>
     instances
-      .filter(({ plugin, routes }) => (!route || routes.includes(route)) && plugin.provides?.includes(capability))
+      .filter(({ plugin, routes }) => (!route || routes.includes(route)) && providesTo(plugin, capability))
       .map(({ name }) => name)
   return Object.assign((capability: string, route?: Route) => by(capability, route).length > 0, { by })
 }

@@ -16,9 +16,15 @@ export interface SlotTable<Slots extends object> {
   all<Name extends keyof Slots>(slot: Name, routes: readonly Route[]): readonly Slots[Name][]
 }
 
+interface SlotRules<Slots extends object> {
+  faultOf(slot: string, service: unknown): string | undefined
+  /** Services of other slots that come with a service, if the same plugin has not filled these slots. `on`: as filled so far. */
+  partsOf(filled: Partial<Slots>, on: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots>
+}
+
 export function createSlots<Slots extends object>(
   defaults: Slots,
-  faultOf: (slot: string, service: unknown) => string | undefined,
+  { faultOf, partsOf }: SlotRules<Slots>,
 ): SlotTable<Slots> {
   const filled = new Map<keyof Slots, Map<Route, { readonly service: unknown; readonly by: string }>>()
   let sealed = false
@@ -28,22 +34,33 @@ export function createSlots<Slots extends object>(
     return found ? (found.service as Slots[Name]) : defaults[slot]
   }
 
+  function fill(slot: keyof Slots, service: Slots[keyof Slots], { name, routes }: Filler) {
+    const refuse = (why: string) => new StartError('MH1505', `plugins.${name}: ${why}`, { exitCode: 2 })
+    const fault = faultOf(String(slot), service)
+    if (fault !== undefined) throw refuse(fault)
+    const byRoute = filled.get(slot) ?? new Map()
+    filled.set(slot, byRoute)
+    for (const route of routes) {
+      const other = byRoute.get(route)?.by
+      if (other === name) throw refuse(`it fills the ${String(slot)} of routes['${route.path}'] twice; once is to be`)
+      if (other !== undefined) {
+        const where = `${other} already provides the ${String(slot)} of routes['${route.path}']`
+        throw refuse(`${where}; switch one of them off there`)
+      }
+      byRoute.set(route, { service, by: name })
+    }
+  }
+
   return {
     fill(slot, service, { name, routes }) {
       if (sealed) throw new Error(`the slot ${String(slot)} is filled in setup, not later`)
-      const refuse = (why: string) => new StartError('MH1505', `plugins.${name}: ${why}`, { exitCode: 2 })
-      const fault = faultOf(String(slot), service)
-      if (fault !== undefined) throw refuse(fault)
-      const byRoute = filled.get(slot) ?? new Map()
-      filled.set(slot, byRoute)
-      for (const route of routes) {
-        const other = byRoute.get(route)?.by
-        if (other === name) throw refuse(`it fills the ${String(slot)} of routes['${route.path}'] twice; once is to be`)
-        if (other !== undefined) {
-          const where = `${other} already provides the ${String(slot)} of routes['${route.path}']`
-          throw refuse(`${where}; switch one of them off there`)
-        }
-        byRoute.set(route, { service, by: name })
+      fill(slot, service, { name, routes })
+      const [first] = routes
+      if (!first) return
+      const parts = partsOf({ [slot]: service } as unknown as Partial<Slots>, other => on(other, first))
+      for (const [part, value] of Object.entries(parts) as Array<[keyof Slots, Slots[keyof Slots]]>) {
+        const others = routes.filter(route => filled.get(part)?.get(route)?.by !== name)
+        fill(part, value, { name, routes: others })
       }
     },
     seal() {

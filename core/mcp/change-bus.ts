@@ -30,15 +30,17 @@ export interface ChangeHistory {
   since(place: string): Promise<ReadonlyArray<{ readonly change: Change; readonly place: string }> | undefined>
 }
 
+/** A bus also carries texts of other services. */
+const readChange = (text: string): Change | undefined => (text.startsWith('{') ? JSON.parse(text) : undefined)
+
 /** Delivers changes through a bus. Positions of `missed` are unknown. */
 export const createChangeBus = (bus: Bus): ChangeBus => ({
   shared: bus.shared === true,
   publish: change => bus.publish(JSON.stringify(change)),
   subscribe: listener =>
     bus.subscribe((text, position) => {
-      const change: Change = text === undefined ? { kind: 'missed' } : JSON.parse(text)
-      if (change.kind === 'missed') listener(change)
-      else listener(change, position)
+      const change: Change | undefined = text === undefined ? { kind: 'missed' } : readChange(text)
+      if (change) listener(change, change.kind === 'missed' ? undefined : position)
     }),
   history: {
     get position() {
@@ -46,6 +48,9 @@ export const createChangeBus = (bus: Bus): ChangeBus => ({
     },
     isAfter: (one, other) => bus.isAfter(one, other),
     since: async place =>
-      (await bus.since(place))?.map(({ text, position }) => ({ change: JSON.parse(text), place: position })),
+      (await bus.since(place))?.flatMap(({ text, position }) => {
+        const change = readChange(text)
+        return change ? [{ change, place: position }] : []
+      }),
   },
 })

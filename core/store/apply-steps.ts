@@ -42,6 +42,7 @@ export interface PartitionState {
 
 const LOWEST = Number.NEGATIVE_INFINITY
 
+/** A score by the clock of the store. */
 export const scoreAt = (score: Score, now: number): number => (typeof score === 'number' ? score : now + score.now)
 
 /** Fields can have the name of a member of `Object.prototype`. */

@@ -1,8 +1,9 @@
 // The store of this process.
 import { HostError } from '../http/errors.ts'
 import { applySteps, type PartitionState, type RecordState, scoreAt } from './apply-steps.ts'
-import type { Answers, LogPage, LogQuery, Members, Query, SetQuery, Store } from './store.ts'
+import type { LogPage, LogQuery, Members, Query, ReadAnswers, SetQuery, Store } from './store.ts'
 
+/** Options of `createMemoryStore`. */
 export interface MemoryStoreSettings {
   /** Milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number
@@ -373,7 +374,7 @@ export function createMemoryStore(settings: MemoryStoreSettings = {}): MemorySto
           return found && { ...found, now: now() }
         }),
       )
-      return answers as unknown as Answers<Queries>
+      return answers as unknown as ReadAnswers<Queries>
     },
   }
 }

@@ -1,5 +1,7 @@
 // The storage primitive: partitions of records, sorted sets and logs, changed by one atomic operation.
 
+import type { Bus } from './bus.ts'
+
 type Awaitable<Value> = Value | Promise<Value>
 
 /**
@@ -18,8 +20,10 @@ export interface Store {
    * `relaxed`: a power cut or a crash of the database can lose the change; for facts that end with a request or a lease.
    */
   transact(partition: string, steps: readonly Step[], durability?: 'relaxed'): Awaitable<Outcome>
-  /** Answers the queries in order, from one consistent state. */
-  read<const Queries extends readonly Query[]>(partition: string, queries: Queries): Awaitable<Answers<Queries>>
+  /** ReadAnswers the queries in order, from one consistent state. */
+  read<const Queries extends readonly Query[]>(partition: string, queries: Queries): Awaitable<ReadAnswers<Queries>>
+  /** The bus of the nodes that share the store. A plugin's store without it is for one node. */
+  readonly bus?: Bus
   /** Calls the listener when the store responds again after an outage. Recent changes can be lost. */
   onReturn?(listener: () => void): void
 }
@@ -119,8 +123,10 @@ export interface Found {
   readonly last?: number
 }
 
+/** A part of a read. */
 export type Query = RecordQuery | SetQuery | LogQuery
 
+/** Reads a record. */
 export interface RecordQuery {
   readonly record: string
 }
@@ -136,6 +142,7 @@ export interface SetQuery {
   readonly limit: number
 }
 
+/** Reads messages of a log. */
 export interface LogQuery {
   readonly log: string
   /** The number of the last known message. */
@@ -153,6 +160,7 @@ export interface StoredRecord {
   readonly now: number
 }
 
+/** Members of a sorted set. */
 export interface Members {
   readonly members: ReadonlyArray<{ readonly member: string; readonly score: number }>
   /** Of the whole set. */
@@ -160,6 +168,7 @@ export interface Members {
   readonly now: number
 }
 
+/** Messages of a log. */
 export interface LogPage {
   /** The number of the last message; `reset` counts as one. */
   readonly last: number
@@ -173,4 +182,7 @@ type AnswerOf<One> = One extends RecordQuery
     ? Members
     : LogPage | undefined
 
-export type Answers<Queries extends readonly Query[]> = { readonly [Index in keyof Queries]: AnswerOf<Queries[Index]> }
+/** The answers of `read`, in the order of the queries. */
+export type ReadAnswers<Queries extends readonly Query[]> = {
+  readonly [Index in keyof Queries]: AnswerOf<Queries[Index]>
+}

@@ -1,6 +1,6 @@
 // The contract of the storage primitive.
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import type { Answers, Fields, Outcome, Query, RecordStep, Step, Store } from '../store/store.ts'
+import type { Fields, Outcome, Query, ReadAnswers, RecordStep, Step, Store } from '../store/store.ts'
 import type { Promises } from './contract.ts'
 
 const P = 'partition'
@@ -34,9 +34,9 @@ async function ask<const One extends Query>(
   store: Store,
   query: One,
   partition = P,
-): Promise<Answers<readonly [One]>[0]> {
+): Promise<ReadAnswers<readonly [One]>[0]> {
   const answers = await store.read(partition, [query] as const)
-  return answers[0] as Answers<readonly [One]>[0]
+  return answers[0] as ReadAnswers<readonly [One]>[0]
 }
 
 const fieldsOf = async (store: Store, record: string) => (await ask(store, { record }))?.fields

@@ -1,4 +1,4 @@
-// The plugin `store-postgres`: stores sessions, streams and grants in PostgreSQL, and connects the nodes.
+// The plugin `store-postgres`: stores sessions, streams, grants and tasks in PostgreSQL, and connects the nodes.
 import { assertInstalled } from '../../core/auth.ts'
 import { definePlugin } from '../../core/internal.ts'
 import { type FilledStorePostgresOptions, OPTIONS, type StorePostgresOptions } from './options.ts'
@@ -8,7 +8,7 @@ export type { StorePostgresOptions } from './options.ts'
 export const storePostgres = definePlugin<StorePostgresOptions, FilledStorePostgresOptions>({
   options: OPTIONS,
   storeKey: 'postgres',
-  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore'],
+  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore', 'taskStore'],
   async setup(host, options) {
     assertInstalled(['pg'], host.config)
     const { setUp } = await import('./set-up.ts')

@@ -4,7 +4,7 @@ import { STREAM_PROPERTIES } from '../families/stores/index.ts'
 
 export const OPTIONS = {
   type: 'object',
-  description: 'Stores sessions, streams and logins in PostgreSQL. Any node serves any session.',
+  description: 'Stores sessions, streams, logins and tasks in PostgreSQL. Any node serves any session.',
   additionalProperties: false,
   required: ['url'],
   properties: {

@@ -18,7 +18,7 @@ interface Opened {
 export function setUp(host: InternalHost, options: FilledStorePostgresOptions): void {
   demandSecrets(host, 'sessions are for every node, but the keys that sign their ids')
   const { store, bus } = openOnce(host, options)
-  provideStores(host, store, options)
+  provideStores(host, store, options, { bus })
   host.provide('changeBus', createChangeBus(bus))
   host.provide('peers', createPeers(bus))
 }

@@ -1,5 +1,5 @@
 // The store in PostgreSQL: one function call, and so one round trip and one transaction, for each operation.
-import type { Answers, Outcome, Query, Step, Store } from '../../core/store.ts'
+import type { Outcome, Query, ReadAnswers, Step, Store } from '../../core/store.ts'
 import type { Postgres } from './connection.ts'
 
 export const createPostgresStore = (postgres: Postgres): Store => ({
@@ -8,7 +8,7 @@ export const createPostgresStore = (postgres: Postgres): Store => ({
     postgres.callInTime<Outcome>('transact', partition, steps, durability === 'relaxed'),
   async read<const Queries extends readonly Query[]>(partition: string, queries: Queries) {
     const { answers } = (await postgres.call('read', partition, queries)) as { readonly answers: readonly unknown[] }
-    return answers.map(answer => answer ?? undefined) as unknown as Answers<Queries>
+    return answers.map(answer => answer ?? undefined) as unknown as ReadAnswers<Queries>
   },
   onReturn: listener => postgres.onReturn(listener),
 })

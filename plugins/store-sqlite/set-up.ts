@@ -8,8 +8,7 @@ import { parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets, provideStores } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
-import { createSqliteStore, createSqliteTaskStore } from './stores.ts'
-import type { StoreBounds } from './thread/bounds.ts'
+import { createSqliteStore } from './store.ts'
 import type { Committed } from './thread/messages.ts'
 import { Writer } from './writer.ts'
 
@@ -75,13 +74,15 @@ function offerFigures(
 const FILES = Symbol('files of store-sqlite')
 const MEMORY = ':memory:'
 const MIN_SIZE = 1_048_576
+/** Share of `maxSize` for all tasks. */
+const TASK_SHARE = 0.2
 
 export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): void {
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
-  provideStores(host, createSqliteStore(file), options)
-  host.provide('taskStore', createSqliteTaskStore(file, host.log))
+  const mostBytes = Math.floor(parseSize(options.maxSize) * TASK_SHARE)
+  provideStores(host, createSqliteStore(file), options, { mostBytes })
 }
 
 function demandNode({ config: { at } }: InternalHost) {
@@ -92,14 +93,11 @@ function demandNode({ config: { at } }: InternalHost) {
   throw new StartError('MH2402', `${why}; ${fix}`, { at, exitCode: 2 })
 }
 
-function boundsOf(host: InternalHost, options: FilledStoreSqliteOptions): StoreBounds {
-  const bounds = { maxSize: parseSize(options.maxSize) }
-  if (bounds.maxSize < MIN_SIZE) {
-    throw new StartError('MH2403', 'it is less than 1mb; there is hardly room for one stream', {
-      at: [...host.config.at, 'maxSize'],
-    })
-  }
-  return bounds
+function maxSizeOf(host: InternalHost, options: FilledStoreSqliteOptions): number {
+  const maxSize = parseSize(options.maxSize)
+  if (maxSize >= MIN_SIZE) return maxSize
+  const at = [...host.config.at, 'maxSize']
+  throw new StartError('MH2403', 'it is less than 1mb; there is hardly room for one stream', { at })
 }
 
 /** Routes with the same file share its thread. */
@@ -121,8 +119,8 @@ function writerOf(host: InternalHost, options: FilledStoreSqliteOptions): Writer
 }
 
 function begin(host: InternalHost, path: string, options: FilledStoreSqliteOptions, condition: string): Writer {
-  const bounds = boundsOf(host, options)
-  const settings = { file: path, crew: nameCrew(), ifDamaged: options.ifDamaged, bounds, log: host.log }
+  const maxSize = maxSizeOf(host, options)
+  const settings = { file: path, crew: nameCrew(), ifDamaged: options.ifDamaged, maxSize, log: host.log }
   const figures = offerFigures(host, () => writer)
   const writer: Writer = new Writer({ ...settings, ...figures })
   if (path !== MEMORY) claimFile(host, path)

@@ -1,7 +1,7 @@
 // Connects this process to the database thread and batches operations of one event loop turn.
 import type { Worker } from 'node:worker_threads'
 import { type Logger, StartError } from '../../core/plugin.ts'
-import { startThread, type TaskNews } from '../../core/transport.ts'
+import { startThread } from '../../core/transport.ts'
 import { explainStart, explainTrouble, unavailable } from './failures.ts'
 import {
   type Ask,
@@ -24,9 +24,6 @@ const BACK_OFF = 1_000
 /** Maximum number of waiting operations. */
 const MOST_WAITING = 50_000
 
-/** Undefined: changes may have been missed. */
-type TasksListener = (changes: ReadonlyArray<TaskNews | undefined>) => void
-
 interface Waiting {
   resolve(value: unknown): void
   reject(error: unknown): void
@@ -40,7 +37,6 @@ export interface WriterSettings extends ThreadSettings {
 export class Writer {
   readonly #settings: WriterSettings
   readonly #returned = new Set<() => void>()
-  readonly #watching = new Set<TasksListener>()
   readonly #sent = new Map<number, { readonly waiting: readonly Waiting[]; readonly timer: NodeJS.Timeout }>()
   #asks: Ask[] = []
   #waiting: Waiting[] = []
@@ -67,12 +63,6 @@ export class Writer {
 
   onReturn(listener: () => void): void {
     this.#returned.add(listener)
-  }
-
-  watchTasks(listener: TasksListener): () => void {
-    this.#watching.add(listener)
-    if (this.#hasOpened) this.#worker?.postMessage('watch' satisfies Order)
-    return () => void this.#watching.delete(listener)
   }
 
   open(): Promise<void> {
@@ -109,7 +99,7 @@ export class Writer {
       this.#closed = resolve
       setTimeout(resolve, PATIENCE).unref()
     })
-    worker.postMessage('close')
+    worker.postMessage('close' satisfies Order)
     await closed
     await worker.terminate()
   }
@@ -176,14 +166,6 @@ export class Writer {
     const wasOpen = this.#hasOpened
     this.#hasOpened = true
     if (wasOpen) this.#judge(undefined)
-    if (this.#watching.size > 0) {
-      this.#worker?.postMessage('watch' satisfies Order)
-      this.#tellTasks([undefined])
-    }
-  }
-
-  #tellTasks(changes: ReadonlyArray<TaskNews | undefined>) {
-    for (const listener of [...this.#watching]) listener(changes)
   }
 
   #hear(news: News) {
@@ -200,8 +182,6 @@ export class Writer {
         return this.#settings.committed(news.committed)
       case 'trouble':
         return this.#judge(news.fault)
-      case 'tasks':
-        return this.#tellTasks(news.changes)
       case 'size':
         this.bytes = news.bytes
         this.evicted = news.evicted
@@ -224,7 +204,6 @@ export class Writer {
       )
     } else if (before) {
       log.info({ code: 'MH2407', file }, 'the file can be written again')
-      this.#tellTasks([undefined])
       for (const listener of this.#returned) listener()
     }
   }

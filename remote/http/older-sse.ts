@@ -41,6 +41,7 @@ export function createOlderSse(link: Link): Transport {
   const { url, timing, over, note } = link
   const get = createSend(link)
   const exchanges = new Set<{ exchange: Exchange; fail: (why: RemoteError) => void; done: () => void }>()
+  let session: string | undefined
   let stream: Promise<OpenStream> | undefined
   let initialize: string | undefined
   let initialized: string | undefined
@@ -70,6 +71,7 @@ export function createOlderSse(link: Link): Transport {
       if (done) throw broken(url)
       if (value.event !== 'endpoint') continue
       const address = endpointOf(url, value.data)
+      session = address
       return { send: createSend({ ...link, url: address }), ended: read(events) }
     }
   }
@@ -155,7 +157,10 @@ export function createOlderSse(link: Link): Transport {
       }
     },
     leave: async () => undefined,
-    sessionId: undefined,
+    // The stream is the session; the server names it in this URL.
+    get sessionId() {
+      return session
+    },
     cancelsByClosing: () => false,
   }
 }

@@ -36,6 +36,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('The command line', '/docs/cli'),
       page('Protection', '/docs/protection'),
       page('The lock', '/docs/lock'),
+      page('Existing MCP servers', '/docs/upstream'),
       page('Connect a client', '/docs/connect'),
       page('Operating', '/docs/operating'),
       page('Logs', '/docs/logs'),

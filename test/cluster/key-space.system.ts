@@ -34,6 +34,16 @@ describe('Redis key prefix of a deployment', () => {
   })
   afterEach(stopHostsAndRedis)
 
+  it('startup fails with sessions of an older version, and says what to do', async () => {
+    redis.cli('zadd', 'mcp-host:{sessions}:idle', '1', 'digest:#holder')
+    const refused = await start([OLD]).catch(error => error)
+    expect(refused).to.be.an.instanceOf(StartError).with.property('code', 'MH2301')
+    expect(String(refused)).to.include('sessions of an older version (mcp-host:{sessions}:idle)')
+    expect(String(refused)).to.include('redis.keyPrefix')
+    redis.cli('del', 'mcp-host:{sessions}:idle')
+    await openSession(`${(await start([OLD])).url}/`)
+  })
+
   it('startup fails for a host with other secrets, and no session ends', async () => {
     const ours = await start([OLD])
     const sessions = []

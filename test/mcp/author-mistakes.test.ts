@@ -26,7 +26,7 @@ const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: InternalHost
     [
       'an unknown slot',
       h => loose(h).provide('eventStor', store),
-      ['there is no slot "eventStor"; a plugin can provide: access, eventStore'],
+      ['there is no slot "eventStor"; a plugin can provide: access, store'],
     ],
     ['a service without methods', h => loose(h).provide('eventStore', {}), ['eventStore', 'append, after, drop']],
     [

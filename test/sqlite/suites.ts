@@ -15,6 +15,8 @@ export interface LeftOut {
   /** The file, and the beginning of a test's title or that of its suite; all of the file where there is none. */
   readonly file: string
   readonly title?: string
+  /** Default: each store. */
+  readonly on?: 'postgres'
   readonly why: string
 }
 
@@ -23,6 +25,12 @@ const TOLD_LATER =
   'a store that several processes share is told of use four times a second: test/cluster/sessions.system.ts has it'
 const CONDITIONS = 'it names every condition of readiness, and the file is one more'
 const REDIS = 'it looks into Redis, or stops it'
+const HANDS_OVER = 'a node of several hands over its sessions and closes its port at once'
+const ENDS_LATER =
+  'it expects that a session has ended before the next request, which another connection to the database serves'
+
+const onPostgres = (file: string, why: string, ...titles: readonly string[]): readonly LeftOut[] =>
+  titles.map(title => ({ file, title, why, on: 'postgres' }))
 
 export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'test/flow/resume-places.test.ts', title: 'first event of a stream', why: OWN_STORE },
@@ -62,6 +70,35 @@ export const LEFT_OUT: readonly LeftOut[] = [
     why: TOLD_LATER,
   },
   { file: 'test/cluster/open-gets.system.ts', title: 'do not count when Redis rejected them', why: REDIS },
+  ...onPostgres(
+    'test/flow/sessions-shutdown.test.ts',
+    HANDS_OVER,
+    'accepts an elicitation response on a new connection',
+    'ends GET and subscriptions/listen streams that open during the drain within a second',
+    'counts a subscription closed by its client during the drain once',
+  ),
+  ...onPostgres(
+    'test/plugins/transport-streamable/session-hooks.test.ts',
+    ENDS_LATER,
+    'that throws opens no session: 500 with the request id and a log entry, without its text',
+    'that fails later ends its session: calls are aborted, its id gets 404, logged',
+  ),
+  ...onPostgres(
+    'test/plugins/transport-streamable/session-initialize.test.ts',
+    ENDS_LATER,
+    'without protocolVersion, clientInfo or capabilities is refused and opens no session',
+  ),
+  ...onPostgres(
+    'test/flow/sessions-listen.test.ts',
+    'it fills the slot of the bus itself',
+    'delivers changes of other nodes to listeners and sessions',
+  ),
+  ...onPostgres(
+    'test/cluster/forged-answers.system.ts',
+    'it reads the messages between nodes',
+    'are forwarded once for a pending request and never without one',
+    'session change messages contain only the changed values',
+  ),
   {
     file: 'test/cluster/adoption.system.ts',
     title: 'answers a call of a killed node with node-lost',

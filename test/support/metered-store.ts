@@ -59,8 +59,10 @@ export function meteredStore(configured: ConfiguredPlugin): Metered {
       slot,
       slot === 'eventStore' ? metered(service as EventStore, meter) : service,
     )
+  // The plugin itself declares the key.
+  const { storeKey: _, ...others } = configured.plugin
   const plugin = {
-    ...configured.plugin,
+    ...others,
     setup: (host: InternalHost, options: object) =>
       setup(Object.create(host, { provide: { value: provide(host) } }), options),
   }

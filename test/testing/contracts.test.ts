@@ -16,7 +16,6 @@ import type { Check } from '../../core/testing/contract.ts'
 import { createKeptLog } from '../../core/testing/kept-log.ts'
 import { storeContract } from '../../core/testing.ts'
 import type { Peers, SessionStore, TaskStore, Victim } from '../../core/transport.ts'
-import { createPlainEvents } from '../../examples/event-store/plain-events.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
@@ -72,12 +71,6 @@ describeContracts(contracts, { together: true })
 
 describe('Store in memory', () => {
   it('gives the results of the model for random transactions', () => compareWithModel(createMemoryStore(), 100))
-})
-
-describe('Event store example', () => {
-  it('fulfils its contract', async () => {
-    expect(await failing(storeContract('eventStore', inMemory(createPlainEvents)))).to.deep.equal([])
-  })
 })
 
 /** The names of the checks that fail. */

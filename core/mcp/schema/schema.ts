@@ -24,19 +24,18 @@ export interface CompiledSchema {
   validate(value: unknown): Checked | Promise<Checked>
 }
 
-const unchecked = new WeakSet<object>()
+const UNCHECKED = Symbol.for('mcp-host.unchecked-schema')
 
 /**
  * Marks the JSON Schema of a tool that another server validates: lists show it unchanged, and it is not compiled. Arguments and
  * results are not checked against it.
  */
 export function uncheckedSchema(schema: JsonSchema): JsonSchema {
-  unchecked.add(schema)
-  return schema
+  return Object.defineProperty(schema, UNCHECKED, { value: true })
 }
 
 export const isUnchecked = (schema: object | undefined): schema is JsonSchema =>
-  schema !== undefined && unchecked.has(schema)
+  schema !== undefined && UNCHECKED in schema
 
 /** Throws for a schema that is invalid, too large, of another dialect, or references another document. */
 export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaRole): CompiledSchema {

@@ -5,6 +5,7 @@ import { explainRefusal, isDisconnection, lackingRights, type Refusal } from './
 import type { Health } from './health.ts'
 import {
   CLAIM_KEYS,
+  findOldKeys,
   foreignKeys,
   type KeySpaceClaim,
   LEAVE_KEYS,
@@ -160,7 +161,7 @@ export class Examination {
 
   claim(claim: KeySpaceClaim) {
     this.#claim = claim
-    this.need(['zadd', 'zrange', 'zrem', 'zremrangebyscore'])
+    this.need(['pttl', 'zadd', 'zrange', 'zrem', 'zremrangebyscore'])
   }
 
   #key(...parts: string[]) {
@@ -173,6 +174,7 @@ export class Examination {
       this.#tryDigest(),
       this.#probeAll(hear),
       this.#claimKeys(),
+      this.#lookForOldKeys(),
       this.#lookForEviction(),
     ]
     return this.#judge(await Promise.allSettled(looks))
@@ -220,6 +222,11 @@ export class Examination {
   async #probeAll(hear: (time: number) => void): Promise<undefined> {
     const tags = this.#settings.redis.isCluster ? TAGS.slice(0, 1) : TAGS
     await Promise.all(tags.map(tag => this.#probeOnce(tag, hear)))
+  }
+
+  async #lookForOldKeys(): Promise<Refusal | undefined> {
+    if (!this.#claim) return undefined
+    return findOldKeys(this.#settings.redis, this.#settings.ask)
   }
 
   /** Evicted sessions and events are lost silently. */

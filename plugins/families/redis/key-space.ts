@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { InternalHost } from '../../../core/internal.ts'
-import { redisScript } from './commands.ts'
+import { type RedisScript, redisScript } from './commands.ts'
 import type { Refusal } from './failures.ts'
 import type { ResolvedRedis } from './settings.ts'
 
@@ -47,6 +47,31 @@ export const LEAVE_KEYS = redisScript(`return redis.call('ZREM', KEYS[1], ARGV[1
 export const writeClaim = ({ node, fingerprints }: KeySpaceClaim): string => `${node} ${fingerprints.join(',')}`
 
 const fingerprintsOf = (written: string): readonly string[] => (written.split(' ')[1] ?? '').split(',')
+
+/** Keys of versions before the store, which this version does not read. Each is the only key of its script call. */
+const OLD_KEYS = ['{sessions}:idle', '{sessions}:holders'] as const
+
+/** KEYS: an old key. Returns -2 if the key does not exist. */
+const LEFT_OF = redisScript(`return redis.call('PTTL', KEYS[1])`)
+
+/** Data of an older version would be lost silently. `ask`: evaluates a script. */
+export async function findOldKeys(
+  { name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'keyPrefix'>,
+  ask: (script: RedisScript, keys: readonly string[], args: readonly string[]) => Promise<unknown>,
+): Promise<Refusal | undefined> {
+  const keys = OLD_KEYS.map(key => `${keyPrefix}${key}`)
+  const left = await Promise.all(keys.map(key => ask(LEFT_OF, [key], [])))
+  const found = keys.filter((_, index) => left[index] !== -2)
+  if (found.length === 0) return undefined
+  return {
+    code: 'keys of an older version',
+    text: `${name} has sessions of an older version (${found.join(', ')}), which this version cannot read`,
+    fix:
+      'set another redis.keyPrefix, or stop all nodes and delete the keys: ' +
+      `redis-cli --scan --pattern '${keyPrefix}*' | xargs redis-cli unlink. Clients then open new sessions`,
+    isLasting: true,
+  }
+}
 
 export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'keyPrefix'>): Refusal {
   return {

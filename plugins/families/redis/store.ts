@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Answers, Found, Outcome, Query, Step, Store } from '../../../core/store.ts'
+import type { Found, Outcome, Query, ReadAnswers, Step, Store } from '../../../core/store.ts'
 import type { RedisScript } from './commands.ts'
 import type { RedisConnection } from './connection.ts'
 import { isMomentary, isRefused, RedisTimeout, unavailable } from './failures.ts'
@@ -149,7 +149,7 @@ export function redisStore(redis: RedisConnection): Store {
         () => true,
       )
       const found = queries.map((query, index) => readAnswer(query, answers[index] ?? [], Number(now)))
-      return found as unknown as Answers<Queries>
+      return found as unknown as ReadAnswers<Queries>
     },
     onReturn(listener) {
       let wasHere = redis.healthy

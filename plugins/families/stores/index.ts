@@ -10,8 +10,8 @@ import {
   type Size,
   StartError,
 } from '../../../core/plugin.ts'
-import type { Store } from '../../../core/store.ts'
-import { createEventStore, createSessionStore, type StreamBounds } from '../../../core/transport.ts'
+import type { Bus, Store } from '../../../core/store.ts'
+import { createEventStore, createSessionStore, createTaskStore, type StreamBounds } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
 
@@ -28,11 +28,23 @@ export function demandSecrets(
   report(new StartError('MH1404', `${why} were made by this one; ${how}`, { at }))
 }
 
-/** Fills the slots of sessions, streams and grants. */
-export function provideStores(host: InternalHost, store: Store, options: StreamOptions): void {
+interface TaskSettings {
+  /** Bytes of all tasks. */
+  readonly mostBytes?: number
+  readonly bus?: Bus
+}
+
+/** Fills the slots of sessions, streams, grants and tasks. */
+export function provideStores(
+  host: InternalHost,
+  store: Store,
+  options: StreamOptions,
+  tasks: TaskSettings = {},
+): void {
   host.provide('sessionStore', createSessionStore(store, { node: host.config.node, log: host.log }))
   host.provide('eventStore', createEventStore(store, readStreamBounds(host, options)))
   host.provide('grantStore', createGrantStore(store))
+  host.provide('taskStore', createTaskStore(store, { log: host.log, clock: host.clock, ...tasks }))
 }
 
 /** Clients need time to reconnect. */

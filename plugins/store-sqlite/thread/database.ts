@@ -3,7 +3,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, renameSync, rmSync, statSync
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { faultOf, StoreFault } from './messages.ts'
-import { SCHEMA, SCHEMA_VERSION } from './schema.ts'
+import { SCHEMA, SCHEMA_VERSION } from './partition.ts'
 
 export const MEMORY = ':memory:'
 
@@ -69,8 +69,6 @@ function createTables(db: DatabaseSync) {
   db.exec('COMMIT')
 }
 
-const FORGET_RUNNING = "UPDATE tasks SET leased = 0 WHERE state = 'running'"
-
 function checkWhole(db: DatabaseSync) {
   const [first] = db.prepare('PRAGMA quick_check(1)').all()
   const said = String(Object.values(first ?? {})[0])
@@ -121,7 +119,8 @@ function openRestricted(file: string, { maxSize, isFirst }: Opening): DatabaseSy
     db.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_LIMIT}; PRAGMA temp_store = MEMORY`)
     if (isEmpty) createTables(db)
     if (isFirst) checkWhole(db)
-    if (isFirst) db.exec(FORGET_RUNNING)
+    // Fails if another program holds the lock.
+    if (isFirst) db.exec('BEGIN IMMEDIATE; COMMIT')
     limitSize(db, maxSize)
     db.exec(`PRAGMA busy_timeout = ${BUSY.serving}`)
     return db

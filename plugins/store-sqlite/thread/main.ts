@@ -15,7 +15,6 @@ import {
   type ThreadSettings,
 } from './messages.ts'
 import { operationsOn } from './operations.ts'
-import { createTaskNews } from './tasks.ts'
 import { createTransactions } from './transactions.ts'
 import { createUpkeep } from './upkeep.ts'
 
@@ -25,8 +24,6 @@ const port = parentPort
 
 /** Interval of upkeep steps, milliseconds; `busy` if there is more to do. */
 const PACE = { quiet: 1_000, busy: 50 }
-/** How often changed tasks are read, milliseconds. */
-const LOOK = 100
 const MOST = 1_000
 /** Bytes written to check whether there is room. */
 const PROBE = 65_536
@@ -38,8 +35,7 @@ const LOCK = `${settings.file}.lock`
 const isDamage = (fault: Fault | undefined) => fault?.word === 'damaged' || fault?.word === 'alien'
 
 function openWhole(isFirst: boolean) {
-  const { file, ifDamaged } = settings
-  const { maxSize } = settings.bounds
+  const { file, ifDamaged, maxSize } = settings
   try {
     return { ...openDatabase(file, { maxSize, isFirst }), replaced: undefined }
   } catch (error) {
@@ -50,17 +46,15 @@ function openWhole(isFirst: boolean) {
 }
 
 function open() {
-  const { file, crew, bounds } = settings
+  const { file, crew, maxSize } = settings
   const { value, lock, leave } =
     file === MEMORY
       ? { value: openWhole(false), lock: MEMORY, leave: () => undefined }
       : joinCrew(LOCK, crew, openWhole)
   const { db } = value
-  const transactions = createTransactions(db, operationsOn(db, bounds), committed =>
-    tell({ news: 'committed', committed }),
-  )
-  const upkeep = createUpkeep(db, bounds.maxSize, transactions.write)
-  return { ...value, transactions, upkeep, taskNews: createTaskNews(db), lock, leave }
+  const transactions = createTransactions(db, operationsOn(db), committed => tell({ news: 'committed', committed }))
+  const upkeep = createUpkeep(db, maxSize, transactions.write)
+  return { ...value, transactions, upkeep, lock, leave }
 }
 
 type Opened = ReturnType<typeof open>
@@ -119,19 +113,7 @@ function serve(batches: readonly Batch[]) {
     tell({ news: 'answers', batch, answers: answers.slice(from, from + own.length) })
     from += own.length
   }
-  if (looking) tellTasks()
   makeRoom()
-}
-
-let looking: NodeJS.Timeout | undefined
-
-function tellTasks() {
-  try {
-    const changes = opened?.taskNews.read() ?? []
-    if (changes.length > 0) tell({ news: 'tasks', changes })
-  } catch (error) {
-    if (faultOf(error).word === 'bug') throw error
-  }
 }
 
 function makeRoom() {
@@ -184,7 +166,6 @@ function begin() {
   port.on('message', (first: Batch | Order) => {
     const waiting = [first]
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) waiting.push(next.message)
-    if (waiting.includes('watch')) looking ??= setInterval(tellTasks, LOOK)
     const batches = waiting.filter(message => typeof message !== 'string')
     if (batches.length > 0) serve(batches)
     if (waiting.includes('close')) end()
@@ -194,7 +175,6 @@ function begin() {
 
 function end() {
   clearTimeout(timer)
-  clearInterval(looking)
   try {
     close()
   } finally {

@@ -1,7 +1,5 @@
 // Messages between the host and the thread with the file, and the faults of SQLite and the system.
 
-import type { TaskNews } from '../../../core/transport.ts'
-import type { StoreBounds } from './bounds.ts'
 import type { Operations } from './operations.ts'
 
 export interface ThreadSettings {
@@ -10,7 +8,8 @@ export interface ThreadSettings {
   /** Names the processes that share the file. */
   readonly crew: string
   readonly ifDamaged: 'stop' | 'replace'
-  readonly bounds: StoreBounds
+  /** Bytes of the file. */
+  readonly maxSize: number
 }
 
 /** One operation; it does not start after `deadline` (by `clock`). */
@@ -25,8 +24,7 @@ export interface Batch {
   readonly asks: readonly Ask[]
 }
 
-/** `watch`: report changed tasks from now on. */
-export type Order = 'close' | 'watch'
+export type Order = 'close'
 
 type Word =
   | 'locked'
@@ -62,8 +60,6 @@ export type News =
   | { readonly news: 'committed'; readonly committed: Committed }
   /** Undefined: it is available again. */
   | { readonly news: 'trouble'; readonly fault: Fault | undefined }
-  /** Undefined: changes may have been missed. */
-  | { readonly news: 'tasks'; readonly changes: ReadonlyArray<TaskNews | undefined> }
   | { readonly news: 'size'; readonly bytes: number; readonly evicted: number }
   | { readonly news: 'closed' }
 

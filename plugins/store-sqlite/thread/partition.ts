@@ -13,8 +13,13 @@ import {
 } from '../../../core/store.ts'
 import { bound, textOf } from './texts.ts'
 
+/** Files of earlier versions are refused. */
+export const SCHEMA_VERSION = 6
+
 /** Triggers delete the members of a set and the messages of a log with their row. */
-export const STORE_SCHEMA = `
+export const SCHEMA = `
+CREATE TABLE probe (id INTEGER PRIMARY KEY, filler BLOB);
+
 CREATE TABLE records (
   id INTEGER PRIMARY KEY, partition TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, fields TEXT NOT NULL,
   expires INTEGER, UNIQUE (partition, name)

@@ -5,8 +5,6 @@ import { faultOf } from './messages.ts'
 
 /** Rows of a table per step. */
 const STEP = 300
-/** Changes kept for processes that have not read them. */
-const NEWS_KEPT = 10_000
 /** Share of `maxSize` above which logs are deleted. */
 const NEARLY_FULL = 0.8
 /** Pages returned to the file system per step, if enough are free. */
@@ -21,18 +19,13 @@ interface Upkeep {
 }
 
 function prepareUpkeep(db: DatabaseSync) {
-  const past = (table: string, column = 'expires') =>
+  const past = (table: string) =>
     db.prepare(
-      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ${STEP})`,
+      `DELETE FROM ${table} WHERE id IN (SELECT id FROM ${table} WHERE expires <= ? ORDER BY expires LIMIT ${STEP})`,
     )
   return {
     records: past('records'),
     sets: past('sorted_sets'),
-    tasks: past('tasks', 'until'),
-    news: db.prepare(
-      `DELETE FROM task_news WHERE id IN (SELECT id FROM task_news WHERE id <= (SELECT max(id) FROM task_news) - ${NEWS_KEPT}
-       ORDER BY id LIMIT ${STEP})`,
-    ),
     oldestLog: db.prepare(
       'SELECT id, first, last, expires FROM logs WHERE expires IS NOT NULL ORDER BY expires LIMIT 1',
     ),
@@ -91,8 +84,8 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
 
   function expire(): boolean {
     const now = Date.now()
-    const gone = [sql.records, sql.sets, sql.tasks].map(statement => Number(statement.run(now).changes))
-    gone.push(Number(sql.news.run().changes), dropOldestLogs(sql, expires => expires <= now).rows)
+    const gone = [sql.records, sql.sets].map(statement => Number(statement.run(now).changes))
+    gone.push(dropOldestLogs(sql, expires => expires <= now).rows)
     return gone.some(count => count >= STEP)
   }
 

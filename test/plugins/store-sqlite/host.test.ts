@@ -55,7 +55,7 @@ if (hasSqlite) {
     it('reports an impossible folder before startup', async () => {
       const folder = newFolder()
       writeFileSync(join(folder, 'notes'), '')
-      expect(await problemOf(config({ file: './notes/inner/host.db' }), folder)).to.include('is no folder')
+      expect(await problemOf(config({ file: './notes/inner/host.db' }), folder)).to.include('is not a folder')
       expect(await problemOf(config({ file: './not/yet/there/host.db' }), folder)).to.equal('')
       expect(await problemOf(config({ file: '.' }), folder)).to.include('is a folder')
       expect(readdirSync(folder)).to.deep.equal(['notes'])

@@ -100,7 +100,7 @@ if (hasSqlite) {
     it('fails on a file of another version, with any `ifDamaged`', async () => {
       const file = await filledFile()
       const { DatabaseSync } = await import('node:sqlite')
-      for (const version of [4, 99]) {
+      for (const version of [5, 99]) {
         const other = new DatabaseSync(file)
         other.exec(`PRAGMA user_version = ${version}`)
         other.close()

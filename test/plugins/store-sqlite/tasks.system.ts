@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
-import type { NewTask, TaskBounds, TaskNews } from '../../../core/transport.ts'
+import type { NewTask, TaskBounds } from '../../../core/transport.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { eventually } from '../../support/eventually.ts'
 import { closeFiles, hasSqlite, newFile, openFile } from './support/sqlite-files.ts'
@@ -41,8 +41,6 @@ function startTasking(file: string, name: string, crew: string) {
 }
 
 if (hasSqlite) {
-  const { DatabaseSync } = await import('node:sqlite')
-
   describe('store-sqlite: tasks', function () {
     this.timeout(60_000)
     after(async () => {
@@ -76,20 +74,6 @@ if (hasSqlite) {
       }
       expect([tally.lost, tally.undone, tally.twice]).to.deep.equal([0, 0, 0])
       expect(tally.created).to.be.above(500)
-    })
-
-    it('releases tasks of ended processes at the next start, before their lease expires', async () => {
-      const file = newFile()
-      const { tasks, writer } = await openFile(file, { crew: 'first' })
-      await tasks.create(newTask('one'), WIDE)
-      const run = await tasks.claim([OFFER], 10 * MINUTE)
-      const beside = await openFile(file, { crew: 'first' })
-      expect(await beside.tasks.claimLapsed(MINUTE), 'another of the same host').to.equal(undefined)
-      await beside.writer.close()
-      await writer.close()
-      const next = await openFile(file, { crew: 'second' })
-      const lapsed = await next.tasks.claimLapsed(MINUTE)
-      expect([lapsed?.id, lapsed?.fence, lapsed?.runs]).to.deep.equal(['one', (run?.fence ?? 0) + 1, 1])
     })
 
     it('refuses tasks beyond the task limit, while existing tasks continue and free space', async () => {
@@ -171,54 +155,6 @@ if (hasSqlite) {
         const error = await rejectionOf(act())
         expect(HostError.is(error) && error.kind, String(error)).to.equal('unavailable')
       }
-    })
-
-    it('reports each change, and a gap only if changes were deleted before they were read', async () => {
-      const file = newFile()
-      const { tasks } = await openFile(file)
-      const told: Array<TaskNews | undefined> = []
-      const stop = tasks.watch(news => told.push(news))
-      await tasks.create(newTask('one'), WIDE)
-      await eventually(
-        'word of the first',
-        () => told.map(news => news?.id),
-        ids => ids.includes('one'),
-      )
-      expect(told).to.deep.equal([{ id: 'one', queue: 'run', state: 'queued' }])
-      told.length = 0
-      const beside = new DatabaseSync(file)
-      beside.exec(`PRAGMA busy_timeout = 1000; BEGIN IMMEDIATE; DELETE FROM task_news;
-        UPDATE sqlite_sequence SET seq = seq + 20000 WHERE name = 'task_news';
-        INSERT INTO task_news (name, queue, state) VALUES ('later', 'run', 'queued'); COMMIT`)
-      beside.close()
-      await eventually(
-        'word of the gap',
-        () => told.length,
-        count => count >= 2,
-      )
-      expect(told).to.deep.equal([undefined, { id: 'later', queue: 'run', state: 'queued' }])
-      stop()
-    })
-
-    it('leaves no rows after tasks expire', async () => {
-      const file = newFile()
-      const { tasks } = await openFile(file)
-      for (let index = 0; index < 50; index++)
-        await tasks.create(newTask(`t${index}`, { ttl: 3_000, holder: `h${index % 5}`, queue: `q${index % 3}` }), WIDE)
-      const run = await tasks.claim([{ ...OFFER, queue: 'q0' }], MINUTE)
-      if (run) await tasks.ask(run, { key: 'k', text: 'x' })
-      const beside = new DatabaseSync(file)
-      const count = (table: string) => Number(beside.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.['n'])
-      expect([count('tasks'), count('task_turns'), count('task_questions')]).to.deep.equal([50, 15, 1])
-      const left = await eventually(
-        'all of it gone',
-        () => ['tasks', 'task_turns', 'task_questions'].map(count),
-        counts => counts.every(rows => rows === 0),
-      )
-      const tally = beside.prepare("SELECT entries, bytes FROM tallies WHERE name = 'tasks'").get()
-      beside.close()
-      expect(left).to.deep.equal([0, 0, 0])
-      expect([tally?.['entries'], tally?.['bytes']]).to.deep.equal([0, 0])
     })
   })
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { HostError } from '../../../core/index.ts'
 import type { Bus } from '../../../core/store/bus.ts'
 import { createMemoryStore } from '../../../core/store/memory-store.ts'
-import type { Answers, Query, Step, Store } from '../../../core/store/store.ts'
+import type { Query, ReadAnswers, Step, Store } from '../../../core/store/store.ts'
 import { createTaskStore } from '../../../core/tasks/create-task-store.ts'
 import { rejectionOf } from '../../fixtures/rejection-of.ts'
 import { begin, create, hear, MINUTE, newTask, offer, read, WIDE } from '../../support/contracts/task-steps.ts'
@@ -34,7 +34,7 @@ function createSlowStore() {
       throw new HostError('unavailable', { detail: 'the reply is lost' })
     },
     read: <const Queries extends readonly Query[]>(partition: string, queries: Queries) =>
-      trip(() => memory.read(partition, queries)) as Promise<Answers<Queries>>,
+      trip(() => memory.read(partition, queries)) as Promise<ReadAnswers<Queries>>,
   }
   return { store, seen }
 }

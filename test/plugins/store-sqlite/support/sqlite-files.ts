@@ -4,32 +4,33 @@ import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGrantStore, type GrantStore } from '../../../../core/auth.ts'
+import { systemClock } from '../../../../core/http/clock.ts'
 import type { EventStore } from '../../../../core/plugin.ts'
 import type { Store } from '../../../../core/store.ts'
 import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
 import {
   createEventStore,
   createSessionStore,
+  createTaskStore,
   type SessionStore,
   type StreamBounds,
   type TaskStore,
 } from '../../../../core/transport.ts'
-import { createSqliteStore, createSqliteTaskStore } from '../../../../plugins/store-sqlite/stores.ts'
-import type { StoreBounds } from '../../../../plugins/store-sqlite/thread/bounds.ts'
+import { createSqliteStore } from '../../../../plugins/store-sqlite/store.ts'
 import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
 import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
 
 /** Node 22.13 or later; where there is none, the tests of files are not there either. */
 export const hasSqlite = isBuiltin('node:sqlite')
 
-export const BOUNDS: StoreBounds & StreamBounds = {
+export const BOUNDS: StreamBounds & Pick<ThreadSettings, 'maxSize'> = {
   ttl: 60_000,
   maxEvents: 1_000,
   maxBytes: 1_000_000,
   maxSize: 1_073_741_824,
 }
 
-export type FileSettings = Partial<Omit<ThreadSettings, 'bounds'>> & { readonly bounds?: Partial<typeof BOUNDS> }
+export type FileSettings = Partial<Omit<ThreadSettings, 'maxSize'>> & { readonly bounds?: Partial<typeof BOUNDS> }
 
 const opened: Writer[] = []
 const folders: string[] = []
@@ -62,7 +63,7 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
   const committed: Committed[] = []
   const writer = new Writer({
     ...{ file, crew: `tests ${process.pid}`, ifDamaged: 'stop', ...settings },
-    bounds: { ...BOUNDS, ...bounds },
+    maxSize: bounds?.maxSize ?? BOUNDS.maxSize,
     log,
     committed: one => committed.push(one),
   })
@@ -74,8 +75,10 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
     sessions: createSessionStore(store, { node, log }),
     events: createEventStore(store, { ...BOUNDS, ...bounds }),
     grants: createGrantStore(store),
-    tasks: createSqliteTaskStore(writer, log),
+    tasks: createTaskStore(store, { log, clock: systemClock, mostBytes: 0.2 * (bounds?.maxSize ?? BOUNDS.maxSize) }),
   }
+  // As the registry of sessions does.
+  stores.sessions.onReturn?.(() => undefined)
   await writer.open()
   return { writer, node, ...stores, log: log.lines, committed }
 }

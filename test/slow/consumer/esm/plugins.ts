@@ -4,13 +4,12 @@ import {
   authorizeRoute,
   type Call,
   definePlugin,
-  type EventStore,
   readUser,
-  type StoredEvent,
   type TokenPlace,
   type TokenVerdict,
 } from 'mcp-host/plugin'
 import { REDIS_SECTIONS, type RedisSections } from 'mcp-host/redis'
+import { createMemoryStore, type Store } from 'mcp-host/store'
 import { storeContract } from 'mcp-host/testing'
 
 const NO_OPTIONS = { type: 'object', additionalProperties: false, properties: {} } as const
@@ -29,27 +28,16 @@ export const login = definePlugin<Record<never, never>>({
   },
 })
 
-function createEvents(): EventStore {
-  const streams = new Map<string, StoredEvent[]>()
-  return {
-    append(session, name, message, known) {
-      const events = streams.get(session + name) ?? []
-      streams.set(session + name, events)
-      return events.push({ seq: known + 1, message })
-    },
-    after: (session, name, seq) => streams.get(session + name)?.filter(event => event.seq > seq),
-    drop: (session, name = '') => void streams.delete(session + name),
-  }
-}
+const createStore = (): Store => createMemoryStore()
 
-export const events = definePlugin<Record<never, never>, Record<never, never>, RedisSections>({
+export const memory = definePlugin<Record<never, never>, Record<never, never>, RedisSections>({
   options: NO_OPTIONS,
   sections: REDIS_SECTIONS,
   setup(host) {
-    if (host.config.section('redis')?.url === undefined) host.provide('eventStore', createEvents())
+    if (host.config.section('redis')?.url === undefined) host.provide('store', createStore())
   },
 })
 
 export const routeOf = (call: Call): string => call.offer.route.path
 
-console.log(storeContract('eventStore', { shared: false, open: () => ({ nodes: [createEvents()] }) }).length > 0)
+console.log(storeContract('store', { shared: false, open: () => ({ nodes: [createStore()] }) }).length > 0)

@@ -1,6 +1,5 @@
 // Keeps one connection open: connects once for all callers, and again with growing delays after failures.
-import type { Connection } from './connection-types.ts'
-import { RemoteError } from './errors.ts'
+import { type Connection, RemoteError } from '../../remote/index.ts'
 
 interface Timer {
   unref(): unknown

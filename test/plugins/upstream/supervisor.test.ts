@@ -1,7 +1,8 @@
 // Tests how a connection is kept open.
 import { expect } from 'chai'
-import { type Connection, createSupervisor, RemoteError } from '../../remote/index.ts'
-import { createManualClock } from '../support/manual-clock.ts'
+import { createSupervisor } from '../../../plugins/upstream/supervisor.ts'
+import { type Connection, RemoteError } from '../../../remote/index.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
 
 const lost = () => new RemoteError('lost', 'it ended')
 

@@ -1,0 +1,30 @@
+// Starts the API of the relayed calls, and then a server that calls it: the arguments are what node runs. Ends both on SIGTERM.
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const children = []
+
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+const start = (args, env) =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    children.push(child)
+    let output = ''
+    child.stdout.setEncoding('utf8').on('data', text => {
+      output += text
+      const found = /listening on (http:\/\/[\d.:]+)/.exec(output)?.[1]
+      if (found) resolve(found)
+    })
+    child.once('exit', code => reject(new Error(`${args[0]} ended with ${code}: ${output}`)))
+  })
+
+const api = await start([fileURLToPath(new URL('echo-api.mjs', import.meta.url))], {})
+const url = await start(process.argv.slice(2), { API_URL: api })
+process.once('SIGTERM', () => process.exit(0))
+console.log(`listening on ${url}`)

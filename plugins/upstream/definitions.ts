@@ -1,0 +1,189 @@
+// Definitions of what a server lists.
+import {
+  type CallContext,
+  type Definition,
+  definePrompt,
+  defineResource,
+  defineTool,
+  type ResourceDefinition,
+  type ToolDefinition,
+} from '../../core/index.ts'
+import { isObject, uncheckedSchema } from '../../core/plugin.ts'
+import { changeArguments, changeInput } from './arguments.ts'
+import type { Item, Snapshot } from './lists.ts'
+import { isIncluded, isServed, promptName, toolName } from './names.ts'
+import type { ServerSettings } from './settings.ts'
+import { foreignMeta, safeIcons, visibleText, visibleTexts } from './texts.ts'
+
+type ToolAnnotations = NonNullable<ToolDefinition['annotations']>
+type Completer = NonNullable<ResourceDefinition['complete']>[string]
+
+/** Calls the server. */
+export interface Caller {
+  call(method: string, params: Item, ctx: CallContext): Promise<object>
+  /** Values of `completion/complete`. */
+  complete(ref: Item, argument: Item, context: Item, ctx: CallContext): Promise<{ values: string[] }>
+}
+
+export interface DefinedItems {
+  readonly definitions: readonly Definition[]
+  /** Items that are left out, with the reason. */
+  readonly left: ReadonlyMap<string, string>
+}
+
+const text = (value: unknown) => (typeof value === 'string' ? visibleText(value) : undefined)
+
+/** Only members with a value. */
+const present = <Fields extends object>(fields: Fields) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof Fields]: NonNullable<Fields[Key]>
+  }
+
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
+
+function annotationsOf(given: unknown, own: ToolAnnotations | undefined): ToolAnnotations | undefined {
+  if (!isObject(given)) return own
+  const hints = HINTS.filter(name => typeof given[name] === 'boolean').map(name => [name, given[name]])
+  const title = text(given['title'])
+  return { ...(title !== undefined && { title }), ...Object.fromEntries(hints), ...own }
+}
+
+const variablesOf = (template: string): string[] =>
+  [...template.matchAll(/\{[+#./;?&]?([^}]*)\}/g)].flatMap(([, list = '']) =>
+    list.split(',').map(name => name.replace(/\*$|:\d+$/, '')),
+  )
+
+const refersOutside = (schema: unknown): boolean => /"\$(?:ref|dynamicRef)":"(?!#)/.test(JSON.stringify(schema) ?? '')
+
+export function createDefiner(settings: ServerSettings, caller: Caller) {
+  const { access, maxSchema, meta, http } = settings
+  const origin = http && new URL(http.url).origin
+  /** By the JSON of the item, so that unchanged items keep their definitions. */
+  let kept = new Map<string, Definition>()
+  const common = (item: Item) =>
+    present({
+      title: text(item['title']),
+      description: text(item['description']),
+      icons: safeIcons(item['icons'], origin) as never,
+      _meta: foreignMeta(item['_meta'], meta),
+      access,
+    })
+
+  function defineOneTool(item: Item, name: string): Definition {
+    const { overrides, input, output } = settings
+    const override = Object.hasOwn(overrides, name) ? overrides[name] : undefined
+    const { inputSchema, outputSchema } = visibleTexts({
+      inputSchema: isObject(item['inputSchema']) ? item['inputSchema'] : { type: 'object' },
+      outputSchema: isObject(item['outputSchema']) ? item['outputSchema'] : undefined,
+    })
+    const size = JSON.stringify([inputSchema, outputSchema]).length
+    if (size > maxSchema) throw new Error(`its schemas have ${size} characters, more than maxSchema (${maxSchema})`)
+    if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas refer to another document')
+    const listed = changeInput(inputSchema, override?.arguments)
+    const isListed = outputSchema !== undefined && (override?.output ?? output) === 'pass'
+    return defineTool({
+      ...common(item),
+      ...present({
+        title: override?.title,
+        description: override?.description,
+        access: override?.access,
+        timeout: override?.timeout,
+        concurrency: override?.concurrency,
+        annotations: annotationsOf(item['annotations'], override?.annotations),
+      }),
+      name: toolName(settings, name),
+      input: input === 'check' ? listed : uncheckedSchema({ ...listed }),
+      ...(isListed && { output: uncheckedSchema({ ...outputSchema }) }),
+      handler: (args: object, ctx) => {
+        const sent = changeArguments(args as Item, override?.arguments)
+        return caller.call('tools/call', { name, arguments: sent }, ctx)
+      },
+    }) as Definition
+  }
+
+  const completer =
+    (ref: Item, name: string): Completer =>
+    (value, { arguments: given }, ctx) =>
+      caller.complete(ref, { name, value }, { arguments: given }, ctx)
+
+  function defineOneResource(item: Item, key: 'uri' | 'uriTemplate', canComplete: boolean): Definition {
+    const uri = String(item[key])
+    // A template without a fixed scheme could match the URIs of other toolsets.
+    if (!/^[A-Za-z][A-Za-z0-9+.-]*:/.test(uri)) throw new Error(`its ${key} does not begin with a scheme`)
+    const ref = { type: 'ref/resource', uri }
+    const completes = canComplete && key === 'uriTemplate'
+    const { annotations, size } = item
+    return defineResource({
+      ...common(item),
+      ...present({
+        mimeType: text(item['mimeType']),
+        size: typeof size === 'number' ? size : undefined,
+        annotations: isObject(annotations) ? (visibleTexts(annotations) as object) : undefined,
+      }),
+      name: text(item['name']) ?? uri,
+      [key]: uri,
+      ...(completes && {
+        complete: Object.fromEntries(variablesOf(uri).map(name => [name, completer(ref, name)])),
+      }),
+      handler: (args, ctx) => caller.call('resources/read', { uri: args['uri'] }, ctx) as never,
+    })
+  }
+
+  function defineOnePrompt(item: Item, name: string, canComplete: boolean): Definition {
+    const list = Array.isArray(item['arguments']) ? item['arguments'].filter(isObject) : []
+    const ref = { type: 'ref/prompt', name }
+    const args = list.map(argument => {
+      const own = String(argument['name'])
+      const fields = { title: text(argument['title']), description: text(argument['description']) }
+      const required = argument['required'] === true || undefined
+      return [own, present({ ...fields, required, complete: canComplete ? completer(ref, own) : undefined })] as const
+    })
+    return definePrompt({
+      ...common(item),
+      name: promptName(settings, name),
+      arguments: Object.fromEntries(args),
+      handler: (given: object, ctx) => caller.call('prompts/get', { name, arguments: given }, ctx) as never,
+    })
+  }
+
+  /** `canComplete`: the server has completions. */
+  return function define(snapshot: Snapshot, canComplete: boolean): DefinedItems {
+    const next = new Map<string, Definition>()
+    const left = new Map<string, string>()
+    const definitions: Definition[] = []
+    function add(label: string, item: Item, make: () => Definition) {
+      const key = `${label} ${canComplete} ${JSON.stringify(item)}`
+      try {
+        const definition = kept.get(key) ?? make()
+        next.set(key, definition)
+        definitions.push(definition)
+      } catch (error) {
+        left.set(label, (error as Error).message)
+      }
+    }
+    for (const item of snapshot.tools) {
+      const { name } = item
+      if (typeof name !== 'string' || name === '') left.set('tool', 'it has no name')
+      else if (isIncluded(settings, name)) add(`tool ${name}`, item, () => defineOneTool(item, name))
+    }
+    for (const [key, list] of [
+      ['uri', snapshot.resources],
+      ['uriTemplate', snapshot.resourceTemplates],
+    ] as const) {
+      for (const item of list) {
+        const uri = item[key]
+        if (typeof uri !== 'string') left.set('resource', `it has no ${key}`)
+        else if (isServed(settings.resources, uri))
+          add(`resource ${uri}`, item, () => defineOneResource(item, key, canComplete))
+      }
+    }
+    for (const item of snapshot.prompts) {
+      const { name } = item
+      if (typeof name !== 'string' || name === '') left.set('prompt', 'it has no name')
+      else if (isServed(settings.prompts, name))
+        add(`prompt ${name}`, item, () => defineOnePrompt(item, name, canComplete))
+    }
+    kept = next
+    return { definitions, left }
+  }
+}

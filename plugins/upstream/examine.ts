@@ -1,0 +1,56 @@
+// `mcp-host doctor --config`: connects to each server and reads its lists.
+import { type Examination, errorText, type PluginFinding } from '../../core/plugin.ts'
+import { connect } from '../../remote/index.ts'
+import { isLoginNeeded } from './failures.ts'
+import { readLists } from './lists.ts'
+import type { UpstreamOptions } from './options.ts'
+import { resolveServer, type ServerSettings } from './settings.ts'
+import { createTargets } from './targets.ts'
+import { visibleText } from './texts.ts'
+
+const CLIENT = { name: 'mcp-host doctor', version: '1.0.0' }
+
+async function describeServer(settings: ServerSettings): Promise<string> {
+  const targets = createTargets(settings)
+  const { connectTimeout, callTimeout: timeout, revision, maxTools } = settings
+  const fixed = revision === undefined ? {} : { revision }
+  try {
+    const connection = await connect(await targets.target(), { client: CLIENT, connectTimeout, ...fixed })
+    try {
+      const limits = { maxTools, timeout, signal: new AbortController().signal }
+      const { tools, resources, resourceTemplates, prompts } = await readLists(connection, limits)
+      const { server, revision } = connection
+      const counts = `${tools.length} tools, ${resources.length + resourceTemplates.length} resources, ${prompts.length} prompts`
+      return `${visibleText(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
+    } finally {
+      await connection.close()
+    }
+  } finally {
+    await targets.close()
+  }
+}
+
+const FIX_LOGIN = 'correct `headers`, or set `auth`'
+
+async function examineServer(name: string, options: UpstreamOptions, about: Examination): Promise<PluginFinding> {
+  const check = `server "${name}"`
+  const settings = resolveServer(name, options, about)
+  if (settings.http?.auth) {
+    return {
+      check,
+      level: 'note',
+      text: 'not examined, because it needs an access token; the log of the host shows its state',
+    }
+  }
+  try {
+    return { check, level: 'ok', text: await describeServer(settings) }
+  } catch (error) {
+    const fix = isLoginNeeded(error)
+      ? FIX_LOGIN
+      : `correct \`${settings.http ? 'url' : 'command'}\`, or start the server`
+    return { check, level: 'wrong', text: visibleText(errorText(error)), fix }
+  }
+}
+
+export const examineServers = (options: UpstreamOptions, about: Examination): Promise<readonly PluginFinding[]> =>
+  Promise.all(Object.keys(options.servers).map(name => examineServer(name, options, about)))

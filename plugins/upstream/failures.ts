@@ -1,0 +1,56 @@
+// Errors that callers read when a server fails.
+import { HostError, ToolError } from '../../core/index.ts'
+import { isObject } from '../../core/plugin.ts'
+import { RemoteError } from '../../remote/index.ts'
+import { visibleText } from './texts.ts'
+
+const MAX_MESSAGE = 2_000
+const MISSING_CAPABILITY = -32_021
+const RESOURCE_NOT_FOUND = -32_002
+
+const short = (text: string) => {
+  const shown = visibleText(text)
+  return shown.length <= MAX_MESSAGE ? shown : `${shown.slice(0, MAX_MESSAGE)}…`
+}
+
+const MAY_BE_DONE = 'The call may have been executed: check before you repeat it.'
+
+/** True for a resource that the server does not have. */
+export const isNotFound = (error: unknown): boolean =>
+  error instanceof RemoteError &&
+  error.reason === 'rpc' &&
+  (error.code === RESOURCE_NOT_FOUND ||
+    (isObject(error.data) && error.data['uri'] !== undefined && error.code === -32_602))
+
+/** True if the server does not know the item, so its lists have changed. */
+export const isUnknownItem = (error: unknown): boolean =>
+  error instanceof RemoteError &&
+  error.reason === 'rpc' &&
+  (error.code === -32_602 || error.code === -32_601) &&
+  /unknown|not found|no such|does not exist/i.test(error.message)
+
+export const isLoginNeeded = (error: unknown): boolean =>
+  error instanceof RemoteError && error.reason === 'refused' && (error.status === 401 || error.status === 403)
+
+/** What the caller of the server `name` reads. */
+export function callFailure(name: string, error: unknown): Error {
+  if (HostError.is(error) || ToolError.is(error)) return error as Error
+  if (!(error instanceof RemoteError)) return error instanceof Error ? error : new Error(String(error))
+  const { reason, code, data, status, executed } = error
+  const done = executed === 'maybe' ? ` ${MAY_BE_DONE}` : ''
+  if (reason === 'rpc' && code === MISSING_CAPABILITY && isObject(data)) {
+    return new HostError('missingCapability', { detail: short(error.message), data })
+  }
+  if (reason === 'rpc') return new ToolError(short(error.message))
+  if (reason === 'timeout') return new ToolError(`The server "${name}" did not respond in time.${done}`)
+  if (reason === 'too-large') return new ToolError(`The result of the server "${name}" is too large: ${error.message}.`)
+  if (reason === 'unreachable') return new ToolError(`The server "${name}" is not reachable. Try again later.`)
+  if (reason === 'lost' || reason === 'closed') {
+    return new ToolError(`The connection to the server "${name}" ended.${done === '' ? ' Try again later.' : done}`)
+  }
+  if (reason === 'refused' && (status === 401 || status === 403)) {
+    return new ToolError(`The server "${name}" refused the credentials of this host (HTTP ${status}).`)
+  }
+  const what = status === undefined ? short(error.message) : `HTTP ${status}`
+  return new ToolError(`The server "${name}" did not execute the call (${what}).${done}`)
+}

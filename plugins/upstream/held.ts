@@ -1,0 +1,81 @@
+// Calls that wait for a response of their client: limited in number and time.
+import { randomUUID } from 'node:crypto'
+import { ToolError } from '../../core/index.ts'
+import type { Clock, Timer } from '../../core/plugin.ts'
+import type { Json, Run } from './run.ts'
+
+interface HeldLimits {
+  readonly max: number
+  readonly maxPerUser: number
+  /** Milliseconds. */
+  readonly for: number
+}
+
+/** A call at a server. */
+export interface RunningCall {
+  readonly run: Run
+  readonly method: string
+  readonly params: Json
+  /** Releases its session. */
+  end(): void
+}
+
+interface Held {
+  readonly running: RunningCall
+  readonly owner: string
+  readonly timer: Timer
+}
+
+export function createHeld(limits: HeldLimits, clock: Clock) {
+  const held = new Map<string, Held>()
+  const owners = new Map<string, number>()
+  let expired = 0
+
+  /** The call, once. Undefined if it was continued or has ended. */
+  function take(id: string): RunningCall | undefined {
+    const found = held.get(id)
+    if (!found) return undefined
+    held.delete(id)
+    clock.clear(found.timer)
+    const left = (owners.get(found.owner) ?? 1) - 1
+    if (left > 0) owners.set(found.owner, left)
+    else owners.delete(found.owner)
+    return found.running
+  }
+
+  function giveUp(id: string) {
+    const running = take(id)
+    running?.run.giveUp()
+    running?.end()
+  }
+
+  return {
+    take,
+    giveUp,
+    get size() {
+      return held.size
+    },
+    get expired() {
+      return expired
+    },
+    /** Throws a ToolError above the limits. */
+    add(running: RunningCall, owner: string): string {
+      const ofOwner = owners.get(owner) ?? 0
+      if (held.size >= limits.max || ofOwner >= limits.maxPerUser)
+        throw new ToolError('Too many calls wait for a response of the user. Answer or cancel one of them first.')
+      const id = randomUUID()
+      const expire = () => {
+        expired++
+        giveUp(id)
+      }
+      held.set(id, { running, owner, timer: clock.setTimeout(expire, limits.for).unref() })
+      owners.set(owner, ofOwner + 1)
+      return id
+    },
+    close() {
+      for (const id of [...held.keys()]) giveUp(id)
+    },
+  }
+}
+
+export type HeldCalls = ReturnType<typeof createHeld>

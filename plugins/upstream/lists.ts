@@ -1,0 +1,78 @@
+// Reads the lists of a server, completely or not at all.
+import { isObject } from '../../core/plugin.ts'
+import type { Connection } from '../../remote/index.ts'
+
+export type Item = Readonly<Record<string, unknown>>
+
+/** The lists of a server. */
+export interface Snapshot {
+  readonly tools: readonly Item[]
+  readonly resources: readonly Item[]
+  readonly resourceTemplates: readonly Item[]
+  readonly prompts: readonly Item[]
+}
+
+/** Limits of one list. */
+const MAX_PAGES = 1_000
+const MAX_ITEMS = 10_000
+/** Characters of JSON. */
+const MAX_TEXT = 64 * 1_024 * 1_024
+
+/** A list that cannot be used. The previous one stays. */
+export class ListFault extends Error {}
+
+type ListName = keyof Snapshot
+
+const METHODS: Readonly<Record<ListName, string>> = {
+  tools: 'tools/list',
+  resources: 'resources/list',
+  resourceTemplates: 'resources/templates/list',
+  prompts: 'prompts/list',
+}
+
+async function readList(
+  connection: Pick<Connection, 'request'>,
+  list: ListName,
+  { most, timeout, signal }: { readonly most: number; readonly timeout: number; readonly signal: AbortSignal },
+): Promise<readonly Item[]> {
+  const method = METHODS[list]
+  const items: Item[] = []
+  const cursors = new Set<unknown>()
+  let size = 0
+  let cursor: unknown
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const onText = (text: string) => {
+      size += text.length
+    }
+    const result = await connection.request(method, cursor === undefined ? {} : { cursor }, { timeout, signal, onText })
+    const entries = result[list]
+    if (!Array.isArray(entries)) throw new ListFault(`the result of ${method} has no list \`${list}\``)
+    items.push(...entries.filter(isObject))
+    if (items.length > most) throw new ListFault(`${method} has more than ${most} items`)
+    if (size > MAX_TEXT) throw new ListFault(`${method} has more than ${MAX_TEXT} characters`)
+    cursor = result['nextCursor'] ?? undefined
+    if (cursor === undefined) return items
+    if (cursors.has(cursor)) throw new ListFault(`${method} repeats the cursor of an earlier page`)
+    cursors.add(cursor)
+  }
+  throw new ListFault(`${method} has more than ${MAX_PAGES} pages`)
+}
+
+/** Rejects with a `ListFault` above the limits, or a `RemoteError`. */
+export async function readLists(
+  connection: Pick<Connection, 'request' | 'capabilities'>,
+  limits: { readonly maxTools: number; readonly timeout: number; readonly signal: AbortSignal },
+): Promise<Snapshot> {
+  const { capabilities } = connection
+  const { maxTools, ...common } = limits
+  const read = async (list: ListName, has: unknown, most = MAX_ITEMS) =>
+    has === undefined ? [] : readList(connection, list, { ...common, most })
+  const tools = await read('tools', capabilities.tools, maxTools)
+  const resources = await read('resources', capabilities.resources)
+  // Some servers with resources do not have this method.
+  const resourceTemplates = await read('resourceTemplates', capabilities.resources).catch((error: unknown) => {
+    if (isObject(error) && error['code'] === -32_601) return []
+    throw error
+  })
+  return { tools, resources, resourceTemplates, prompts: await read('prompts', capabilities.prompts) }
+}

@@ -1,0 +1,41 @@
+// The names under which tools and prompts of a server are offered.
+import { createHash } from 'node:crypto'
+import { matchesGlob } from '../../core/auth.ts'
+import type { ServerSettings } from './settings.ts'
+
+/** Limit of the Anthropic and OpenAI APIs. */
+const MAX_NAME = 64
+const VALID = /^[A-Za-z0-9_.-]+$/
+const HASH = 6
+
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
+
+function hashOf(name: string): string {
+  const bytes = createHash('sha256').update(name).digest()
+  return [...bytes.subarray(0, HASH)].map(byte => BASE32[byte % 32]).join('')
+}
+
+/**
+ * Shortens a name, or replaces its invalid characters. The end is then a hash of the whole name, so that names stay different and
+ * another tool never changes them.
+ */
+export function fitName(name: string): string {
+  if (name.length <= MAX_NAME && VALID.test(name)) return name
+  return `${name.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, MAX_NAME - HASH - 1)}_${hashOf(name)}`
+}
+
+export const toolName = ({ prefix, overrides }: Pick<ServerSettings, 'prefix' | 'overrides'>, name: string): string =>
+  (Object.hasOwn(overrides, name) ? overrides[name]?.name : undefined) ?? fitName(`${prefix}${name}`)
+
+export const promptName = ({ prefix }: Pick<ServerSettings, 'prefix'>, name: string): string =>
+  fitName(`${prefix}${name}`)
+
+const fits = (globs: readonly string[], text: string) => globs.some(glob => matchesGlob(glob, text))
+
+/** Whether a tool is served, by its name at the server. */
+export const isIncluded = ({ include, exclude }: Pick<ServerSettings, 'include' | 'exclude'>, name: string): boolean =>
+  (include === undefined || fits(include, name)) && !fits(exclude, name)
+
+/** Whether a resource or prompt is served. */
+export const isServed = (setting: boolean | readonly string[], text: string): boolean =>
+  typeof setting === 'boolean' ? setting : fits(setting, text)

@@ -1,0 +1,216 @@
+// One call at a server: its time limits, progress, log messages, and requests of the server to the caller.
+import type { CallContext } from '../../core/index.ts'
+import { type Call, type Clock, isObject, type Timer } from '../../core/plugin.ts'
+import { callOf, LOG_LEVELS, missingCapability, type Question } from '../../core/transport.ts'
+import {
+  type Connection,
+  type Progress,
+  RemoteError,
+  type RequestOptions,
+  type ServerRequest,
+} from '../../remote/index.ts'
+import type { ServerSettings } from './settings.ts'
+
+export type Json = Readonly<Record<string, unknown>>
+
+interface OpenQuestion {
+  readonly question: Question
+  resolve(answer: Json): void
+  reject(error: Error): void
+}
+
+export type Outcome = { readonly result: Json } | { readonly error: unknown }
+
+interface RunParts {
+  readonly settings: Pick<ServerSettings, 'callTimeout' | 'maxCallTime' | 'maxResult' | 'asks'>
+  readonly clock: Clock
+}
+
+/** Milliseconds between progress notifications. */
+const PROGRESS_INTERVAL = 50
+
+const METHODS = {
+  'elicitation/create': 'elicit',
+  'sampling/createMessage': 'sample',
+  'roots/list': 'roots',
+} as const
+
+export function questionOf(method: unknown, params: unknown): Question | undefined {
+  if (typeof method !== 'string' || !Object.hasOwn(METHODS, method)) return undefined
+  return { method, params: isObject(params) ? params : {} } as unknown as Question
+}
+
+/** Declines a request as its protocol defines. */
+function decline({ method }: Question): Json {
+  if (method === 'elicitation/create') return { action: 'decline' }
+  throw new RemoteError('rpc', `${method} is not possible here`, { code: -32_601 })
+}
+
+/** A call at a server. It outlives one request of its caller if the server asks a 2026-07-28 client. */
+export class Run {
+  readonly #parts: RunParts
+  readonly #abort = new AbortController()
+  readonly #questions = new Map<string, OpenQuestion>()
+  #ctx: CallContext | undefined
+  #call: Call | undefined
+  #outcome: Outcome | undefined
+  #wake: (() => void) | undefined
+  #asked = 0
+  #idle: Timer | undefined
+  #total: Timer | undefined
+  #left: number
+  #since: number | undefined
+  #late: RemoteError | undefined
+  #signal: AbortSignal | undefined
+  #progressAt = Number.NEGATIVE_INFINITY
+  #unsent: Progress | undefined
+
+  constructor(parts: RunParts) {
+    this.#parts = parts
+    this.#left = parts.settings.maxCallTime
+  }
+
+  get outcome() {
+    return this.#outcome
+  }
+  /** The requests of the server that wait for the caller, by key. */
+  get requests(): Readonly<Record<string, Question>> {
+    return Object.fromEntries([...this.#questions].map(([key, { question }]) => [key, question]))
+  }
+
+  /** `options`: without time limits, which the run has itself. */
+  start(connection: Connection, method: string, params: Json, options: RequestOptions): void {
+    const { maxResult } = this.#parts.settings
+    const own = { signal: this.#abort.signal, timeout: 0, maxTime: 0, maxResult, owner: this }
+    const onProgress = (progress: Progress) => this.#takeProgress(progress)
+    connection.request(method, params, { ...options, ...own, onProgress }).then(
+      result => this.#settle({ result }),
+      error => this.#settle({ error: this.#late ?? error }),
+    )
+  }
+
+  #settle(outcome: Outcome) {
+    this.#flush()
+    this.#outcome = outcome
+    this.#pause()
+    const over = new Error('the call is over')
+    for (const { reject } of this.#questions.values()) reject(over)
+    this.#questions.clear()
+    this.#wake?.()
+  }
+
+  /** Waits for the outcome, or for requests to the caller: for `ctx`, whose end cancels the call. */
+  async next(ctx: CallContext): Promise<void> {
+    this.#ctx = ctx
+    this.#call = callOf(ctx)
+    this.#signal = ctx.signal
+    const abort = () => this.cancel()
+    if (this.#signal.aborted) abort()
+    else this.#signal.addEventListener('abort', abort, { once: true })
+    this.#resume()
+    await new Promise<void>(resolve => {
+      this.#wake = resolve
+      if (this.#outcome || this.#questions.size > 0) resolve()
+    })
+    this.#pause()
+    this.#signal.removeEventListener('abort', abort)
+    this.#wake = this.#signal = this.#ctx = undefined
+  }
+
+  cancel(): void {
+    this.#abort.abort()
+  }
+
+  #expire(text: string) {
+    this.#late ??= new RemoteError('timeout', text, { executed: 'maybe' })
+    this.cancel()
+  }
+
+  #pause() {
+    const { clock } = this.#parts
+    clock.clear(this.#idle)
+    clock.clear(this.#total)
+    if (this.#since !== undefined) this.#left -= clock.monotonic() - this.#since
+    this.#idle = this.#total = this.#since = undefined
+  }
+
+  #resume() {
+    const { clock, settings } = this.#parts
+    if (this.#outcome) return
+    this.#since = clock.monotonic()
+    this.#touch()
+    if (settings.maxCallTime > 0)
+      this.#total = clock.setTimeout(
+        () => this.#expire('the maximum time of the call is over'),
+        Math.max(0, this.#left),
+      )
+  }
+
+  #touch() {
+    const { clock, settings } = this.#parts
+    clock.clear(this.#idle)
+    this.#idle = clock.setTimeout(() => this.#expire('no response and no progress'), settings.callTimeout)
+  }
+
+  #takeProgress(progress: Progress) {
+    if (this.#since !== undefined) this.#touch()
+    const now = this.#parts.clock.monotonic()
+    this.#unsent = progress
+    if (now - this.#progressAt < PROGRESS_INTERVAL) return
+    this.#progressAt = now
+    this.#flush()
+  }
+
+  #flush() {
+    const progress = this.#unsent
+    if (!progress || !this.#ctx || !Number.isFinite(progress.progress)) return
+    this.#unsent = undefined
+    this.#ctx.progress(progress.progress, progress.total, progress.message)
+  }
+
+  log({ level, data, logger }: Json): void {
+    const known = LOG_LEVELS.find(one => one === level)
+    if (known) this.#ctx?.log(known, data, typeof logger === 'string' ? logger : undefined)
+  }
+
+  /** A request of the server during the call. */
+  async ask({ method, params, signal }: ServerRequest): Promise<Json> {
+    const question = questionOf(method, params)
+    if (!question) throw new RemoteError('rpc', `${method} is not supported`, { code: -32_601 })
+    const call = this.#call
+    const isAllowed = this.#parts.settings.asks[METHODS[question.method]]
+    if (!call?.asks || !isAllowed || missingCapability(question, call.client.capabilities)) return decline(question)
+    const key = `${METHODS[question.method]}-${++this.#asked}`
+    return new Promise<Json>((resolve, reject) => {
+      this.#questions.set(key, { question, resolve, reject })
+      signal.addEventListener('abort', () => {
+        this.#questions.delete(key)
+        reject(new Error('the server cancelled its request'))
+      })
+      // Requests of one turn of the event loop are sent together.
+      setImmediate(() => {
+        if (this.#questions.size > 0) this.#wake?.()
+      })
+    })
+  }
+
+  /** Sends the responses of the caller to the server. */
+  answer(responses: Json): void {
+    for (const [key, { resolve }] of [...this.#questions]) {
+      if (!Object.hasOwn(responses, key)) continue
+      this.#questions.delete(key)
+      resolve(responses[key] as Json)
+    }
+  }
+
+  /** The caller does not respond: declines all requests, and cancels the call. */
+  giveUp(): void {
+    for (const { question, resolve, reject } of this.#questions.values()) {
+      if (question.method === 'elicitation/create') resolve({ action: 'cancel' })
+      else reject(new RemoteError('rpc', 'the user did not respond', { code: -32_603 }))
+    }
+    this.#questions.clear()
+    // After the responses.
+    setImmediate(() => this.cancel())
+  }
+}

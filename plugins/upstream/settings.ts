@@ -1,0 +1,153 @@
+// Resolves the options of one server.
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseDuration, parseSize, type Revision, StartError } from '../../core/plugin.ts'
+import type { CommandTarget, TlsOptions } from '../../remote/index.ts'
+import type { SecretSource } from '../families/credentials/index.ts'
+import type { HostAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer, UpstreamToolOverride } from './options.ts'
+
+type Path = readonly (string | number)[]
+
+export interface HttpSettings {
+  readonly url: string
+  readonly headers: Readonly<Record<string, SecretSource>>
+  readonly forwardHeaders: readonly string[]
+  readonly tls: TlsOptions | undefined
+  readonly auth: HostAuth | undefined
+}
+
+/** The settings of one server. Durations in milliseconds; 0: no limit. */
+export interface ServerSettings {
+  readonly name: string
+  readonly at: Path
+  readonly http: HttpSettings | undefined
+  readonly command: CommandTarget | undefined
+  readonly revision: Revision | undefined
+  readonly connectTimeout: number
+  readonly callTimeout: number
+  readonly maxCallTime: number
+  readonly refresh: number
+  readonly whenDown: 'keep' | 'hide' | 'fail'
+  readonly sessions: NonNullable<UpstreamServer['sessions']>
+  readonly maxSessions: number
+  readonly idle: number
+  readonly prefix: string
+  readonly include: readonly string[] | undefined
+  readonly exclude: readonly string[]
+  readonly resources: boolean | readonly string[]
+  readonly prompts: boolean | readonly string[]
+  readonly overrides: Readonly<Record<string, UpstreamToolOverride>>
+  readonly access: string | undefined
+  readonly asks: { readonly elicit: boolean; readonly sample: boolean; readonly roots: boolean }
+  readonly input: 'pass' | 'check'
+  readonly output: 'pass' | 'omit'
+  readonly meta: 'pass' | 'drop'
+  readonly maxResult: number
+  readonly maxSchema: number
+  readonly maxTools: number
+}
+
+const offOr = (value: string | number) => (value === 'off' ? 0 : parseDuration(value))
+
+/** Headers that belong to the caller's connection or identity. */
+const NEVER_FORWARDED =
+  /^(authorization|proxy-.*|cookie2?|set-cookie|host|forwarded|x-forwarded-.*|x-real-ip|connection|keep-alive|transfer-encoding|te|trailer|upgrade|content-.*|accept|origin|referer|last-event-id|dpop|mcp-.*|traceparent|tracestate|baggage)$/i
+const NEVER_SET = /^(host|connection|content-length|content-type|transfer-encoding|accept|mcp-.*|last-event-id)$/i
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+function checkHeaders({ headers = {}, forwardHeaders = [] }: UpstreamServer, at: Path): void {
+  for (const name of Object.keys(headers)) {
+    if (HEADER_NAME.test(name) && !NEVER_SET.test(name)) continue
+    throw new StartError('MH2943', `the header "${name}" cannot be set`, { at: [...at, 'headers', name] })
+  }
+  for (const [index, name] of forwardHeaders.entries()) {
+    if (HEADER_NAME.test(name) && !NEVER_FORWARDED.test(name)) continue
+    const why = `the header "${name}" of callers is never forwarded; give the server credentials of its own`
+    throw new StartError('MH2943', why, { at: [...at, 'forwardHeaders', index] })
+  }
+}
+
+function readTls({ tls }: UpstreamServer, at: Path, directory: string): TlsOptions | undefined {
+  if (!tls) return undefined
+  const texts = Object.entries(tls).map(([key, file]) => {
+    try {
+      return [key, readFileSync(resolve(directory, file), 'utf8')]
+    } catch (cause) {
+      throw new StartError('MH2943', `${file} cannot be read: ${(cause as Error).message}`, {
+        at: [...at, 'tls', key],
+        cause,
+      })
+    }
+  })
+  return Object.fromEntries(texts) as TlsOptions
+}
+
+function readTarget(server: UpstreamServer, at: Path, directory: string, options: UpstreamOptions) {
+  const { url, command, args = [], env, passEnv, cwd } = server
+  const own = Object.keys(server)
+  const stray = (names: readonly string[], other: string) => {
+    const found = names.find(name => own.includes(name))
+    if (found !== undefined) throw new StartError('MH2943', `is for servers with \`${other}\``, { at: [...at, found] })
+  }
+  if (url !== undefined) {
+    stray(['command', 'args', 'env', 'passEnv', 'cwd'], 'command')
+    checkHeaders(server, at)
+    const { headers = {}, forwardHeaders = [], auth } = server
+    const tls = readTls(server, at, directory)
+    if (!URL.canParse(url)) throw new StartError('MH2943', `"${url}" is not a URL`, { at: [...at, 'url'] })
+    return { http: { url, headers, forwardHeaders, auth, tls }, command: undefined }
+  }
+  const [program, ...more] = [command ?? []].flat()
+  if (program === undefined) throw new StartError('MH2943', 'needs `url` or `command`', { at })
+  stray(['headers', 'forwardHeaders', 'tls', 'auth'], 'url')
+  const { stopGrace } = options.processes ?? {}
+  const target: CommandTarget = {
+    command: program,
+    args: [...more, ...args],
+    cwd: resolve(directory, cwd ?? '.'),
+    ...(env && { env }),
+    ...(passEnv && { passEnv }),
+    ...(stopGrace !== undefined && { stopGrace: parseDuration(stopGrace) }),
+  }
+  return { http: undefined, command: target }
+}
+
+/** Throws a StartError for options that do not fit together. */
+export function resolveServer(
+  name: string,
+  options: UpstreamOptions,
+  { directory, at: pluginAt }: { readonly directory: string; readonly at: Path },
+): ServerSettings {
+  const server = options.servers[name] ?? {}
+  const at = [...pluginAt, 'servers', name]
+  const either = <Key extends keyof UpstreamDefaults>(key: Key) => server[key] ?? options[key]
+  const { asks = {}, revision } = server
+  return {
+    name,
+    at,
+    ...readTarget(server, at, directory, options),
+    revision: revision === 'auto' ? undefined : revision,
+    connectTimeout: parseDuration(either('connectTimeout') ?? '15s'),
+    callTimeout: parseDuration(either('callTimeout') ?? '60s'),
+    maxCallTime: offOr(either('maxCallTime') ?? '10m'),
+    refresh: offOr(either('refresh') ?? '5m'),
+    whenDown: either('whenDown') ?? 'keep',
+    sessions: server.sessions ?? 'auto',
+    maxSessions: server.maxSessions ?? 1_000,
+    idle: offOr(options.processes?.idle ?? '5m'),
+    prefix: server.prefix ?? `${name.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}_`,
+    include: server.include,
+    exclude: server.exclude ?? [],
+    resources: server.resources ?? true,
+    prompts: server.prompts ?? true,
+    overrides: server.overrides ?? {},
+    access: server.access,
+    asks: { elicit: asks.elicit ?? true, sample: asks.sample ?? true, roots: asks.roots ?? true },
+    input: server.input ?? 'pass',
+    output: server.output ?? 'pass',
+    meta: server.meta ?? 'pass',
+    maxResult: parseSize(server.maxResult ?? '1mb'),
+    maxSchema: parseSize(server.maxSchema ?? '64kb'),
+    maxTools: server.maxTools ?? 1_000,
+  }
+}

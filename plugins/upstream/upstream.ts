@@ -1,0 +1,485 @@
+// One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
+import { type CallContext, ToolError } from '../../core/index.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
+import { callOf, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
+import {
+  type Connection,
+  type ConnectOptions,
+  connect,
+  type Listening,
+  RemoteError,
+  type RequestOptions,
+  type ServerNotification,
+} from '../../remote/index.ts'
+import { askedOf, capabilitiesFor, foldResult, paramsFor } from './calls.ts'
+import { type Caller, createDefiner } from './definitions.ts'
+import { callFailure, isLoginNeeded, isNotFound, isUnknownItem } from './failures.ts'
+import type { HeldCalls, RunningCall } from './held.ts'
+import { readLists, type Snapshot } from './lists.ts'
+import { type Json, Run } from './run.ts'
+import { createSessions, type Lane, type LaneEvents, type ProcessLimit, type Sessions } from './sessions.ts'
+import type { ServerSettings } from './settings.ts'
+import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
+import type { Targets } from './targets.ts'
+import { visibleText } from './texts.ts'
+
+export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
+
+/** Between two exchanges of the lists, milliseconds. */
+const REFRESH_INTERVAL = 1_000
+const RELISTEN_DELAY = 50
+const JITTER = 0.1
+
+export interface UpstreamParts {
+  readonly host: InternalHost
+  readonly settings: ServerSettings
+  readonly toolset: ServedToolset
+  readonly targets: Targets
+  readonly held: HeldCalls
+  readonly processes: ProcessLimit
+  readonly isLocal: boolean
+  /** Counts calls by outcome, and reconnections. */
+  readonly count: { call(outcome: string): void; restart(): void }
+}
+
+const reasonOf = (error: unknown): string => visibleText(error instanceof Error ? error.message : String(error))
+
+interface RoundState {
+  /** A call that runs on a node. */
+  readonly held?: string
+  readonly node?: string
+  /** The `requestState` of the server. */
+  readonly upstream?: unknown
+}
+
+/** An upstream server. */
+export class Upstream implements Caller {
+  readonly settings: ServerSettings
+  readonly #parts: UpstreamParts
+  readonly #sessions: Sessions
+  readonly #define: ReturnType<typeof createDefiner>
+  readonly #supervisor: Supervisor
+  readonly #stop = new AbortController()
+  readonly #watched = new Set<string>()
+  readonly #hostLane = new Set<Run>()
+  #connection: Connection | undefined
+  #era: Connection['era'] | undefined
+  #state: State = 'starting'
+  #why = ''
+  #since: number
+  #refreshTimer: Timer | undefined
+  #refreshing: Promise<void> | undefined
+  #refreshedAt = Number.NEGATIVE_INFINITY
+  #isStale = false
+  #listening: Listening | undefined
+  #relistenTimer: Timer | undefined
+  #snapshot: Snapshot | undefined
+  #left = ''
+
+  constructor(parts: UpstreamParts) {
+    const { settings, host } = parts
+    this.#parts = parts
+    this.settings = settings
+    this.#since = host.clock.now()
+    this.#define = createDefiner(settings, this)
+    this.#supervisor = createSupervisor({
+      open: closed => this.#open(closed),
+      onDemand: settings.http !== undefined,
+      onState: state => this.#takeState(state),
+      clock: host.clock,
+    })
+    this.#sessions = createSessions({
+      settings,
+      clock: host.clock,
+      processes: parts.processes,
+      isLocal: parts.isLocal,
+      open: (call, events) => this.#openLane(call, events),
+      onNotification: notification => this.#notice(notification),
+    })
+  }
+
+  get state(): State {
+    return this.#state
+  }
+  get sessions(): number {
+    return this.#sessions.size
+  }
+  /** State, protocol version and counts, in one line. */
+  describe(): string {
+    if (this.#state === 'starting') return 'not connected'
+    if (this.#state !== 'up') return `${this.#state} since ${this.#sinceText}: ${this.#why}`
+    const { revision, server } = this.#connection ?? {}
+    const { tools = [], resources = [], prompts = [] } = this.#snapshot ?? {}
+    const counts = `${tools.length} tools, ${resources.length} resources, ${prompts.length} prompts`
+    return `up, ${server?.name ?? 'unnamed'} ${server?.version ?? ''} (${revision}), ${counts}`
+  }
+
+  get #sinceText() {
+    return new Date(this.#since).toISOString()
+  }
+
+  /** Connects and reads the lists. Rejects with the reason. */
+  async start(): Promise<void> {
+    await this.#supervisor.get()
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort()
+    const { clock } = this.#parts.host
+    clock.clear(this.#refreshTimer)
+    clock.clear(this.#relistenTimer)
+    this.#listening?.end()
+    await Promise.all([this.#sessions.close(), this.#supervisor.close()])
+    await this.#parts.targets.close()
+  }
+
+  #takeState(state: SupervisorState) {
+    if (state.status === 'up') return this.#enter('up', '', state.since)
+    if (state.status !== 'down' && state.status !== 'crash loop') return
+    this.#connection = undefined
+    this.#listening?.end()
+    this.#parts.host.clock.clear(this.#refreshTimer)
+    const { error, since } = state
+    if (isLoginNeeded(error)) this.#parts.targets.refused()
+    this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, reasonOf(error), since)
+    if (this.settings.whenDown === 'hide') this.#parts.toolset.replace([])
+  }
+
+  #enter(state: State, why: string, since: number) {
+    const before = this.#state
+    this.#state = state
+    this.#why = why
+    this.#since = since
+    if (before === state) return
+    const { log } = this.#parts.host
+    const fields = { upstream: this.settings.name, state }
+    if (state === 'up')
+      log.info({ code: 'MH2941', ...fields, server: this.describe() }, 'connected to an upstream server')
+    else log.warn({ code: 'MH2942', ...fields, reason: why }, 'an upstream server is not available')
+  }
+
+  #options(events: Partial<ConnectOptions>): ConnectOptions {
+    const { host, settings } = this.#parts
+    return {
+      client: { name: host.config.server.name, version: host.config.server.version },
+      connectTimeout: settings.connectTimeout,
+      ...(settings.revision !== undefined && { revision: settings.revision }),
+      ...(settings.revision === undefined && this.#era !== undefined && { era: this.#era }),
+      onStderr: line =>
+        host.log.info({ code: 'MH2946', upstream: settings.name, stderr: line }, 'stderr of an upstream server'),
+      onNote: note => host.log.debug({ upstream: settings.name, note }, 'connection of an upstream server'),
+      ...events,
+    }
+  }
+
+  async #open(closed: (error: RemoteError) => void): Promise<Connection> {
+    if (this.#state !== 'starting') this.#parts.count.restart()
+    const target = await this.#parts.targets.target()
+    const onNotification = (notification: ServerNotification) => this.#notice(notification)
+    const events = { onNotification, onReopened: () => this.#reopened(), onClosed: closed, signal: this.#stop.signal }
+    // A remembered era can be wrong.
+    const era = this.#era
+    this.#era = undefined
+    const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) })
+    try {
+      this.#connection = connection
+      await this.#refresh()
+    } catch (error) {
+      this.#connection = undefined
+      await connection.close()
+      throw error
+    }
+    this.#era = connection.era
+    this.#watchLists()
+    this.#scheduleRefresh()
+    return connection
+  }
+
+  #reopened() {
+    this.#refreshSoon()
+    for (const uri of this.#watched) this.#subscribe('resources/subscribe', uri)
+  }
+
+  #notice({ method, params, owner }: ServerNotification) {
+    if (method === 'notifications/message' && owner instanceof Run) owner.log(params)
+    if (method.endsWith('/list_changed')) this.#refreshSoon()
+    const { uri } = params
+    if (method === 'notifications/resources/updated' && typeof uri === 'string' && this.#watched.has(uri))
+      this.#parts.host.runtime.resourceUpdated(uri)
+  }
+
+  /** At once, and then at most once a second. */
+  #refreshSoon() {
+    if (this.#isStale || this.#stop.signal.aborted) return
+    this.#isStale = true
+    const { clock } = this.#parts.host
+    const wait = Math.max(0, this.#refreshedAt + REFRESH_INTERVAL - clock.monotonic())
+    clock.setTimeout(() => this.#refreshNow(), wait).unref()
+  }
+
+  #refreshNow() {
+    if (this.#stop.signal.aborted) return
+    this.#refreshing ??= this.#refresh()
+      .catch(error => this.#logListFault(error))
+      .finally(() => {
+        this.#refreshing = undefined
+        this.#scheduleRefresh()
+      })
+  }
+
+  #scheduleRefresh() {
+    const { clock } = this.#parts.host
+    const { refresh } = this.settings
+    clock.clear(this.#refreshTimer)
+    if (refresh === 0 || !this.#connection || this.#stop.signal.aborted) return
+    const delay = refresh * (1 - JITTER + 2 * JITTER * Math.random())
+    this.#refreshTimer = clock.setTimeout(() => this.#refreshNow(), delay).unref()
+  }
+
+  #logListFault(error: unknown) {
+    if (this.#stop.signal.aborted) return
+    const fields = { upstream: this.settings.name, reason: reasonOf(error) }
+    this.#parts.host.log.warn(
+      { code: 'MH2944', ...fields },
+      'the lists of an upstream server cannot be read: the previous ones stay',
+    )
+  }
+
+  async #refresh() {
+    const connection = this.#connection
+    if (!connection) return
+    this.#refreshedAt = this.#parts.host.clock.monotonic()
+    this.#isStale = false
+    const { maxTools, callTimeout } = this.settings
+    const snapshot = await readLists(connection, { maxTools, timeout: callTimeout, signal: this.#stop.signal })
+    if (this.#connection !== connection) return
+    this.#snapshot = snapshot
+    const { definitions, left } = this.#define(snapshot, connection.capabilities.completions !== undefined)
+    this.#parts.toolset.replace(definitions)
+    this.#logLeft(left)
+  }
+
+  #logLeft(left: ReadonlyMap<string, string>) {
+    const reasons = Object.fromEntries([...left].slice(0, 5))
+    const text = JSON.stringify([...left])
+    if (text === this.#left) return
+    this.#left = text
+    if (left.size === 0) return
+    const fields = { upstream: this.settings.name, left: left.size, reasons }
+    this.#parts.host.log.warn({ code: 'MH2945', ...fields }, 'some items of an upstream server are left out')
+  }
+
+  /** Subscribes to changes of the lists and watched resources (2026-07-28). */
+  #watchLists() {
+    const connection = this.#connection
+    this.#listening?.end()
+    this.#listening = undefined
+    if (!connection) return
+    if (connection.era === 'legacy') {
+      for (const uri of this.#watched) this.#subscribe('resources/subscribe', uri)
+      return
+    }
+    const { tools, prompts, resources } = connection.capabilities
+    this.#listening = connection.listen({
+      ...(tools?.listChanged && { toolsListChanged: true }),
+      ...(prompts?.listChanged && { promptsListChanged: true }),
+      ...(resources?.listChanged && { resourcesListChanged: true }),
+      ...(this.#watched.size > 0 && { resourceSubscriptions: [...this.#watched] }),
+    })
+    this.#listening.ended.catch(() => undefined)
+  }
+
+  /** Once for many watched resources. */
+  #relistenSoon() {
+    const { clock } = this.#parts.host
+    this.#relistenTimer ??= clock
+      .setTimeout(() => {
+        this.#relistenTimer = undefined
+        this.#watchLists()
+      }, RELISTEN_DELAY)
+      .unref()
+  }
+
+  #subscribe(method: 'resources/subscribe' | 'resources/unsubscribe', uri: string) {
+    if (!this.#connection?.capabilities.resources?.subscribe) return
+    this.#connection.request(method, { uri }).catch(error => {
+      this.#parts.host.log.debug({ upstream: this.settings.name, uri, err: error }, 'a subscription was refused')
+    })
+  }
+
+  /** Whether a resource URI is one of this server. */
+  has(uri: string): boolean {
+    const { resources = [], resourceTemplates = [] } = this.#snapshot ?? {}
+    if (resources.some(item => item['uri'] === uri)) return true
+    return resourceTemplates.some(({ uriTemplate }) => {
+      const [start = ''] = String(uriTemplate).split('{')
+      return start !== '' && uri.startsWith(start)
+    })
+  }
+
+  /** The first or last client watches a resource. */
+  watch(uri: string, isWatched: boolean) {
+    if (isWatched) this.#watched.add(uri)
+    else if (!this.#watched.delete(uri)) return
+    if (!this.#connection) return
+    if (this.#connection.era === 'modern') this.#relistenSoon()
+    else this.#subscribe(isWatched ? 'resources/subscribe' : 'resources/unsubscribe', uri)
+  }
+
+  async #openLane(call: Call, events: LaneEvents): Promise<Connection> {
+    const target = await this.#parts.targets.target()
+    const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
+    const { onRequest, onNotification } = events
+    return connect(
+      target,
+      this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed() }),
+    )
+  }
+
+  /** The server keeps no state between requests of different callers, or the operator says so. */
+  #isShared(connection: Connection): boolean {
+    const { sessions, http } = this.settings
+    if (sessions === 'shared') return true
+    if (sessions !== 'auto') return false
+    return connection.era === 'modern' || (http !== undefined && connection.sessionId === undefined)
+  }
+
+  async #enterLane(call: Call): Promise<{ readonly lane: Lane; leave(): void }> {
+    const connection = await this.#supervisor.get().catch(() => {
+      throw new ToolError(
+        `The server "${this.settings.name}" is not available since ${this.#sinceText} (${this.#why}). Try again later.`,
+      )
+    })
+    if (!this.#isShared(connection)) return this.#sessions.enter(call)
+    return { lane: { connection, runs: this.#hostLane, logLevel: undefined }, leave: () => undefined }
+  }
+
+  #requestOptions(call: Call, { connection }: Lane): RequestOptions {
+    const { logLevel } = call
+    return {
+      ...this.#parts.targets.forwarded(call),
+      ...(connection.era === 'modern' && {
+        capabilities: call.asks ? capabilitiesFor(this.settings, call.client.capabilities) : {},
+        ...(logLevel !== undefined && { logLevel }),
+      }),
+    }
+  }
+
+  /** Requests the caller's log level from a legacy server. */
+  #setLogLevel(call: Call, lane: Lane) {
+    const { connection } = lane
+    const { logLevel } = call
+    if (connection.era === 'modern' || connection === this.#connection || !connection.capabilities.logging) return
+    if (logLevel === undefined || lane.logLevel === logLevel) return
+    lane.logLevel = logLevel
+    connection.request('logging/setLevel', { level: logLevel }).catch(() => undefined)
+  }
+
+  async call(method: string, params: Json, ctx: CallContext): Promise<object> {
+    const call = callOf(ctx)
+    if (!call) throw new Error('the context is not one of a call')
+    try {
+      const result = await this.#call(method, params, ctx, call)
+      this.#parts.count.call(result instanceof InputRequired ? 'input_required' : 'ok')
+      return result
+    } catch (error) {
+      this.#parts.count.call('error')
+      if (isUnknownItem(error)) this.#refreshSoon()
+      // No result: the resource does not exist.
+      if (method === 'resources/read' && isNotFound(error)) return undefined as never
+      throw callFailure(this.settings.name, error)
+    }
+  }
+
+  async #call(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
+    const round = roundOf(ctx)
+    const state = round?.state as RoundState | undefined
+    if (round && state?.held !== undefined) {
+      const running = state.node === this.#parts.host.config.node ? this.#parts.held.take(state.held) : undefined
+      if (!running) throw new ToolError(GONE)
+      running.run.answer(round.responses)
+      return this.#follow(running, ctx, call)
+    }
+    const again = round && { inputResponses: round.responses, requestState: state?.upstream }
+    return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
+  }
+
+  async #send(method: string, params: Json, ctx: CallContext, call: Call, repeated = 0): Promise<object> {
+    const { targets, host } = this.#parts
+    await targets.renew()
+    const { lane, leave } = await this.#enterLane(call)
+    this.#setLogLevel(call, lane)
+    const run = new Run({ settings: this.settings, clock: host.clock })
+    lane.runs.add(run)
+    const end = () => {
+      lane.runs.delete(run)
+      leave()
+    }
+    run.start(lane.connection, method, params, this.#requestOptions(call, lane))
+    try {
+      return await this.#follow({ run, method, params, end }, ctx, call)
+    } catch (error) {
+      if (repeated > 0 || ctx.signal.aborted || !this.#canRepeat(error)) throw error
+      return this.#send(method, params, ctx, call, 1)
+    }
+  }
+
+  /** True if the server has certainly not executed the call, and a repetition can succeed. */
+  #canRepeat(error: unknown): boolean {
+    if (!(error instanceof RemoteError) || error.executed !== 'no') return false
+    if (error.reason === 'refused' && error.status === 401) return this.#parts.targets.refused()
+    return error.reason === 'lost'
+  }
+
+  /** Waits for the result, or for requests of the server to the caller. */
+  async #follow(running: RunningCall, ctx: CallContext, call: Call): Promise<object> {
+    const { run, method, params, end } = running
+    await run.next(ctx)
+    const { outcome } = run
+    if (!outcome) return this.#hold(running, call)
+    end()
+    if ('error' in outcome) throw outcome.error
+    const asked = askedOf(outcome.result, this.settings)
+    if (!asked) return foldResult(outcome.result, this.settings)
+    if (Object.keys(asked.requests).length > 0) return new InputRequired(asked.requests, { upstream: asked.state })
+    throw new ToolError(`The server "${this.settings.name}" cannot execute ${method} ${params['name'] ?? ''} now.`)
+  }
+
+  #hold(running: RunningCall, call: Call): object {
+    const { held, host } = this.#parts
+    const { requests } = running.run
+    let id: string
+    try {
+      id = held.add(running, holderOf({ user: call.user, ip: call.offer.ip }))
+    } catch (error) {
+      running.run.giveUp()
+      running.end()
+      throw error
+    }
+    // A client with a session can cancel the call while it is asked. Other clients end each request.
+    if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
+    return new InputRequired(requests, { held: id, node: host.config.node })
+  }
+
+  async complete(ref: Json, argument: Json, context: Json, ctx: CallContext): Promise<{ values: string[] }> {
+    const call = callOf(ctx)
+    if (!call) throw new Error('the context is not one of a call')
+    try {
+      const { lane, leave } = await this.#enterLane(call)
+      try {
+        const options = { ...this.#requestOptions(call, lane), signal: ctx.signal, timeout: this.settings.callTimeout }
+        const { completion } = await lane.connection.request('completion/complete', { ref, argument, context }, options)
+        const values = (completion as { values?: unknown } | undefined)?.values
+        return { ...(completion as object), values: Array.isArray(values) ? values.map(String) : [] }
+      } finally {
+        leave()
+      }
+    } catch (error) {
+      throw callFailure(this.settings.name, error)
+    }
+  }
+}
+
+const GONE =
+  'This call waited for a response that came too late, twice, or at another server. The call may have been executed: check before you repeat it.'

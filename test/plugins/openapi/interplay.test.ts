@@ -1,0 +1,157 @@
+// Tools of an OpenAPI document with policies, rate limits, tasks, search, audit and patterns that take exponential time.
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { modern } from '../../support/rpc.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+import { linesIn } from '../audit/audited-host.ts'
+import { as, bearerJson } from '../tool-policy/bearer-json.ts'
+import { type Api, startApi } from './api.ts'
+
+after(removeFolders)
+
+const ok = { 200: { description: 'ok', content: { 'application/json': { schema: {} } } } }
+const operation = (operationId: string, more: object = {}) => ({ operationId, responses: ok, ...more })
+const DOCUMENT = {
+  openapi: '3.1.0',
+  info: { title: 'Shop', version: '1' },
+  paths: {
+    '/orders': { get: operation('listOrders', { description: 'Lists the orders of the shop.' }) },
+    '/orders/{id}': {
+      get: operation('getOrder', {
+        parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string', pattern: '^(a+)+$' } }],
+      }),
+      delete: operation('deleteOrder', {
+        parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+      }),
+    },
+    '/secret': { get: operation('getSecret', { security: [{ missing: [] }] }) },
+  },
+  components: { securitySchemes: { missing: { type: 'http', scheme: 'bearer' } } },
+}
+
+describe('Tools of an OpenAPI document', () => {
+  let api: Api
+  beforeEach(async () => {
+    api = await startApi()
+  })
+  afterEach(async () => {
+    await stopHosts()
+    await api[Symbol.asyncDispose]()
+  })
+
+  async function serve({
+    source = {},
+    plugins = {},
+    route = {},
+  }: {
+    source?: object
+    plugins?: object
+    route?: object
+  }) {
+    const folder = await makeFolder({ 'shop.json': JSON.stringify(DOCUMENT) })
+    const document = { document: './shop.json', baseUrl: api.url, allowHosts: [api.host], ...source }
+    const { url, host } = await startHost(
+      {
+        routes: { '/': { toolsets: ['shop'], ...route } },
+        plugins: {
+          'transport-streamable': {},
+          bearer: bearerJson(),
+          openapi: { documents: { shop: document } },
+          ...plugins,
+        },
+      } as never,
+      folder,
+    )
+    const call = (name: string, args: object = {}, scopes?: readonly string[], more: object = {}) =>
+      modern(
+        url,
+        'tools/call',
+        { name, arguments: args, ...more },
+        { headers: scopes ? as({ subject: 'ann', scopes }) : {} },
+      )
+    const names = async (scopes: readonly string[]) => {
+      const { message } = await modern(url, 'tools/list', {}, { headers: as({ subject: 'ann', scopes }) })
+      return message.result.tools.map(({ name }: { readonly name: string }) => name).sort()
+    }
+    return { url, host, folder, call, names }
+  }
+
+  it('leave out operations without a credential', async () => {
+    const { names, call } = await serve({})
+    expect(await names([])).to.deep.equal(['getOrder', 'listOrders'])
+    const { message } = await call('listOrders')
+    expect(message.result).to.deep.include({ structuredContent: { ok: true } })
+  })
+
+  it('are hidden and refused by the rules of tool-policy and by `access`', async () => {
+    const { names, call } = await serve({
+      source: { methods: ['get', 'delete'], overrides: { listOrders: { access: 'orders.list' } } },
+      plugins: {
+        'tool-policy': {
+          policies: { 'orders.write': { scope: 'orders.write' }, 'orders.list': { scope: 'orders.list' } },
+          rules: { 'delete*': 'orders.write' },
+        },
+      },
+    })
+    expect(await names([])).to.deep.equal(['getOrder'])
+    expect(await names(['orders.write', 'orders.list'])).to.deep.equal(['deleteOrder', 'getOrder', 'listOrders'])
+    const { message, status } = await call('deleteOrder', { id: '7' }, [])
+    expect(message.error ?? status).to.not.equal(undefined)
+    expect(message.result).to.equal(undefined)
+    expect(api.requests).to.deep.equal([])
+    const allowed = await call('deleteOrder', { id: '7' }, ['orders.write'])
+    expect(allowed.message.result.isError).to.equal(undefined)
+    expect(api.requests.map(({ method, url }) => `${method} ${url}`)).to.deep.equal(['DELETE /orders/7'])
+  })
+
+  it('are limited by rate-limit', async () => {
+    const { call } = await serve({ plugins: { 'rate-limit': { tools: { 'list*': '2/1h' } } } })
+    const results = []
+    for (let count = 0; count < 3; count++) results.push(await call('listOrders', {}, []))
+    expect(results.map(({ message }) => message.error === undefined)).to.deep.equal([true, true, false])
+    expect(api.requests).to.have.length(2)
+  })
+
+  it('are found and called by search', async () => {
+    const { url, names } = await serve({ plugins: { 'tool-search': {} }, route: { search: { pinned: [] } } })
+    expect(await names([])).to.include.members(['find_tools', 'call_tool'])
+    const found = await modern(url, 'tools/call', { name: 'find_tools', arguments: { query: 'list the orders' } })
+    expect(JSON.stringify(found.message.result)).to.include('listOrders')
+    const called = await modern(url, 'tools/call', {
+      name: 'call_tool',
+      arguments: { name: 'listOrders', arguments: {} },
+    })
+    expect(called.message.result.structuredContent).to.deep.equal({ ok: true })
+  })
+
+  it('are recorded by audit, with their outcome and without credentials', async () => {
+    api.answer = (request, res) => res.writeHead(500).end(JSON.stringify(request.headers))
+    const { call, host, folder } = await serve({
+      source: { headers: { 'x-key': 'the-real-key-4711' } },
+      plugins: { audit: { file: 'audit.jsonl' } },
+    })
+    const { message } = await call('listOrders', {}, [])
+    expect(JSON.stringify(message)).to.include('HTTP 500').and.not.include('4711')
+    await host.close({ grace: 0 })
+    const lines = await linesIn(join(folder, 'audit.jsonl'))
+    const [line] = lines.filter(({ name }) => name === 'listOrders')
+    expect(line).to.include({ outcome: 'tool_error' })
+    expect(JSON.stringify(lines)).not.to.include('4711')
+  })
+
+  it('answer at once for a pattern that takes exponential time', async () => {
+    const { call } = await serve({})
+    const { message } = await call('getOrder', { id: `${'a'.repeat(5_000)}!` })
+    expect(message.error).to.equal(undefined)
+    expect(api.requests).to.have.length(1)
+  })
+
+  it('pass no credential of the caller to the API', async () => {
+    const { call } = await serve({ source: { forwardHeaders: ['x-request-id'] } })
+    await call('listOrders', {}, ['a'])
+    const { headers } = api.requests[0] ?? {}
+    expect(headers).not.to.have.property('authorization')
+    expect(headers).not.to.have.property('cookie')
+  })
+})

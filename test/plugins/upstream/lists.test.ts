@@ -1,0 +1,343 @@
+// Tests lists of upstream servers: names, changes, overrides, resources, prompts, limits and servers that are down.
+import { expect } from 'chai'
+import { examineConfig } from '../../../core/create-host.ts'
+import { type Definition, definePrompt, defineResource, defineTool } from '../../../core/index.ts'
+import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
+import { serve, serveScript, stopServers } from '../../remote/support/servers.ts'
+import { eventually } from '../../support/eventually.ts'
+import { modern } from '../../support/rpc.ts'
+import { listen, nextMessage } from '../../support/session-client.ts'
+import { createTestLog, type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+
+after(async () => {
+  await stopHosts()
+  await stopServers()
+})
+
+const tool = (name: string, more: object = {}) => defineTool({ name, handler: args => ({ name, args }), ...more })
+
+/** A host whose toolset is served by another host. */
+async function through(
+  definitions: Definition[],
+  server: Partial<UpstreamOptions['servers'][string]> = {},
+  own: Definition[] = [],
+) {
+  const origin = await startHost({ toolsets: { all: definitions }, routes: { '/': { toolsets: 'all' } } })
+  const gateway = await startHost({
+    toolsets: { own },
+    routes: { '/': { toolsets: ['own', 'far'] } },
+    plugins: {
+      'transport-streamable': {},
+      upstream: { servers: { far: { url: `${origin.url}/`, ...server } } },
+    },
+  })
+  return { origin, gateway, url: gateway.url }
+}
+
+const list = async (url: string, kind: string, method = kind) =>
+  (await modern(url, `${method}/list`)).message.result[kind] as Array<Record<string, unknown>>
+const namesAt = async (url: string) => (await list(url, 'tools')).map(({ name }) => name)
+const call = async (url: string, name: string, args: object = {}, options = {}) =>
+  (await modern(url, 'tools/call', { name, arguments: args }, options)).message
+const logged = ({ log }: StartedHost, code: string) => log.filter(line => line.code === code)
+
+describe('Names of upstream tools', () => {
+  it('have the prefix of the toolset, and are filtered by the names at the server', async () => {
+    const { url } = await through(
+      ['read', 'read_all', 'write'].map(name => tool(name)),
+      { include: ['read*', 'write'], exclude: ['*_all'] },
+    )
+    expect(await namesAt(url)).to.deep.equal(['far_read', 'far_write'])
+    expect((await call(url, 'far_read', { a: 1 })).result.structuredContent).to.deep.equal({
+      name: 'read',
+      args: { a: 1 },
+    })
+    expect((await call(url, 'read')).error.code).to.equal(-32_602)
+  })
+
+  it('are shortened to 64 characters with a stable end', async () => {
+    const long = 'x'.repeat(70)
+    const { url } = await through([tool(long), tool(`${long}y`)])
+    const names = await namesAt(url)
+    expect(new Set(names)).to.have.lengthOf(2)
+    for (const name of names) expect(name).to.match(/^far_x{53}_[a-z2-7]{6}$/)
+    const results = await Promise.all(names.map(name => call(url, String(name))))
+    expect(results.map(({ result }) => result.structuredContent.name).sort()).to.deep.equal([long, `${long}y`])
+  })
+
+  it('that a route already has stop startup, with both places and the fix', async () => {
+    const failure = await through([tool('same')], { prefix: '' }, [tool('same')]).then(() => '', String)
+    expect(failure).to.match(
+      /plugins\.upstream\.servers\.far: two tools are called "same".*"own".*set another `prefix`/,
+    )
+  })
+})
+
+describe('Overrides of upstream tools', () => {
+  it('rename, describe, fix and hide', async () => {
+    const input = {
+      type: 'object',
+      properties: { cloudId: { type: 'string' }, summary: { type: 'string' }, level: { type: 'number' } },
+      required: ['cloudId', 'summary', 'level'],
+    } as const
+    const { url } = await through([tool('createIssue', { input, description: 'Old.' })], {
+      overrides: {
+        createIssue: {
+          name: 'open_ticket',
+          description: 'Opens a ticket.',
+          annotations: { destructiveHint: false },
+          arguments: {
+            cloudId: { value: 'a1b2' },
+            summary: { name: 'title', description: 'The title.' },
+            level: { default: 3 },
+          },
+        },
+      },
+    })
+    const [listed] = await list(url, 'tools')
+    expect(listed).to.include({ name: 'open_ticket', description: 'Opens a ticket.' })
+    expect(listed?.['annotations']).to.deep.equal({ destructiveHint: false })
+    expect(listed?.['inputSchema']).to.deep.equal({
+      type: 'object',
+      properties: { title: { type: 'string', description: 'The title.' }, level: { type: 'number', default: 3 } },
+      required: ['title'],
+    })
+    const { result } = await call(url, 'open_ticket', { title: 'Broken', cloudId: 'other', summary: 'x' })
+    expect(result.structuredContent.args).to.deep.equal({ cloudId: 'a1b2', summary: 'Broken', level: 3 })
+  })
+})
+
+describe('Changes of an upstream server', () => {
+  it('reach clients with one notification per list', async () => {
+    const { origin, url } = await through([tool('one')])
+    const stream = await listen(`${url}/`, { toolsListChanged: true })
+    await nextMessage(stream)
+    origin.host.runtime.tools.add(tool('two'))
+    origin.host.runtime.tools.add(tool('three'))
+    expect((await nextMessage(stream)).method).to.equal('notifications/tools/list_changed')
+    await eventually('all tools are listed', async () => (await namesAt(url)).length === 3)
+    stream.drop()
+  })
+
+  it('of resources reach clients that subscribe', async () => {
+    const page = defineResource({ name: 'page', uri: 'test://page', handler: () => 'text' })
+    const { origin, url } = await through([page])
+    const stream = await listen(`${url}/`, { resourceSubscriptions: ['test://page'] })
+    await nextMessage(stream)
+    const updates = nextMessage(stream)
+    let isUpdated = false
+    updates.then(() => {
+      isUpdated = true
+    })
+    await eventually('the update arrives', () => {
+      origin.host.runtime.resourceUpdated('test://page')
+      return isUpdated
+    })
+    expect((await updates).params.uri).to.equal('test://page')
+    stream.drop()
+  })
+})
+
+describe('Resources, prompts and completions of an upstream server', () => {
+  it('are served, with access and filters', async () => {
+    const complete = { topic: (value: string) => [`${value}!`] }
+    const { url } = await through(
+      [
+        defineResource({ name: 'page', uri: 'test://page', mimeType: 'text/plain', handler: () => 'text' }),
+        defineResource({ name: 'hidden', uri: 'test://hidden', handler: () => 'text' }),
+        defineResource({
+          name: 'on',
+          uriTemplate: 'test://on/{topic}',
+          complete,
+          handler: ({ topic }) => `on ${topic}`,
+        }),
+        definePrompt({
+          name: 'greet',
+          arguments: { who: { required: true, complete: value => [`${value}?`] } },
+          handler: ({ who }) => `Hello ${who}`,
+        }),
+      ],
+      { resources: ['test://page', 'test://on/*'] },
+    )
+    expect((await list(url, 'resources')).map(({ uri }) => uri)).to.deep.equal(['test://page'])
+    expect((await list(url, 'prompts')).map(({ name }) => name)).to.deep.equal(['far_greet'])
+    const read = async (uri: string) => (await modern(url, 'resources/read', { uri })).message
+    expect((await read('test://page')).result.contents).to.deep.equal([
+      { uri: 'test://page', mimeType: 'text/plain', text: 'text' },
+    ])
+    expect((await read('test://on/bees')).result.contents[0].text).to.equal('on bees')
+    expect((await read('test://hidden')).error.code).to.equal(-32_602)
+    const { messages } = (await modern(url, 'prompts/get', { name: 'far_greet', arguments: { who: 'Ada' } })).message
+      .result
+    expect(messages[0].content.text).to.equal('Hello Ada')
+    const ref = { type: 'ref/prompt', name: 'far_greet' }
+    const argument = { name: 'who', value: 'A' }
+    const { completion } = (await modern(url, 'completion/complete', { ref, argument })).message.result
+    expect(completion.values).to.deep.equal(['A?'])
+    const template = { type: 'ref/resource', uri: 'test://on/{topic}' }
+    const other = (await modern(url, 'completion/complete', { ref: template, argument: { name: 'topic', value: 'b' } }))
+      .message
+    expect(other.result.completion.values).to.deep.equal(['b!'])
+  })
+})
+
+describe('An upstream server that is down', () => {
+  it('does not stop others, keeps its lists, and comes back', async () => {
+    const definitions = [tool('far')]
+    const origin = await startHost({ toolsets: { all: definitions }, routes: { '/': { toolsets: 'all' } } })
+    const gateway = await startHost({
+      toolsets: { own: [tool('own')] },
+      routes: { '/': { toolsets: ['own', 'up', 'down'] } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: { servers: { up: { url: `${origin.url}/` }, down: { url: 'http://127.0.0.1:1/' } } },
+      },
+    })
+    expect(await namesAt(gateway.url)).to.deep.equal(['own', 'up_far'])
+    const [line] = logged(gateway, 'MH2942')
+    expect(line).to.include({ upstream: 'down', state: 'down' })
+    expect(gateway.host.inspect('/')?.explainPlugins().join()).to.match(
+      /server "up": up, .*1 tools.*server "down": down since/,
+    )
+    await origin.host.close({ grace: 0 })
+    const { result } = await call(gateway.url, 'up_far')
+    expect(result.isError).to.equal(true)
+    expect(result.content[0].text).to.match(/The server "up" is not|connection to the server "up"/)
+    expect(await namesAt(gateway.url)).to.deep.equal(['own', 'up_far'])
+    expect((await call(gateway.url, 'own')).result.structuredContent.name).to.equal('own')
+  })
+
+  it('stops startup with whenDown "fail"', async () => {
+    const { origin } = await serve((_, response) => void response.writeHead(500).end())
+    const failure = await startHost({
+      toolsets: {},
+      routes: { '/': { toolsets: 'far' } },
+      plugins: { 'transport-streamable': {}, upstream: { whenDown: 'fail', servers: { far: { url: origin } } } },
+    }).then(() => '', String)
+    expect(failure).to.match(/plugins\.upstream\.servers\.far: no connection: .*500/)
+  })
+})
+
+describe('mcp-host doctor --config', () => {
+  it('connects to each upstream server', async () => {
+    const origin = await startHost({ toolsets: { all: [tool('one')] }, routes: { '/': { toolsets: 'all' } } })
+    const servers = {
+      up: { url: `${origin.url}/` },
+      down: { url: 'http://127.0.0.1:1/' },
+      program: { command: 'no-such-program' },
+    }
+    const config = {
+      server: { name: 'a', version: '1.0.0' },
+      routes: { '/': { toolsets: ['up', 'down', 'program'] } },
+      plugins: { 'transport-streamable': {}, upstream: { servers } },
+    }
+    const loaded = { file: 'config', config, locate: () => undefined, isInHand: true as const }
+    const findings = await examineConfig(loaded, createTestLog())
+    expect(findings.map(({ level }) => level)).to.deep.equal(['ok', 'wrong', 'wrong'])
+    expect(findings[0]).to.include({ check: 'upstream: server "up"' })
+    expect(findings[0]?.text).to.match(/test-host 1\.2\.3, protocol version 2026-07-28, 1 tools/)
+    expect(findings[2]?.text).to.match(/no-such-program.*ENOENT/)
+  })
+})
+
+describe('An upstream server that lies', () => {
+  const ROUTES = { '/': { toolsets: 'far' } }
+  const started = (url: string) =>
+    startHost({
+      toolsets: {},
+      routes: ROUTES,
+      plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url } } } },
+    })
+
+  /** Answers `tools/list` with these pages. */
+  const servePages = (pageOf: (cursor: unknown) => object) =>
+    serveScript(({ id, method, params, json }) => {
+      const capabilities = { tools: {} }
+      if (method === 'server/discover')
+        json({
+          jsonrpc: '2.0',
+          id,
+          result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities },
+        })
+      else json({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...pageOf(params['cursor']) } })
+    })
+
+  it('is reported: no MCP server, endless pages, too many tools', async () => {
+    const { origin } = await serve(
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Hello'),
+    )
+    const inputSchema = { type: 'object' }
+    const endless = await servePages(cursor => ({ tools: [], nextCursor: cursor === undefined ? 'a' : 'a' }))
+    const many = await servePages(cursor => {
+      const from = Number(cursor ?? 0)
+      const tools = Array.from({ length: 600 }, (_, index) => ({ name: `t${from + index}`, inputSchema }))
+      return { tools, nextCursor: String(from + 600) }
+    })
+    for (const [url, text] of [
+      [origin, /MCP|JSON|response/i],
+      [endless, /repeats the cursor/],
+      [many, /more than 1000 items/],
+    ] as const) {
+      const host = await started(url)
+      const [line] = logged(host, 'MH2942')
+      expect(line?.['reason'], url).to.match(text)
+      expect(await namesAt(host.url)).to.deep.equal([])
+    }
+  })
+
+  it('has its invalid tools left out', async () => {
+    const tools = [
+      { name: 'good', inputSchema: { type: 'object' } },
+      { name: 'text', inputSchema: { type: 'string' } },
+      { inputSchema: { type: 'object' } },
+      ...Array.from({ length: 900 }, (_, index) => ({ name: `bad${index}`, inputSchema: { type: 'array' } })),
+    ]
+    const host = await started(await servePages(() => ({ tools })))
+    expect(await namesAt(host.url)).to.deep.equal(['far_good'])
+    expect(logged(host, 'MH1115')[0]).to.include({ toolset: 'far', withheld: 901 })
+  })
+})
+
+describe('Trust in an upstream server', () => {
+  it('leaves out large schemas and references to other documents, and escapes invisible characters', async () => {
+    const big = { type: 'object', properties: { a: { type: 'string', description: 'x'.repeat(2_000) } } } as const
+    const { gateway, url } = await through(
+      [tool('big', { input: big }), tool('plain', { description: 'Safe\u202e text\u{e0041}' })],
+      { maxSchema: 1_000 },
+    )
+    const [listed, ...more] = await list(url, 'tools')
+    expect(more).to.deep.equal([])
+    expect(listed).to.include({ name: 'far_plain', description: 'Safe\\u{202e} text\\u{e0041}' })
+    expect(logged(gateway, 'MH2945')).to.have.lengthOf(1)
+  })
+
+  it('limits the size and depth of results', async () => {
+    let deep: unknown = 'end'
+    for (let level = 0; level < 70; level++) deep = { deep }
+    const { url } = await through(
+      [tool('large', { handler: () => 'x'.repeat(5_000) }), tool('deep', { handler: () => ({ deep }) })],
+      { maxResult: '2kb' },
+    )
+    for (const [name, text] of [
+      ['far_large', /too large/],
+      ['far_deep', /levels/],
+    ] as const) {
+      const { result } = await call(url, name)
+      expect(result.isError, name).to.equal(true)
+      expect(result.content[0].text).to.match(text)
+    }
+  })
+
+  it('forwards named headers only, and never the token of the caller', async () => {
+    const show = tool('show', { handler: (_: unknown, ctx: { headers: object }) => ({ headers: ctx.headers }) })
+    const { url } = await through([show], { headers: { 'x-own': 'of the host' }, forwardHeaders: ['x-tenant'] })
+    const headers = { authorization: 'Bearer secret', cookie: 'a=b', 'x-tenant': 'acme', 'x-other': 'no' }
+    const { result } = await call(url, 'far_show', {}, { headers })
+    expect(result.structuredContent.headers).to.include({ 'x-own': 'of the host', 'x-tenant': 'acme' })
+    expect(JSON.stringify(result)).to.not.match(/secret|a=b|x-other/)
+    for (const name of ['authorization', 'Cookie', 'mcp-session-id', 'x-forwarded-for', 'host']) {
+      const failure = await through([show], { forwardHeaders: [name] }).then(() => '', String)
+      expect(failure, name).to.match(/never forwarded/)
+    }
+  })
+})

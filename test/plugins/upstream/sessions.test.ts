@@ -1,0 +1,117 @@
+// Tests sessions at upstream servers, and calls that wait for a response of their client.
+import { expect } from 'chai'
+import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
+import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
+import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
+import { type LegacyHttp, serveLegacy, stopServers } from '../../remote/support/servers.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
+import { modern } from '../../support/rpc.ts'
+import { openSession } from '../../support/session-client.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+
+let server: LegacyHttp
+beforeEach(async () => {
+  server = await serveLegacy()
+})
+afterEach(async () => {
+  await stopHosts()
+  await stopServers()
+})
+
+const started = (
+  own: Partial<UpstreamOptions['servers'][string]> = {},
+  more: Partial<UpstreamOptions> = {},
+  clock?: ReturnType<typeof createManualClock>,
+) =>
+  startHost(
+    {
+      toolsets: {},
+      http: { publicUrl: 'http://gateway.example' },
+      routes: { '/': { toolsets: 'old' } },
+      plugins: {
+        'transport-streamable': {},
+        who: identifyByHeader(),
+        upstream: { servers: { old: { url: server.url, prefix: '', ...own } }, ...more },
+      },
+    },
+    undefined,
+    clock ? { clock } : {},
+  )
+
+const add = { name: 'add', arguments: { a: 1, b: 2 } }
+const accept = { action: 'accept', content: { name: 'Ada' } }
+
+describe('Sessions at an upstream server', () => {
+  it('are one for each client session, and end with it', async () => {
+    const { url } = await started()
+    expect(server.sessions.size, 'the session of the host').to.equal(1)
+    const clients = await Promise.all([openSession(url), openSession(url)])
+    for (const client of clients) for (let call = 0; call < 2; call++) await client.request('tools/call', add)
+    expect(server.sessions.size).to.equal(3)
+    for (const client of clients) await client.end()
+    await eventually('the sessions end', () => server.ended.length === 2)
+  })
+
+  it('are one for each user, and one for each anonymous call', async () => {
+    const { url } = await started()
+    const call = (user?: string) =>
+      modern(url, 'tools/call', add, { headers: user === undefined ? {} : { 'x-user': user } })
+    await Promise.all(['ada', 'ada', 'ben'].map(call))
+    expect(server.sessions.size).to.equal(3)
+    await call()
+    await call()
+    expect(server.sessions.size).to.equal(5)
+    await eventually('the sessions of anonymous calls end', () => server.ended.length === 2)
+  })
+
+  it('are shared if the config says so', async () => {
+    const { url } = await started({ sessions: 'shared' })
+    await Promise.all(['ada', 'ben'].map(user => modern(url, 'tools/call', add, { headers: { 'x-user': user } })))
+    expect(server.sessions.size).to.equal(1)
+  })
+
+  it('are limited: the unused one ends first', async () => {
+    const { url } = await started({ maxSessions: 2 })
+    for (const user of ['ada', 'ben', 'cleo']) await modern(url, 'tools/call', add, { headers: { 'x-user': user } })
+    await eventually('one session ends', () => server.ended.length === 1)
+  })
+})
+
+describe('Calls that wait for a response of their client', () => {
+  it('continue once', async () => {
+    const { url } = await started()
+    const { message } = await callTool(url, 'ask', { headers: { 'x-user': 'ada' } })
+    expect(Object.values(questionsIn(message))).to.deep.equal(['Your name?'])
+    const retry = { state: message.result.requestState, answers: { 'elicit-1': accept }, headers: { 'x-user': 'ada' } }
+    expect((await callTool(url, 'ask', retry)).message.result.content[0].text).to.equal('accept Ada')
+    const again = (await callTool(url, 'ask', retry)).message.result
+    expect(again.isError).to.equal(true)
+    expect(again.content[0].text).to.match(/too late, twice, or at another server.*may have been executed/)
+  })
+
+  it('belong to their user', async () => {
+    const { url } = await started()
+    const { message } = await callTool(url, 'ask', { headers: { 'x-user': 'ada' } })
+    const stolen = { state: message.result.requestState, answers: { 'elicit-1': accept }, headers: { 'x-user': 'ben' } }
+    expect((await callTool(url, 'ask', stolen)).message.error.message).to.match(/requestState was altered/)
+  })
+
+  it('are limited for each user, and end when nobody responds', async () => {
+    const clock = createManualClock()
+    const { url } = await started({}, { held: { maxPerUser: 2, for: '1m' } }, clock)
+    const ask = (user: string) => callTool(url, 'ask', { headers: { 'x-user': user } })
+    const [first] = await Promise.all([ask('ada'), ask('ada')])
+    const third = (await ask('ada')).message.result
+    expect(third.content[0].text).to.match(/Too many calls wait/)
+    expect((await ask('ben')).message.result.resultType).to.equal('input_required')
+    await clock.advance(60_000)
+    const retry = {
+      state: first?.message.result.requestState,
+      answers: { 'elicit-1': accept },
+      headers: { 'x-user': 'ada' },
+    }
+    expect((await callTool(url, 'ask', retry)).message.result.isError).to.equal(true)
+    expect((await ask('ada')).message.result.resultType).to.equal('input_required')
+  })
+})

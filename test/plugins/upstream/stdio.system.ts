@@ -1,0 +1,133 @@
+// Tests upstream servers that are processes: sessions, environment, failures, restarts and their end.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
+import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
+import { eventually } from '../../support/eventually.ts'
+import { modern } from '../../support/rpc.ts'
+import { openSession } from '../../support/session-client.ts'
+import { type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+
+const SERVER = join(import.meta.dirname, 'support/stdio-server.mjs')
+const COMMAND = [process.execPath, SERVER]
+
+afterEach(stopHosts)
+
+const started = (server: Partial<UpstreamOptions['servers'][string]> = {}, more: Partial<UpstreamOptions> = {}) =>
+  startHost({
+    toolsets: {},
+    routes: { '/': { toolsets: 'counter' } },
+    plugins: {
+      'transport-streamable': {},
+      upstream: { servers: { counter: { command: COMMAND, prefix: '', ...server } }, ...more },
+    },
+  })
+
+const textOf = async (url: string, name: string) =>
+  (await modern(url, 'tools/call', { name, arguments: {} })).message.result.content[0].text as string
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+const pidsAt = async (url: string) => (await textOf(url, 'pids')).split(' ').map(Number)
+const logged = ({ log }: StartedHost, code: string) => log.filter(line => line.code === code)
+
+describe('Upstream processes', () => {
+  it('keep the state of a session, and share no state between client sessions', async () => {
+    const { url } = await started()
+    const clients = await Promise.all([openSession(url), openSession(url)])
+    const counts: string[] = []
+    for (const client of [...clients, ...clients]) {
+      const { message } = await client.request('tools/call', { name: 'count', arguments: {} })
+      counts.push(message.result.content[0].text)
+    }
+    expect(counts).to.deep.equal(['1', '1', '2', '2'])
+    const pids = await Promise.all(
+      clients.map(async client => {
+        const { message } = await client.request('tools/call', { name: 'pids', arguments: {} })
+        return message.result.content[0].text.split(' ').map(Number) as number[]
+      }),
+    )
+    for (const client of clients) await client.end()
+    await eventually('the processes and their children end', () => pids.flat().every(pid => !isRunning(pid)))
+  })
+
+  it('ask the client of a call', async () => {
+    const { url } = await started()
+    const { message } = await callTool(url, 'ask')
+    expect(Object.values(questionsIn(message))).to.deep.equal(['Your name?'])
+    const answers = { 'elicit-1': { action: 'accept', content: { name: 'Ada' } } }
+    const { result } = (await callTool(url, 'ask', { state: message.result.requestState, answers })).message
+    expect(result.content[0].text).to.equal('accept Ada')
+  })
+
+  it('get no other variables of the host', async () => {
+    process.env['HOST_SECRET'] = 'secret'
+    process.env['PASSED_ON'] = 'passed'
+    const { url } = await started({ passEnv: ['PASSED_ON'], env: { OWN: '1' } })
+    const names = (await textOf(url, 'environment')).split(' ')
+    expect(names).to.include.members(['OWN', 'PASSED_ON', 'PATH']).and.not.include('HOST_SECRET')
+    delete process.env['HOST_SECRET']
+    delete process.env['PASSED_ON']
+  })
+
+  it('that end fail their calls only, and start again', async () => {
+    const host = await started({ sessions: 'shared' })
+    const dead = (await modern(host.url, 'tools/call', { name: 'die', arguments: {} })).message.result
+    expect(dead.isError).to.equal(true)
+    expect(dead.content[0].text).to.match(/connection to the server "counter" ended\. The call may have been executed/)
+    expect(logged(host, 'MH2942')[0]?.['reason']).to.match(/exit code 3.*dying as requested/s)
+    await eventually('the server runs again', async () => (await textOf(host.url, 'count')) === '1')
+  })
+
+  it('end with the host, with their children', async () => {
+    const host = await started()
+    const pids = await pidsAt(host.url)
+    await host.host.close({ grace: 0 })
+    await eventually('the processes end', () => pids.every(pid => !isRunning(pid)))
+  })
+
+  it('that cannot start are reported, and do not stop the host', async () => {
+    const host = await started({ command: 'no-such-program-of-this-test' })
+    expect(logged(host, 'MH2942')[0]?.['reason']).to.match(/no-such-program-of-this-test.*ENOENT/)
+    const { error } = (await modern(host.url, 'tools/call', { name: 'count', arguments: {} })).message
+    expect(error.code).to.equal(-32_602)
+  })
+})
+
+describe('Upstream processes of a host that is killed', () => {
+  let folder: string
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'upstream-'))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    it(`by ${signal} end, with their children`, async () => {
+      const config = join(folder, 'mcp.config.json')
+      const servers = { counter: { command: COMMAND, prefix: '', sessions: 'shared' } }
+      const plugins = { 'transport-streamable': {}, upstream: { servers } }
+      const http = { port: 0 }
+      const server = { name: 'a', version: '1.0.0' }
+      writeFileSync(config, JSON.stringify({ server, http, routes: { '/': { toolsets: 'counter' } }, plugins }))
+      const bin = join(import.meta.dirname, '../../../cli/bin.ts')
+      const host = spawn(process.execPath, ['--import', 'tsx', bin, 'start', '--config', config], { stdio: 'pipe' })
+      let output = ''
+      for (const stream of [host.stdout, host.stderr]) stream.on('data', chunk => (output += chunk))
+      const url = await eventually('the host listens', () => /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0])
+      const pids = await eventually('a tool runs', () => pidsAt(String(url)).catch(() => undefined))
+      const ended = new Promise(resolve => host.once('exit', resolve))
+      host.kill(signal)
+      await ended
+      await eventually('the processes end', () => (pids ?? []).every(pid => !isRunning(pid)))
+    })
+  }
+})

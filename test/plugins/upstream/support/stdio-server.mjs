@@ -1,0 +1,24 @@
+// A stdio server of the official SDK 1.x with a counter, a question, and ways to fail. It starts a child that ignores the end of stdin.
+import { spawn } from 'node:child_process'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js'
+
+const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+const text = value => ({ content: [{ type: 'text', text: String(value) }] })
+const server = new McpServer({ name: 'counter', version: '1.0.0' })
+let count = 0
+server.registerTool('count', {}, () => text(++count))
+server.registerTool('pids', {}, () => text(`${process.pid} ${child.pid}`))
+server.registerTool('environment', {}, () => text(Object.keys(process.env).sort().join(' ')))
+server.registerTool('die', {}, () => {
+  console.error('dying as requested')
+  process.exit(3)
+})
+server.registerTool('ask', {}, async ({ sendRequest }) => {
+  const requestedSchema = { type: 'object', properties: { name: { type: 'string' } } }
+  const params = { message: 'Your name?', requestedSchema }
+  const { action, content } = await sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema)
+  return text(`${action} ${content?.name ?? ''}`)
+})
+await server.connect(new StdioServerTransport())
