@@ -99,7 +99,7 @@ export class ServedDocument {
   /** Registers the toolset, in `setup`. Without a document, it is read later. */
   add(read?: ReadDocument): void {
     if (read) this.#report(read)
-    const definitions = read && this.#define(read)
+    const definitions = read && reporting(this.#host.report, () => this.#define(read))
     this.#served = this.#host.toolset(this.#name, definitions, {
       at: ['documents', this.#name],
       fix: `set \`prefix\` of plugins.openapi.documents.${this.#name}`,
@@ -120,8 +120,10 @@ export class ServedDocument {
   #logProblems({ strays, faults, notes }: ReadDocument): void {
     const problems = [...strays.map(({ at, text }) => `${at.join('.')}: ${text}`), ...faults, ...notes]
     if (problems.length === 0) return
-    const about = { code: 'MH3411', document: this.#name, problems: shortList(problems) }
-    this.#host.log.warn(about, 'parts of the document are not used')
+    this.#host.log.warn(
+      { code: 'MH3411', document: this.#name, problems: shortList(problems) },
+      'parts of the document are not used',
+    )
   }
 
   /** The definitions of a document, with a requester of their own. Throws a StartError for credentials that do not fit. */
@@ -218,6 +220,17 @@ export class ServedDocument {
 
   async close(): Promise<void> {
     await Promise.all([this.#requester, ...this.#retired].map(requester => requester?.close()))
+  }
+}
+
+/** The definitions; none, with a report, for credentials that do not fit. */
+function reporting(report: InternalHost['report'], define: () => ToolDefinition[]): ToolDefinition[] {
+  try {
+    return define()
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    report(error)
+    return []
   }
 }
 

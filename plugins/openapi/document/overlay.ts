@@ -22,7 +22,7 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
     if (typeof path !== 'string') throw new DocumentError(below(at, 'target'), 'must be a JSONPath')
     const found: Key[][] = []
     try {
-      exec(target.root as Parameters<typeof exec>[0], path, (_, normalized) => void found.push(keysOf(`${normalized}`)))
+      exec(target.root as Parameters<typeof exec>[0], path, (_, keys) => void found.push(keysOf(keys)))
     } catch (error) {
       throw new DocumentError(below(at, 'target'), `is not a JSONPath: ${errorText(error)}`)
     }
@@ -35,11 +35,9 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
   return { ...target, lineOf: path => (hasIndex(path) ? undefined : target.lineOf(path)) }
 }
 
-/** The keys of a normalized path (RFC 9535, 2.7): `$['paths'][0]`. */
-const keysOf = (normalized: string): Key[] =>
-  [...normalized.matchAll(/\['((?:[^'\\]|\\.)*)'\]|\[(\d+)\]/gs)].map(([, name, index]) =>
-    name === undefined ? Number(index) : name.replaceAll(/\\(u[\da-fA-F]{4}|.)/gs, decodeEscape),
-  )
+/** Names in paths have the escapes of normalized paths (RFC 9535, 2.7). */
+const keysOf = (path: readonly Key[]): Key[] =>
+  path.map(key => (typeof key === 'number' ? key : key.replaceAll(/\\(u[\da-fA-F]{4}|.)/gs, decodeEscape)))
 
 function decodeEscape(escaped: string, code: string): string {
   return code === "'" ? code : (JSON.parse(`"${escaped}"`) as string)

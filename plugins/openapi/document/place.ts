@@ -53,9 +53,17 @@ export function keysOf(fragment: string): string[] | undefined {
   }
 }
 
+/** Of the value, or of the nearest one that contains a missing one. */
+function lineOf(place: Place): number | undefined {
+  for (let path = pathOf(place); ; path = path.slice(0, -1)) {
+    const line = place.file.lineOf(path)
+    if (line !== undefined || path.length === 0) return line
+  }
+}
+
 /** `orders.yaml:12 (#/paths/~1orders/get): text`. */
 export function located(place: Place, text: string): string {
-  const line = place.file.lineOf(pathOf(place))
+  const line = lineOf(place)
   return `${place.file.name}${line === undefined ? '' : `:${line}`} (${pointerOf(place)}): ${text}`
 }
 

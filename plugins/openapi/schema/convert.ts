@@ -191,8 +191,15 @@ function omittedFrom(
   const flag = direction === 'request' ? 'readOnly' : 'writeOnly'
   if (schema['properties'] === undefined && schema['allOf'] === undefined) return omitted
   const names = new Set(omitted)
-  const targetOf = (value: unknown): unknown =>
-    isObject(value) && typeof value['$ref'] === 'string' ? references.follow({ value, place }).value : value
+  // The conversion of the `$ref` itself reports its faults.
+  const targetOf = (value: unknown): unknown => {
+    let found: Found = { value, place }
+    for (let steps = 0; isObject(found.value) && typeof found.value['$ref'] === 'string'; steps++) {
+      if (steps === MAX_BRANCHES) return undefined
+      found = references.target(found.value['$ref'], found.place)
+    }
+    return found.value
+  }
   const visit = (value: unknown, depth: number) => {
     const branch = targetOf(value)
     if (!isObject(branch) || depth > MAX_BRANCHES) return

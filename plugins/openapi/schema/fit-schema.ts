@@ -63,8 +63,8 @@ export function fitSchema(root: JsonSchema, reached: readonly Reached[], limit: 
 
 /** Cuts the schema itself, after all of its definitions. */
 function fitInline(root: JsonSchema, { schema: { $defs }, simplified }: FittedSchema, limit: number) {
-  for (let depth = MAX_INLINE; depth > 0; depth--) {
-    const schema = cut(root, depth) as JsonSchema
+  for (let depth = MAX_INLINE; depth >= 0; depth--) {
+    const schema = depth === 0 ? typesOnly(root) : (cut(root, depth) as JsonSchema)
     const needed = [...refsIn(schema)].map(name => [name, Object(ANYTHING)] as const)
     const whole = needed.length > 0 && $defs ? { ...schema, $defs: Object.fromEntries(needed) } : schema
     const bytes = Buffer.byteLength(JSON.stringify(whole))
@@ -159,6 +159,17 @@ function cut(schema: unknown, depth: number): unknown {
     return { ...(type !== undefined && { type }), description, ...([type].flat().includes('array') && { items: {} }) }
   }
   return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, cutKeyword(key, value, depth)]))
+}
+
+/** The properties with their types, without descriptions. */
+function typesOnly(root: JsonSchema): JsonSchema {
+  const { properties } = root
+  if (!isObject(properties)) return root
+  const bare = Object.entries(properties).map(([name, one]) => {
+    const type = isObject(one) ? one['type'] : undefined
+    return [name, { ...(type !== undefined && { type }), ...([type].flat().includes('array') && { items: {} }) }]
+  })
+  return { ...root, properties: Object.fromEntries(bare) }
 }
 
 function cutKeyword(key: string, value: unknown, depth: number): unknown {

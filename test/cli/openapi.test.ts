@@ -1,0 +1,97 @@
+// Tests `mcp-host openapi` and `mcp-host add openapi`.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { addVerb } from '../../cli/add.ts'
+import { openapiVerb } from '../../cli/openapi.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { printedBy } from './printed-by.ts'
+
+after(removeFolders)
+
+const API = `openapi: 3.0.3
+info: { title: Orders, version: '1' }
+servers: [{ url: https://api.example }]
+paths:
+  /orders:
+    get: { operationId: listOrders, responses: {} }
+    post: { operationId: addOrder, security: [{ key: [] }], responses: {} }
+    delete: { parameters: [{ $ref: '#/nothing' }], responses: {} }
+components: { securitySchemes: { key: { type: apiKey, in: header, name: x-key } } }
+`
+const YAML = `server: { name: a, version: 1.0.0 }
+# The routes.
+routes: { /: { toolsets: [] } }
+plugins: { transport-streamable: {} }
+`
+const CODE = `export default {
+  server: { name: 'a', version: '1.0.0' },
+  toolsets: { a: [] },
+  routes: {
+    '/': { toolsets: 'a' },
+  },
+  plugins: { 'transport-streamable': {} },
+}
+`
+
+const openapi = (folder: string, ...words: string[]) =>
+  printedBy(
+    context =>
+      openapiVerb.run(
+        { methods: 'all', ...(words.includes('--json') && { json: true }) },
+        ['orders.openapi.yaml'],
+        context,
+      ),
+    { cwd: folder },
+  )
+const add = (folder: string, config: string) =>
+  printedBy(context => addVerb.run({ config }, ['openapi', 'orders.openapi.yaml'], context), { cwd: folder })
+
+describe('mcp-host openapi', () => {
+  it('prints the tools, their sizes, and what is left out and why', async () => {
+    const folder = await makeFolder({ 'orders.openapi.yaml': API })
+    const printed = await openapi(folder)
+    expect(printed).to.match(/^orders\.openapi\.yaml: OpenAPI 3\.0, 3 operations, 2 tools with \d+ B of schemas/)
+    expect(printed).to.match(/listOrders +GET \/orders +\d+ B/)
+    expect(printed).to.match(
+      /DELETE \/orders orders\.openapi\.yaml:8 \(#\/paths\/~1orders\/delete\/parameters\/0\/\$ref\): /,
+    )
+    expect(printed).to.match(/key \(apiKey\)/)
+    const { tools, leftOut } = JSON.parse(await openapi(folder, '--json'))
+    expect(tools.map(({ name }: { name: string }) => name)).to.deep.equal(['listOrders', 'addOrder'])
+    expect(leftOut).to.have.length(1)
+  })
+})
+
+describe('mcp-host add openapi', () => {
+  it('adds the document and a route to a YAML config, and keeps its comments', async () => {
+    const folder = await makeFolder({ 'orders.openapi.yaml': API, 'mcp.config.yaml': YAML })
+    const printed = await add(folder, 'mcp.config.yaml')
+    expect(printed).to.match(/Added toolset "orders" to mcp\.config\.yaml, served at \/orders\./)
+    expect(printed).to.match(/`credentials` has a secret for: key/)
+    const text = readFileSync(join(folder, 'mcp.config.yaml'), 'utf8')
+    expect(text)
+      .to.include('# The routes.')
+      .and.match(/orders: *\n? *\{? *document: \.\/orders\.openapi\.yaml/)
+    const again = (await rejectionOf(add(folder, 'mcp.config.yaml'))) as Error
+    expect(again.message).to.match(/has a toolset "orders" already, at plugins\.openapi\.documents\.orders/)
+  })
+
+  it('adds them to a config in TypeScript or JavaScript', async () => {
+    const folder = await makeFolder({ 'orders.openapi.yaml': API, 'mcp.config.mjs': CODE })
+    await add(folder, 'mcp.config.mjs')
+    const text = readFileSync(join(folder, 'mcp.config.mjs'), 'utf8')
+    expect(text).to.include("openapi: { documents: { orders: { document: './orders.openapi.yaml' } } },")
+    expect(text).to.include("'/orders': { toolsets: 'orders' },")
+  })
+
+  it('prints what to add if the config is not a literal', async () => {
+    const code = `const routes = () => ({ '/': { toolsets: 'a' } })\nexport default { server: { name: 'a', version: '1.0.0' }, toolsets: { a: [] }, routes: routes(), plugins: {} }\n`
+    const folder = await makeFolder({ 'orders.openapi.yaml': API, 'mcp.config.mjs': code })
+    expect(await add(folder, 'mcp.config.mjs')).to.match(
+      /cannot be edited automatically\. Add:\n {2}plugins\.openapi\.documents\.orders/,
+    )
+    expect(readFileSync(join(folder, 'mcp.config.mjs'), 'utf8')).to.equal(code)
+  })
+})

@@ -1,0 +1,289 @@
+// Tests the toolsets of documents on a real host: arguments, overrides, credentials, output schemas, reload and refresh.
+import { expect } from 'chai'
+import { parse } from 'yaml'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { rejectionOf } from '../../fixtures/rejection-of.ts'
+import { expectStopped } from '../../fixtures/start-failure.ts'
+import { createManualClock } from '../../support/manual-clock.ts'
+import { startReloading, stopReloading } from '../../support/reloading-host.ts'
+import { modern, type RpcMessage } from '../../support/rpc.ts'
+import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
+import { type Api, startApi } from './api.ts'
+
+afterEach(stopHosts)
+after(removeFolders)
+
+const DOCUMENT = `openapi: 3.0.3
+info: { title: Orders, version: '1' }
+paths:
+  /orders/{id}:
+    parameters: [{ name: id, in: path, required: true, schema: { type: integer } }]
+    get:
+      operationId: getOrder
+      summary: Gets an order.
+      parameters:
+        - { name: id, in: query, schema: { type: string, pattern: '^(a+)+$' } }
+        - { name: 'filter[name]', in: query, description: By name., schema: { type: string } }
+        - { name: Authorization, in: header, schema: { type: string } }
+        - { name: api_key, in: query, schema: { type: string } }
+      responses:
+        '200': { description: ok, content: { application/json: { schema: { $ref: '#/components/schemas/Order' } } } }
+    put:
+      operationId: putOrder
+      security: [{ key: [] }]
+      requestBody: { required: true, content: { application/json: { schema: { $ref: '#/components/schemas/Order' } } } }
+      responses: { '200': { description: ok } }
+components:
+  securitySchemes: { key: { type: apiKey, in: query, name: api_key } }
+  schemas:
+    Order:
+      type: object
+      required: [id, item]
+      properties: { id: { type: integer }, item: { type: string }, at: { type: string, readOnly: true } }
+`
+
+let api: Api
+
+before(async () => {
+  api = await startApi()
+})
+after(() => api[Symbol.asyncDispose]())
+
+interface Settings {
+  readonly source?: object
+  readonly files?: Record<string, string>
+  readonly more?: object
+}
+
+async function configOf({ source = {}, files = { 'orders.yaml': DOCUMENT } }: Settings) {
+  const folder = await makeFolder(files)
+  const orders = {
+    document: 'orders.yaml',
+    baseUrl: api.url,
+    allowHosts: [api.host],
+    methods: ['get', 'put'],
+    ...source,
+  }
+  const config: TestConfig = {
+    toolsets: {},
+    routes: { '/': { toolsets: 'orders' } },
+    plugins: { 'transport-streamable': {}, openapi: { documents: { orders } } } as TestConfig['plugins'] & object,
+  }
+  return { config, folder }
+}
+
+async function start(settings: Settings = {}) {
+  const { config, folder } = await configOf(settings)
+  return { ...(await startHost(config, folder, settings.more)), config, folder }
+}
+
+const toolsAt = async (url: string): Promise<RpcMessage[]> => (await modern(url, 'tools/list')).message.result.tools
+const call = async (url: string, name: string, args: object): Promise<RpcMessage> =>
+  (await modern(url, 'tools/call', { name, arguments: args })).message.result
+const lastUrl = () => api.requests.at(-1)?.url
+
+describe('A toolset of an OpenAPI document', () => {
+  it('has flat arguments, whose names get a suffix if several places have them', async () => {
+    const { url } = await start()
+    const [tool] = await toolsAt(url)
+    expect(tool).to.deep.include({
+      name: 'getOrder',
+      description: 'Gets an order.',
+      annotations: { readOnlyHint: true },
+    })
+    expect(tool.inputSchema).to.deep.equal({
+      type: 'object',
+      properties: {
+        id: { type: 'integer' },
+        id_query: { type: 'string', pattern: '^(a+)+$' },
+        filter_name_: { type: 'string', description: 'By name.' },
+      },
+      required: ['id'],
+      additionalProperties: false,
+    })
+    expect(tool.outputSchema).to.equal(undefined)
+    const result = await call(url, 'getOrder', { id: 5, id_query: 'b', filter_name_: 'x y' })
+    expect(result.structuredContent, JSON.stringify(result)).to.deep.equal({ ok: true })
+    expect(lastUrl()).to.equal('/orders/5?id=b&filter%5Bname%5D=x%20y')
+  })
+
+  it('reports invalid arguments without a request, and leaves patterns to the API', async () => {
+    const { url } = await start()
+    const before = api.requests.length
+    const invalid = await call(url, 'getOrder', { id: 'five', nme: 1 })
+    expect(invalid.isError).to.equal(true)
+    expect(invalid.content[0].text)
+      .to.match(/^Invalid arguments for getOrder:\n/)
+      .and.match(/nme: is not a known argument/)
+    expect(api.requests.length).to.equal(before)
+    expect((await call(url, 'getOrder', { id: 5, id_query: `${'a'.repeat(40)}!` })).isError).to.not.equal(true)
+  })
+
+  it('leaves out operations without credentials, and sends those that there are', async () => {
+    const { url, log } = await start()
+    expect((await toolsAt(url)).map(({ name }) => name)).to.deep.equal(['getOrder'])
+    expect(log.find(({ code }) => code === 'MH3407')?.['reasons']).to.match(
+      /no credential for the security scheme "key"/,
+    )
+    const other = await start({ source: { credentials: { key: 'the-secret' } } })
+    await call(other.url, 'putOrder', { id: 5, id_body: 6, item: 'tea' })
+    const { url: requested, body } = api.requests.at(-1) ?? {}
+    expect(requested).to.equal('/orders/5?api_key=the-secret')
+    expect(JSON.parse(`${body}`)).to.deep.equal({ id: 6, item: 'tea' })
+  })
+
+  it('can have its arguments in groups', async () => {
+    const { url } = await start({ source: { arguments: 'grouped', credentials: { key: 'the-secret' } } })
+    const put = (await toolsAt(url)).find(({ name }) => name === 'putOrder')
+    expect(put.inputSchema.properties.path).to.deep.include({ required: ['id'], additionalProperties: false })
+    expect(put.inputSchema.properties.body.required).to.deep.equal(['id', 'item'])
+    expect(put.inputSchema.required).to.deep.equal(['path', 'body'])
+    expect((await call(url, 'putOrder', { path: { id: 5 }, body: { id: 6, item: 'tea' } })).isError).to.not.equal(true)
+  })
+
+  it('has fixed, default and renamed arguments, names and hints by overrides', async () => {
+    const { url } = await start({
+      source: {
+        prefix: 'shop_',
+        overrides: {
+          'GET /orders/{id}': {
+            name: 'find',
+            description: 'Finds an order.',
+            annotations: { openWorldHint: false },
+            arguments: {
+              id: { name: 'order', description: 'Its number.' },
+              id_query: { value: 'aa' },
+              filter_name_: { default: 'all' },
+            },
+          },
+        },
+      },
+    })
+    const [tool] = await toolsAt(url)
+    expect(tool).to.deep.include({ name: 'shop_find', description: 'Finds an order.' })
+    expect(tool.annotations).to.deep.equal({ readOnlyHint: true, openWorldHint: false })
+    expect(tool.inputSchema.properties).to.deep.equal({
+      order: { type: 'integer', description: 'Its number.' },
+      filter_name_: { type: 'string', description: 'By name.', default: 'all' },
+    })
+    await call(url, 'shop_find', { order: 5 })
+    expect(lastUrl()).to.equal('/orders/5?id=aa&filter%5Bname%5D=all')
+    expect((await call(url, 'shop_find', { order: 5, id_query: 'bb' })).isError).to.equal(true)
+  })
+
+  it('lists output schemas if that is configured, and checks results against them', async () => {
+    const passing = await start({ source: { output: 'pass' } })
+    const [tool] = await toolsAt(passing.url)
+    expect(tool.outputSchema.$ref ?? tool.outputSchema).to.not.equal(undefined)
+    expect((await call(passing.url, 'getOrder', { id: 5 })).structuredContent).to.deep.equal({ ok: true })
+    const checking = await start({ source: { output: 'check' } })
+    const result = await call(checking.url, 'getOrder', { id: 5 })
+    expect(result.isError).to.equal(true)
+    expect(result.structuredContent).to.equal(undefined)
+    expect(result.content[0].text).to.match(/does not fit the output schema:\n.*id/s)
+    expect(result.content[1].text).to.equal('{"ok":true}')
+  })
+
+  it('can be selected with others, by a parameter of the route, and needs access', async () => {
+    const { config, folder } = await configOf({})
+    const { url } = await startHost({ ...config, routes: { '/only/:category': { toolsets: ':category' } } }, folder)
+    expect(await toolsAt(`${url}/only/orders`)).to.have.length(1)
+    const guarded = await start({ source: { access: 'buyer' } })
+    expect(JSON.stringify(guarded.log)).to.match(/asks for access/)
+    expect((await modern(guarded.url, 'tools/list')).message.result?.tools ?? []).to.deep.equal([])
+  })
+})
+
+describe('The options of a document', () => {
+  for (const [what, source, message] of [
+    [
+      'an operation that does not exist',
+      { overrides: { getOrders: { name: 'x' } } },
+      /overrides\.getOrders: there is no such operation; did you mean "getOrder"\?/,
+    ],
+    [
+      'an argument that does not exist',
+      { overrides: { getOrder: { arguments: { nope: { value: 1 } } } } },
+      /getOrder has no argument "nope"/,
+    ],
+    [
+      'a scheme that does not exist',
+      { credentials: { kee: 'a-secret' } },
+      /credentials\.kee: the document has no security scheme "kee"; did you mean "key"\?/,
+    ],
+    ['a private address that is not allowed', { allowHosts: ['other.example'] }, /baseUrl: .*plain http/],
+    ['a missing file', { document: 'none.yaml' }, /documents\.orders\.document: there is no file none\.yaml/],
+    ['a header of the connection', { headers: { host: 'x' } }, /headers/],
+    ['a header with credentials of the caller', { forwardHeaders: ['authorization'] }, /forwardHeaders/],
+  ] as const) {
+    it(`that name ${what} stop startup`, async () => {
+      const { config, folder } = await configOf({ source })
+      await expectStopped(config, message, folder)
+    })
+  }
+
+  it('report parts of the document that are not used as warnings', async () => {
+    const text = DOCUMENT.replace('summary: Gets an order.', 'security: [{ none: [] }]')
+    const { log } = await start({ files: { 'orders.yaml': text } })
+    expect(JSON.stringify(log))
+      .to.match(/MH3404/)
+      .and.match(/orders\.yaml:8 \(#\/paths\/~1orders~1\{id\}\/get\/security\/0\/none\)/)
+  })
+})
+
+describe('A document that changes', () => {
+  it('is read again on reload, and kept if the new version cannot be used', async () => {
+    const config = JSON.stringify({
+      server: { name: 'reloaded', version: '1.0.0' },
+      http: { port: 0 },
+      secrets: ['a secret for tests, long enough to be one'],
+      toolsets: {},
+      routes: { '/': { toolsets: 'orders' } },
+      plugins: {
+        'transport-streamable': {},
+        openapi: { documents: { orders: { document: './orders.yaml', baseUrl: api.url, allowHosts: [api.host] } } },
+      },
+    })
+    const served = await startReloading({ 'mcp.config.json': config, 'orders.yaml': DOCUMENT })
+    try {
+      await served.edit('orders.yaml', 'operationId: getOrder', 'operationId: readOrder')
+      await served.reload()
+      expect((await toolsAt(served.url)).map(({ name }) => name)).to.deep.equal(['readOrder'])
+      expect((await call(served.url, 'readOrder', { id: 5 })).isError).to.not.equal(true)
+      await served.edit('orders.yaml', 'openapi: 3.0.3', 'openapi: 1.0.0')
+      await rejectionOf(served.reload())
+      expect((await toolsAt(served.url)).map(({ name }) => name)).to.deep.equal(['readOrder'])
+    } finally {
+      await stopReloading()
+    }
+  })
+
+  it('is read again from its URL at intervals, and kept while that fails', async () => {
+    let text = JSON.stringify(parse(DOCUMENT))
+    let status = 200
+    await using documents = await startApi((_, res) => void res.writeHead(status).end(text))
+    const clock = createManualClock()
+    const { config, folder } = await configOf({
+      source: { document: `${documents.url}/orders.json`, allowHosts: [documents.host, api.host] },
+    })
+    const openapi = { ...(config.plugins as Record<string, object>)['openapi'], refresh: '1m' }
+    const plugins = { ...config.plugins, openapi } as TestConfig['plugins'] & object
+    const { url, log } = await startHost({ ...config, plugins }, folder, { clock })
+    const names = async () => (await toolsAt(url)).map(({ name }) => name)
+    expect(await names()).to.deep.equal(['getOrder'])
+    text = text.replace('getOrder', 'readOrder')
+    const until = async (code: string) => {
+      for (let turns = 0; turns < 100_000 && !log.some(line => line.code === code); turns++) {
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      expect(log.map(line => line.code)).to.include(code)
+    }
+    await clock.advance(60_000)
+    await until('MH3409')
+    expect(await names()).to.deep.equal(['readOrder'])
+    status = 500
+    await clock.advance(60_000)
+    await until('MH3410')
+    expect(await names()).to.deep.equal(['readOrder'])
+  })
+})
