@@ -1,5 +1,4 @@
 // The shared Redis connection of a host. It reconnects forever; while offline, commands get 503.
-import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
@@ -31,7 +30,7 @@ export interface RedisReader {
 /** What plugins use of the connection. */
 export type RedisConnection = Pick<
   SharedConnection,
-  | ('client' | 'commandTimeout' | 'key' | 'sessionKey' | 'duplicate' | 'healthy' | 'trouble' | 'claim' | 'onChange')
+  | ('client' | 'commandTimeout' | 'key' | 'duplicate' | 'healthy' | 'trouble' | 'claim' | 'onChange')
   | ('roundTrips' | 'now' | 'askTime' | 'run' | 'evaluate')
 >
 
@@ -180,11 +179,6 @@ class SharedConnection {
 
   key(...parts: string[]) {
     return `${this.settings.keyPrefix}${parts.join(':')}`
-  }
-
-  /** A key of a session, in one cluster slot. Contains a digest of the id, because ids are credentials. */
-  sessionKey(session: string, ...parts: string[]) {
-    return this.key(`{${hash('sha256', session, 'base64url').slice(0, 22)}}`, ...parts)
   }
 
   /** Call in `setup`. Startup fails if a running host has none of these secrets; later, commands get 503. */
