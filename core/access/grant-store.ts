@@ -65,7 +65,7 @@ const UNIT = 1_024
 /** Overhead of a text, bytes. */
 const TEXT_COST = 500
 /** Maximum units that one step evicts. */
-const EVICTED = 64
+const EVICTED = 500
 /** Units of a text that are uncounted when the text is deleted. The others are uncounted when they are the oldest. */
 const UNCOUNTED = 8
 const MOST_MEMBERS = 10_000
@@ -111,15 +111,34 @@ const uncount = (...keys: readonly string[]): SetStep => ({
 export function createGrantStore(store: Store, limits: GrantLimits = {}): GrantStore {
   const { pendingBytes = 128 * MIB, granted = store } = limits
   const mostUnits = Math.floor(pendingBytes / UNIT)
-  const evicted = Math.min(EVICTED, Math.ceil(mostUnits / 500))
+  let evicting: Promise<void> | undefined
+  let isOver = false
 
-  async function evict() {
-    const [{ members }] = await store.read(PENDING, [{ sortedSet: 'order', limit: evicted }])
-    const names = members.map(({ member }) => member)
+  async function evictSome(): Promise<boolean> {
+    const [{ members, size }] = await store.read(PENDING, [{ sortedSet: 'order', limit: EVICTED }])
+    if (size <= mostUnits) return false
+    // One percent more, so that not every write evicts.
+    const names = members.slice(0, Math.floor(size - mostUnits * 0.99)).map(({ member }) => member)
     await store.transact(PENDING, [
-      { sortedSet: 'order', has: names, remove: names },
+      { sortedSet: 'order', remove: names },
       ...names.filter(name => name.startsWith(GRANT_KINDS.pending)).map(record => ({ record, delete: true })),
     ])
+    return true
+  }
+
+  async function evictAll() {
+    while (isOver) {
+      isOver = false
+      while (await evictSome());
+    }
+  }
+
+  function evict(): Promise<void> {
+    isOver = true
+    evicting ??= evictAll().finally(() => {
+      evicting = undefined
+    })
+    return evicting
   }
 
   async function write(key: string, value: string, ttl: number, condition = {}): Promise<boolean> {
@@ -131,21 +150,18 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}): GrantS
     const step = { record: key, ...condition, ...change }
     if (!pending) return (await granted.transact(partitionOf(key), [step])).done
     const units = left > 0 ? Math.ceil((Buffer.byteLength(value) + 2 * key.length + TEXT_COST) / UNIT) : 0
-    for (;;) {
-      const { done, ...failed } = await store.transact(PENDING, [
-        step,
-        {
-          sortedSet: 'order',
-          below: { now: -DAY },
-          most: Math.max(0, mostUnits - units),
-          put: Object.fromEntries(unitsOf(key, 0, units).map(unit => [unit, { now: 0 }])),
-          remove: unitsOf(key, units, UNCOUNTED),
-          ttl: DAY,
-        },
-      ])
-      if (done || ('step' in failed && failed.step === 0)) return done
-      await evict()
-    }
+    const outcome = await store.transact(PENDING, [
+      step,
+      {
+        sortedSet: 'order',
+        below: { now: -DAY },
+        put: Object.fromEntries(unitsOf(key, 0, units).map(unit => [unit, { now: 0 }])),
+        remove: unitsOf(key, units, UNCOUNTED),
+        ttl: DAY,
+      },
+    ])
+    if (outcome.done && (outcome.results[1]?.size ?? 0) > mostUnits) await evict()
+    return outcome.done
   }
 
   return {

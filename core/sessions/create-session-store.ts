@@ -10,7 +10,7 @@ import type { Logger } from '../kernel/log.ts'
 import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
-import type { Fields, Found, RecordStep, Score, SetStep, Store } from '../store/store.ts'
+import type { Fields, Found, Outcome, RecordStep, Score, SetStep, Store } from '../store/store.ts'
 import { watchCost, watchedCost } from './change-feed.ts'
 import { partitionOf } from './session-id.ts'
 import type {
@@ -39,8 +39,12 @@ const HOLDERS = 'holders'
 const ENDED_LIFETIME = 3_600_000
 /** Milliseconds after an outage for which other nodes can still restore sessions. */
 const UNSURE = 10_000
-/** Maximum sessions with unreported answers. */
-const MAX_UNTOLD = 10_000
+/** Maximum sessions with completed requests that the store still has as running. */
+const MAX_LEFT = 10_000
+/** Milliseconds after which the store is told of completed requests without another request of the session. */
+const LEAVE_DELAY = 100
+/** The same after a failure. */
+const RETRY_DELAY = 1_000
 /** Uses that one transaction reports. */
 const MARKED_AT_ONCE = 500
 const EXPIRED_AT_ONCE = 100
@@ -110,7 +114,9 @@ class StoredSessions implements SessionStore {
   readonly #log: Logger
   /** The sessions whose use here is in the store. */
   readonly #inUse = new Set<string>()
-  readonly #untold = new Map<string, RequestId[]>()
+  /** Completed requests that the store still has as running. */
+  readonly #left = new Map<string, Set<string>>()
+  #leaving: NodeJS.Timeout | undefined
   #unsureUntil = 0
 
   constructor(store: Store, { node, log }: SessionStoreSettings) {
@@ -149,34 +155,49 @@ class StoredSessions implements SessionStore {
     return admitted.done
   }
 
-  /** One round trip for each request of a client. */
-  async enter(
-    digest: string,
-    { version, requests, from }: Visit,
-    { idleTimeout: ttl }: SessionBounds,
-  ): Promise<Entered> {
+  /** One round trip for each request of a client. Also removes the completed requests of this node. */
+  async enter(digest: string, visit: Visit, bounds: SessionBounds): Promise<Entered> {
+    const { version, requests, from } = visit
+    const { idleTimeout: ttl } = bounds
+    const left = this.#takeLeft(digest)
+    const completed = [...left]
+    const own = [null, this.node]
     const where: Record<string, ReadonlyArray<string | null>> = {}
-    const set = { [`n:${this.node}`]: '1' }
-    const allowed = [null, ...from]
+    const set: Record<string, string> = version === 0 ? { [`n:${this.node}`]: '1' } : {}
+    for (const key of completed) where[key] = own
     for (const request of requests) {
       const key = runKey(request)
-      where[key] = allowed
+      where[key] = left.delete(key) ? [...own, ...from] : [null, ...from]
       set[key] = this.node
     }
     const steps = [
       { record: SESSION, exists: true, ttl, know: version },
-      { record: USE, where, set, ttl },
+      { record: USE, where, set, ...(left.size > 0 && { unset: [...left] }), ttl },
     ]
-    const outcome = await this.#store.transact(partitionOf(digest), steps, 'relaxed')
+    const outcome = await this.#enterOnce(digest, steps, completed)
     if (outcome.done) {
       const [session] = outcome.results
       return { kind: 'entered', record: session?.fields && readRecord(session) }
     }
     const { step, found } = outcome
     if (step === 0) return { kind: 'missing', ended: await this.#isEnded(digest) }
-    const isTaken = (id: RequestId) => !allowed.includes(found.fields?.[runKey(id)] ?? null)
-    const request = requests.find(isTaken) ?? null
-    return { kind: 'taken', request: request as RequestId, node: found.fields?.[runKey(request as RequestId)] ?? '' }
+    for (const request of requests) {
+      const node = found.fields?.[runKey(request)]
+      if (node !== undefined && !where[runKey(request)]?.includes(node)) return { kind: 'taken', request, node }
+    }
+    // Another node runs a request with the id of a completed one.
+    return this.enter(digest, visit, bounds)
+  }
+
+  /** Keeps the completed requests if nothing was done, as far as is known. */
+  async #enterOnce(digest: string, steps: readonly RecordStep[], completed: readonly string[]) {
+    let outcome: Outcome | undefined
+    try {
+      outcome = await this.#store.transact(partitionOf(digest), steps, 'relaxed')
+      return outcome
+    } finally {
+      if (!outcome?.done && outcome?.step !== 0) this.#keepLeft(digest, completed, outcome?.found.fields)
+    }
   }
 
   async #isEnded(digest: string) {
@@ -184,18 +205,44 @@ class StoredSessions implements SessionStore {
     return ended !== undefined
   }
 
+  /** The next request of the session removes them, or a timer. */
   leave(digest: string, requests: readonly RequestId[]) {
     if (requests.length === 0) return
-    this.#tellLeft(digest, requests).catch(err => {
-      this.#log.debug({ err }, 'the store was not told that a request is answered')
-      const untold = this.#untold.get(digest)
-      if (untold) untold.push(...requests)
-      else if (this.#untold.size < MAX_UNTOLD) this.#untold.set(digest, [...requests])
-    })
+    this.#keepLeft(digest, requests.map(runKey))
   }
 
-  async #tellLeft(digest: string, requests: readonly RequestId[]) {
-    await this.#store.transact(partitionOf(digest), [{ record: USE, unset: requests.map(runKey) }], 'relaxed')
+  #takeLeft(digest: string): Set<string> {
+    const left = this.#left.get(digest)
+    if (left) this.#left.delete(digest)
+    return left ?? new Set()
+  }
+
+  /** `found`: requests that another node runs are no longer ours. */
+  #keepLeft(digest: string, keys: Iterable<string>, found: Fields = {}, delay = LEAVE_DELAY) {
+    const left = this.#left.get(digest) ?? new Set<string>()
+    if (left.size === 0 && this.#left.size >= MAX_LEFT) return
+    for (const key of keys) if ((found[key] ?? this.node) === this.node) left.add(key)
+    if (left.size === 0) return
+    this.#left.set(digest, left)
+    this.#leaving ??= setTimeout(() => void this.#tellLeft(), delay).unref()
+  }
+
+  async #tellLeft() {
+    clearTimeout(this.#leaving)
+    this.#leaving = undefined
+    const tell = async (digest: string) => {
+      const left = this.#takeLeft(digest)
+      const where = Object.fromEntries([...left].map(key => [key, [null, this.node]]))
+      try {
+        const step = { record: USE, where, unset: [...left] }
+        const outcome = await this.#store.transact(partitionOf(digest), [step], 'relaxed')
+        if (!outcome.done) this.#keepLeft(digest, left, outcome.found.fields)
+      } catch (err) {
+        this.#log.debug({ err }, 'the store was not told that a request is answered')
+        this.#keepLeft(digest, left, {}, RETRY_DELAY)
+      }
+    }
+    await Promise.all([...this.#left.keys()].map(tell))
   }
 
   async change(digest: string, change: StateChange): Promise<Changed | 'full' | undefined> {
@@ -299,6 +346,7 @@ class StoredSessions implements SessionStore {
 
   async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds): Promise<readonly Victim[]> {
     let excess = 0
+    await this.#tellLeft()
     for (let at = 0; at < Math.max(1, uses.length); at += MARKED_AT_ONCE) {
       const marks = uses.slice(at, at + MARKED_AT_ONCE).map(use => ({ ...use, owner: nameHolder(use.holder) }))
       excess = await this.#markSome(marks, idleTimeout, maxIdle)
@@ -415,9 +463,6 @@ class StoredSessions implements SessionStore {
   onReturn(listener: () => void) {
     this.#store.onReturn?.(() => {
       this.#unsureUntil = performance.now() + UNSURE
-      const untold = [...this.#untold]
-      this.#untold.clear()
-      for (const [digest, requests] of untold) this.leave(digest, requests)
       listener()
     })
   }

@@ -12,8 +12,8 @@ import { createMemoryStore } from '../store/memory-store.ts'
 import type { Members, RecordStep, SetStep, Step, Store } from '../store/store.ts'
 import {
   answerField,
-  holderKeyOf,
   keyOf,
+  nameOf,
   questionField,
   readFacts,
   readQuestions,
@@ -27,10 +27,12 @@ import {
 import { newsStep, TASKS, TaskNewsLog, type TaskNewsParts } from './task-news.ts'
 import {
   hasEnded,
+  type NewTask,
   type QueueDepth,
   type QueueOffer,
   SMALL_OUTCOME,
   shareOf,
+  type TaskBounds,
   type TaskLease,
   type TaskRecord,
   type TaskRefusal,
@@ -50,6 +52,19 @@ const HOLDERS = 8
 const MOST_QUEUES = 10_000
 /** Remembered claims with an unknown outcome. */
 const MOST_LOST = 100
+/** Milliseconds within which a failure is a broken connection. */
+const SOON = 3_000
+const ATTEMPTS = 3
+const WEEK = 7 * 86_400_000
+
+/** A change that the store may have made. */
+class LostReply extends Error {
+  constructor(cause: unknown) {
+    super('the reply of the store was lost', { cause })
+  }
+}
+
+const withoutLoss = (error: unknown) => (error instanceof LostReply ? error.cause : error)
 
 /** Named steps; a name tells which condition did not hold. */
 type Plan = Readonly<Record<string, Step | undefined>>
@@ -91,21 +106,24 @@ const taskStep = ({ key, version }: TaskFacts, now: number, step: Partial<Record
   add: { version: 1, ...step.add },
 })
 
-/** Removes a task from its queue, or from the running ones. */
-function leave({ id, holderKey, queue, state }: TaskFacts): Plan {
+/**
+ * Removes a task from its queue, or from the running ones. Changes of running tasks begin with a removal, so that a full database
+ * can execute them.
+ */
+function leave({ id, holderKey, queueKey, state }: TaskFacts): Plan {
   const from = (sortedSet: string): SetStep => ({ sortedSet, remove: [id] })
-  if (state === 'queued') return { lane: from(`lane:${holderKey}:${queue}`), queued: from(`queued:${queue}`) }
+  if (state === 'queued') return { lane: from(`lane:${holderKey}:${queueKey}`), queued: from(`queued:${queueKey}`) }
   if (state !== 'running') return {}
-  return { running: from(`running:${queue}`), busy: from(`busy:${holderKey}:${queue}`), leases: from('leases') }
+  return { running: from(`running:${queueKey}`), busy: from(`busy:${holderKey}:${queueKey}`), leases: from('leases') }
 }
 
 /** `isWaiting`: whether the holder has a turn already. */
 const join = (task: Omit<TaskFacts, keyof TaskSummary> & TaskSummary, turn: number, isWaiting: boolean): Plan => ({
-  lane: { sortedSet: `lane:${task.holderKey}:${task.queue}`, put: { [task.id]: task.serial } },
-  queued: { sortedSet: `queued:${task.queue}`, put: { [task.id]: task.createdAt } },
+  lane: { sortedSet: `lane:${task.holderKey}:${task.queueKey}`, put: { [task.id]: task.serial } },
+  queued: { sortedSet: `queued:${task.queueKey}`, put: { [task.id]: task.createdAt } },
   queues: { sortedSet: 'queues', put: { [task.queue]: { now: 0 } } },
   turn: {
-    sortedSet: `turns:${task.queue}`,
+    sortedSet: `turns:${task.queueKey}`,
     ...(isWaiting ? { has: [task.holderKey] } : { lacks: [task.holderKey], put: { [task.holderKey]: turn } }),
   },
 })
@@ -117,6 +135,8 @@ class Tasks implements TaskStore {
   readonly #mostBytes: number
   readonly #lost = { claim: new Map<string, string>(), lapsed: new Map<string, string>() }
   #claiming: Promise<unknown> = Promise.resolve()
+  /** Milliseconds, longer than the lifetime of any task. */
+  #lasting = WEEK
 
   constructor(store: Store, news: TaskNewsLog, mostBytes: number) {
     this.shared = store.shared
@@ -127,56 +147,7 @@ class Tasks implements TaskStore {
 
   watch: TaskStore['watch'] = tell => this.#news.watch(tell)
 
-  create: TaskStore['create'] = async (task, bounds) => {
-    const { id, holder, owner, queue, body } = task
-    const numbered = await this.#store.transact(TASKS, [{ record: 'sums', add: { serial: 1 }, know: 0 }])
-    const serial = Number(numbered.done ? numbered.results[0]?.fields?.['serial'] : 0)
-    const { now } = numbered
-    const ttl = Math.max(1, Math.ceil(task.ttl))
-    const [key, holderKey, until] = [keyOf(id), holderKeyOf(holder), now + ttl]
-    const bytes = sizeOfTask(task) + sizeOf(body)
-    const counts = { open: 0, version: 1, fence: 0, runs: 0, bytes, asked: 0, beats: 0 }
-    const facts = {
-      ...task,
-      ...counts,
-      key,
-      holderKey,
-      serial,
-      createdAt: now,
-      updatedAt: now,
-      until,
-      claim: undefined,
-    }
-    const numbers = { serial, created: now, updated: now, until, ...counts }
-    const fields = Object.fromEntries(Object.entries(numbers).map(([name, number]) => [name, String(number)]))
-    let isWaiting = false
-    let isSwept = false
-    for (;;) {
-      const failed = await this.#apply(
-        {
-          task: { record: `t:${key}`, exists: false, set: { id, holder, owner, queue, state: 'queued', ...fields } },
-          all: { sortedSet: `all:${holderKey}`, most: bounds.keptPerHolder - 1, put: { [id]: serial } },
-          open: { sortedSet: `open:${holderKey}`, most: bounds.openPerHolder - 1, put: { [id]: until } },
-          ...this.#count(holderKey, bytes, bounds),
-          ends: { sortedSet: 'ends', most: bounds.kept - 1, put: { [id]: until } },
-          work: { record: `w:${key}`, set: { body }, ttl },
-          ...join({ ...facts, state: 'queued' }, serial, isWaiting),
-        },
-        { id, queue, state: 'queued' },
-      )
-      if (failed === undefined) return 'created'
-      if (failed === 'turn') {
-        isWaiting = !isWaiting
-        continue
-      }
-      if (!isSwept && (await this.#sweep())) {
-        isSwept = true
-        continue
-      }
-      if (failed === 'task') return 'created'
-      return failed === 'ends' || failed === 'allBytes' ? 'full' : 'holder'
-    }
-  }
+  create: TaskStore['create'] = (task, bounds) => this.#persist(() => this.#create(task, bounds))
 
   get: TaskStore['get'] = async id => {
     const key = keyOf(id)
@@ -199,7 +170,7 @@ class Tasks implements TaskStore {
   list: TaskStore['list'] = async (holder, most, before) => {
     const to = before === undefined ? {} : { to: before - 1 }
     for (;;) {
-      const query = { sortedSet: `all:${holderKeyOf(holder)}`, ...to, reverse: true, limit: most }
+      const query = { sortedSet: `all:${nameOf(holder)}`, ...to, reverse: true, limit: most }
       const [{ members }] = await this.#store.read(TASKS, [query])
       const found = await this.#store.read(
         TASKS,
@@ -254,7 +225,7 @@ class Tasks implements TaskStore {
       const queued = join({ ...facts, state: 'queued' }, serial + 1, isWaiting)
       const sums = { record: 'sums', add: { serial: 1 } }
       return {
-        plan: { task, ...leave(facts), ...queued, sums },
+        plan: { ...leave(facts), task, ...queued, sums },
         state: 'queued',
         done: true,
         failed: step => {
@@ -284,14 +255,16 @@ class Tasks implements TaskStore {
     )
 
   answer: TaskStore['answer'] = (id, answers, room = {}) =>
-    this.#change<number | TaskRefusal | 'task'>(id, 0, ({ facts, work, now }) => {
+    this.#change<number | TaskRefusal | 'task'>(id, 0, ({ facts, work, now }, again) => {
       const questions = readQuestions(facts, work)
       const taken = questions.flatMap(({ key, answer }, index) =>
         answer === undefined && Object.hasOwn(answers, key)
           ? [[answerField(index + 1), answers[key] ?? ''] as const]
           : [],
       )
-      if (hasEnded(facts.state) || taken.length === 0) return 0
+      if (taken.length === 0)
+        return again ? questions.filter(({ key, answer }) => answer !== undefined && answer === answers[key]).length : 0
+      if (hasEnded(facts.state)) return 0
       const bytes = sizeOf(...taken.map(([, answer]) => answer))
       const before = sizeOf(...questions.map(({ answer }) => answer))
       if (before + bytes > (room.bytesPerTask ?? Number.POSITIVE_INFINITY)) return 'task'
@@ -305,14 +278,15 @@ class Tasks implements TaskStore {
       if (facts.fence !== lease.fence) return false
       if (hasEnded(facts.state)) return true
       if (facts.state !== 'running') return false
+      this.#lasting = Math.max(this.#lasting, ttl + WEEK)
       const limits = sizeOf(outcome) > SMALL_OUTCOME ? room : undefined
       const until = Math.max(facts.until, now + Math.ceil(ttl))
       return { plan: this.#end(facts, now, { state, outcome, until, limits }), state, done: true }
     })
 
   cancel: TaskStore['cancel'] = id =>
-    this.#change<boolean>(id, false, ({ facts, now }) => {
-      if (hasEnded(facts.state)) return false
+    this.#change<boolean>(id, false, ({ facts, now }, again) => {
+      if (hasEnded(facts.state)) return again && facts.state === 'cancelled'
       const how = { state: 'cancelled', outcome: undefined, until: facts.until, limits: undefined } as const
       return { plan: this.#end(facts, now, how, { fence: 1 }), state: 'cancelled', done: true }
     })
@@ -322,8 +296,8 @@ class Tasks implements TaskStore {
     const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'queues', limit: MOST_QUEUES }])
     const queues = members.map(({ member }) => member)
     const sets = queues.flatMap(queue => [
-      { sortedSet: `queued:${queue}`, limit: 1 },
-      { sortedSet: `running:${queue}`, limit: 0 },
+      { sortedSet: `queued:${nameOf(queue)}`, limit: 1 },
+      { sortedSet: `running:${nameOf(queue)}`, limit: 0 },
     ])
     const found: readonly Members[] = await this.#store.read(TASKS, sets)
     const depths: QueueDepth[] = []
@@ -332,8 +306,9 @@ class Tasks implements TaskStore {
       if (!queued || !running) continue
       if (queued.size + running.size === 0) {
         await this.#store.transact(TASKS, [
-          { sortedSet: `queued:${queue}`, most: 0 },
-          { sortedSet: `running:${queue}`, most: 0 },
+          { sortedSet: `queued:${nameOf(queue)}`, most: 0 },
+          { sortedSet: `running:${nameOf(queue)}`, most: 0 },
+          { sortedSet: `turns:${nameOf(queue)}`, delete: true },
           { sortedSet: 'queues', remove: [queue] },
         ])
         continue
@@ -344,10 +319,92 @@ class Tasks implements TaskStore {
     return depths
   }
 
+  /** Everything but the large texts of tasks lasts longer than the tasks. */
+  async #transact(steps: readonly Step[], durability?: 'relaxed') {
+    const ttl = this.#lasting
+    const lasting = steps.map(step => {
+      if ('log' in step) return { ...step, ttl }
+      if ('sortedSet' in step) return step.put ? { ...step, ttl } : step
+      return step.delete || /^[wo]:/.test(step.record) ? step : { ...step, ttl }
+    })
+    const begun = performance.now()
+    try {
+      return await this.#store.transact(TASKS, lasting, durability)
+    } catch (error) {
+      const isLost = HostError.is(error) && error.kind === 'unavailable' && performance.now() - begun < SOON
+      throw isLost ? new LostReply(error) : error
+    }
+  }
+
+  /** Repeats work after lost replies. `again`: an earlier attempt may have succeeded. */
+  async #persist<Value>(work: (again: boolean) => Promise<Value>): Promise<Value> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work(attempt > 1)
+      } catch (error) {
+        if (!(error instanceof LostReply)) throw error
+        if (attempt === ATTEMPTS) throw error.cause
+      }
+    }
+  }
+
+  async #create(task: NewTask, bounds: TaskBounds): ReturnType<TaskStore['create']> {
+    const { id, holder, owner, queue, body } = task
+    const numbered = await this.#transact([{ record: 'sums', add: { serial: 1 }, know: 0 }])
+    const serial = Number(numbered.done ? numbered.results[0]?.fields?.['serial'] : 0)
+    const { now } = numbered
+    const ttl = Math.max(1, Math.ceil(task.ttl))
+    this.#lasting = Math.max(this.#lasting, ttl + WEEK)
+    const [key, holderKey, queueKey, until] = [keyOf(id), nameOf(holder), nameOf(queue), now + ttl]
+    const bytes = sizeOfTask(task) + sizeOf(body)
+    const counts = { open: 0, version: 1, fence: 0, runs: 0, bytes, asked: 0, beats: 0 }
+    const facts = {
+      ...task,
+      ...counts,
+      key,
+      holderKey,
+      queueKey,
+      serial,
+      createdAt: now,
+      updatedAt: now,
+      until,
+      claim: undefined,
+    }
+    const numbers = { serial, created: now, updated: now, until, ...counts }
+    const fields = Object.fromEntries(Object.entries(numbers).map(([name, number]) => [name, String(number)]))
+    let isWaiting = false
+    let isSwept = false
+    for (;;) {
+      const failed = await this.#apply(
+        {
+          task: { record: `t:${key}`, exists: false, set: { id, holder, owner, queue, state: 'queued', ...fields } },
+          all: { sortedSet: `all:${holderKey}`, most: bounds.keptPerHolder - 1, put: { [id]: serial } },
+          open: { sortedSet: `open:${holderKey}`, most: bounds.openPerHolder - 1, put: { [id]: until } },
+          ...this.#count(holderKey, bytes, bounds),
+          ends: { sortedSet: 'ends', most: bounds.kept - 1, put: { [id]: until } },
+          work: { record: `w:${key}`, set: { body }, ttl },
+          ...join({ ...facts, state: 'queued' }, serial, isWaiting),
+        },
+        { id, queue, state: 'queued' },
+      )
+      if (failed === undefined) return 'created'
+      if (failed === 'turn') {
+        isWaiting = !isWaiting
+        continue
+      }
+      if (!isSwept && (await this.#sweep())) {
+        isSwept = true
+        continue
+      }
+      if (failed === 'task') return 'created'
+      return failed === 'ends' || failed === 'allBytes' ? 'full' : 'holder'
+    }
+  }
+
   /** Applies the steps and reports the change. Returns the name of the step whose condition does not hold. */
   async #apply(plan: Plan, news: { id: string; queue: string; state: TaskState }): Promise<string | undefined> {
     const named = Object.entries(plan).flatMap(([name, step]) => (step ? [[name, step] as const] : []))
-    const outcome = await this.#store.transact(TASKS, [...named.map(([, step]) => step), newsStep(news)])
+    const outcome = await this.#transact([...named.map(([, step]) => step), newsStep(news)])
     if (!outcome.done) return named[outcome.step]?.[0] ?? 'news'
     this.#news.changed(outcome.results.at(-1)?.last ?? 0, news)
     return undefined
@@ -366,23 +423,25 @@ class Tasks implements TaskStore {
   }
 
   /** Decides again after each conflict. */
-  async #change<Value>(
+  #change<Value>(
     id: string,
     missing: Value,
-    decide: (found: FoundTask) => Change<Value> | Value,
+    decide: (found: FoundTask, again: boolean) => Change<Value> | Value,
   ): Promise<Value> {
-    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-      const found = await this.#find(id)
-      if (!found) return missing
-      const change = decide(found)
-      if (change === null || typeof change !== 'object' || !('plan' in change)) return change as Value
-      const failed = await this.#apply(change.plan, { id, queue: found.facts.queue, state: change.state })
-      if (failed === undefined) return change.done
-      if (failed === 'holderBytes') return 'holder' as Value
-      if (failed === 'allBytes') return 'full' as Value
-      change.failed?.(failed)
-    }
-    throw new HostError('unavailable', { detail: 'the task changes too often at the moment; try again' })
+    return this.#persist(async again => {
+      for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+        const found = await this.#find(id)
+        if (!found) return missing
+        const change = decide(found, again)
+        if (change === null || typeof change !== 'object' || !('plan' in change)) return change as Value
+        const failed = await this.#apply(change.plan, { id, queue: found.facts.queue, state: change.state })
+        if (failed === undefined) return change.done
+        if (failed === 'holderBytes') return 'holder' as Value
+        if (failed === 'allBytes') return 'full' as Value
+        change.failed?.(failed)
+      }
+      throw new HostError('unavailable', { detail: 'the task changes too often at the moment; try again' })
+    })
   }
 
   /** Counts bytes; `room` limits growth. */
@@ -419,38 +478,40 @@ class Tasks implements TaskStore {
     const bytes = sizeOfTask(facts) + sizeOf(outcome)
     const set = { state, until: String(until), bytes: String(bytes), open: '0', asked: '0' }
     return {
+      ...leave(facts),
       task: taskStep(facts, now, { set, unset: ['claim'], add }),
       work: { record: `w:${key}`, delete: true },
       outcome: outcome === undefined ? undefined : { record: `o:${key}`, set: { outcome }, ttl: until - now },
       ends: { sortedSet: 'ends', put: { [id]: until } },
       open: { sortedSet: `open:${holderKey}`, remove: [id] },
-      ...leave(facts),
       ...this.#count(holderKey, bytes - facts.bytes, limits),
     }
   }
 
   async #renew({ id, fence }: TaskLease, lease: number): Promise<number | undefined> {
     const key = keyOf(id)
-    const outcome = await this.#store.transact(
-      TASKS,
-      [
-        { record: `w:${key}`, exists: true },
-        { record: `t:${key}`, where: { state: 'running', fence: String(fence) }, add: { beats: 1 }, know: 0 },
-        { sortedSet: 'leases', put: { [id]: { now: Math.ceil(lease) } } },
-      ],
-      'relaxed',
+    const outcome = await this.#persist(() =>
+      this.#transact(
+        [
+          leaseStep(id, lease),
+          { record: `w:${key}`, exists: true },
+          { record: `t:${key}`, where: { state: 'running', fence: String(fence) }, add: { beats: 1 }, know: 0 },
+        ],
+        'relaxed',
+      ),
     )
-    return outcome.done ? Number(outcome.results[1]?.fields?.['version']) : undefined
+    const facts = outcome.done ? readFacts(outcome.results[2]?.fields ?? {}) : undefined
+    return facts && facts.until > outcome.now ? facts.version : undefined
   }
 
   /** A claim whose reply was lost may have succeeded: nobody else works on this task. */
   async #claimLost(lost: Map<string, string>, lease: number): Promise<TaskRecord | undefined> {
     for (const [id, token] of lost) {
-      const found = await this.#find(id)
+      const { facts, work } = (await this.#find(id)) ?? {}
+      const isOurs = facts?.state === 'running' && facts.claim === token
+      const renewed = isOurs && (await this.#renew(facts, lease)) !== undefined
       lost.delete(id)
-      const { facts, work } = found ?? {}
-      if (facts?.state !== 'running' || facts.claim !== token) continue
-      if ((await this.#renew(facts, lease)) !== undefined) return readTask(facts, work)
+      if (isOurs && renewed) return readTask(facts, work)
     }
     return undefined
   }
@@ -458,8 +519,8 @@ class Tasks implements TaskStore {
   async #claimNext(offers: readonly QueueOffer[], lease: number): Promise<TaskRecord | undefined> {
     for (let attempt = 0; attempt < MOST_ATTEMPTS && offers.length > 0; attempt++) {
       const sets = offers.flatMap(({ queue }) => [
-        { sortedSet: `turns:${queue}`, limit: HOLDERS },
-        { sortedSet: `running:${queue}`, limit: 0 },
+        { sortedSet: `turns:${nameOf(queue)}`, limit: HOLDERS },
+        { sortedSet: `running:${nameOf(queue)}`, limit: 0 },
       ])
       const [sums, ...found] = await this.#store.read(TASKS, [{ record: 'sums' }, ...sets])
       let met = false
@@ -489,7 +550,7 @@ class Tasks implements TaskStore {
       const picked = await this.#pickFrom(some, offer, attempt)
       if (picked) return picked
       if (from === 0 && first.size > HOLDERS) {
-        const [turns] = await this.#store.read(TASKS, [{ sortedSet: `turns:${queue}`, limit: most + HOLDERS }])
+        const [turns] = await this.#store.read(TASKS, [{ sortedSet: `turns:${nameOf(queue)}`, limit: most + HOLDERS }])
         holders = turns.members
       }
     }
@@ -497,9 +558,10 @@ class Tasks implements TaskStore {
   }
 
   async #pickFrom(holders: readonly string[], { queue, runningPerHolder }: QueueOffer, attempt: number) {
+    const name = nameOf(queue)
     const sets = holders.flatMap(holder => [
-      { sortedSet: `lane:${holder}:${queue}`, limit: 2 + attempt },
-      { sortedSet: `busy:${holder}:${queue}`, limit: 0 },
+      { sortedSet: `lane:${holder}:${name}`, limit: 2 + attempt },
+      { sortedSet: `busy:${holder}:${name}`, limit: 0 },
     ])
     const found: readonly Members[] = await this.#store.read(TASKS, sets)
     const lanes = holders.map((holder, index) => {
@@ -509,8 +571,8 @@ class Tasks implements TaskStore {
     const idle = lanes.filter(({ tasks }) => tasks.length === 0).map(({ holder }) => holder)
     if (idle.length > 0) {
       await this.#store.transact(TASKS, [
-        ...idle.map(holder => ({ sortedSet: `lane:${holder}:${queue}`, most: 0 })),
-        { sortedSet: `turns:${queue}`, remove: idle },
+        ...idle.map(holder => ({ sortedSet: `lane:${holder}:${name}`, most: 0 })),
+        { sortedSet: `turns:${name}`, remove: idle },
       ])
     }
     const ready = lanes.filter(({ tasks, busy }) => tasks.length > 0 && busy < runningPerHolder)
@@ -522,17 +584,18 @@ class Tasks implements TaskStore {
 
   async #takeFirst({ holder, id, next }: Picked, offer: QueueOffer, lease: number, serial: number, now: number) {
     const { queue, running, runningPerHolder } = offer
-    const turns = { sortedSet: `turns:${queue}` }
+    const name = nameOf(queue)
+    const turns = { sortedSet: `turns:${name}` }
     const more = [
       {
-        sortedSet: `lane:${holder}:${queue}`,
+        sortedSet: `lane:${holder}:${name}`,
         remove: [id],
         ...(next === undefined ? { has: [id], most: 1 } : { has: [id, next] }),
       },
       next === undefined ? { ...turns, remove: [holder] } : { ...turns, put: { [holder]: serial + 1 } },
-      { sortedSet: `queued:${queue}`, remove: [id] },
-      { sortedSet: `running:${queue}`, most: running - 1, put: { [id]: 0 } },
-      { sortedSet: `busy:${holder}:${queue}`, most: runningPerHolder - 1, put: { [id]: 0 } },
+      { sortedSet: `queued:${name}`, remove: [id] },
+      { sortedSet: `running:${name}`, most: running - 1, put: { [id]: 0 } },
+      { sortedSet: `busy:${holder}:${name}`, most: runningPerHolder - 1, put: { [id]: 0 } },
       { record: 'sums', add: { serial: 1 } },
     ]
     return this.#take({ id, queue }, lease, this.#lost.claim, now, { state: 'queued' }, more)
@@ -552,25 +615,28 @@ class Tasks implements TaskStore {
     const news = { id, queue, state: 'running' } as const
     const add = { version: 1, fence: 1, runs: more.length > 0 ? 1 : 0 }
     const steps: readonly Step[] = [
-      { record: `t:${key}`, where, set: { state: 'running', updated: String(now), claim }, add, know: 0 },
+      leaseStep(id, lease),
       { record: `w:${key}`, exists: true, know: 0 },
-      { sortedSet: 'leases', put: { [id]: { now: Math.ceil(lease) } } },
+      { record: `t:${key}`, where, set: { state: 'running', updated: String(now), claim }, add, know: 0 },
       newsStep(news),
       ...more,
     ]
     try {
-      const outcome = await this.#store.transact(TASKS, steps)
+      const outcome = await this.#transact(steps)
       if (outcome.done) {
-        const [small, work, , log] = outcome.results
+        const [, work, small, log] = outcome.results
         this.#news.changed(log?.last ?? 0, news)
-        return readTask(readFacts(small?.fields ?? {}), work?.fields)
+        const facts = readFacts(small?.fields ?? {})
+        if (facts.until > outcome.now) return readTask(facts, work?.fields)
+        await this.#drop(id)
+        return false
       }
       // The work of an expired task is gone.
       if (outcome.step === 1) await this.#drop(id)
       return false
     } catch (error) {
       if (lost.size < MOST_LOST) lost.set(id, claim)
-      throw error
+      throw withoutLoss(error)
     }
   }
 
@@ -630,6 +696,12 @@ interface Picked {
 }
 
 const randomBelow = (limit: number) => Math.floor(Math.random() * limit)
+
+const leaseStep = (id: string, lease: number): SetStep => ({
+  sortedSet: 'leases',
+  remove: [id],
+  put: { [id]: { now: Math.ceil(lease) } },
+})
 
 const isHeld = ({ state, fence }: TaskFacts, lease: TaskLease) => state === 'running' && fence === lease.fence
 

@@ -3,15 +3,17 @@ import { hash } from 'node:crypto'
 import type { Fields } from '../store/store.ts'
 import type { NewTask, TaskQuestion, TaskRecord, TaskState, TaskSummary } from './task-store.ts'
 
-/** Ids are credentials and holders are users: keys contain digests. */
+/** Ids are credentials, holders are users and queues can be long: keys contain digests. */
 const digest = (text: string, length: number) => hash('sha256', text, 'base64url').slice(0, length)
 
 export const keyOf = (id: string) => digest(id, 22)
-export const holderKeyOf = (holder: string) => digest(holder, 16)
+export const nameOf = (holderOrQueue: string) => digest(holderOrQueue, 16)
 
 /** Overhead of a task, bytes. */
 const TASK_COST = 1_200
 const QUESTION_COST = 100
+/** A larger number in the store is invalid. */
+const MOST_QUESTIONS = 100
 
 export const sizeOf = (...texts: ReadonlyArray<string | undefined>): number =>
   texts.reduce((sum, text = '') => sum + Buffer.byteLength(text), 0)
@@ -25,6 +27,7 @@ export const sizeOfQuestion = (key: string, text: string) => QUESTION_COST + siz
 export interface TaskFacts extends TaskSummary {
   readonly key: string
   readonly holderKey: string
+  readonly queueKey: string
   /** As counted for the holder. */
   readonly bytes: number
   readonly asked: number
@@ -57,24 +60,27 @@ export function readFacts(fields: Fields): TaskFacts {
   return {
     ...summary,
     key: keyOf(summary.id),
-    holderKey: holderKeyOf(summary.holder),
+    holderKey: nameOf(summary.holder),
+    queueKey: nameOf(summary.queue),
     bytes: number('bytes'),
-    asked: number('asked'),
+    asked: Math.min(number('asked') || 0, MOST_QUESTIONS),
     beats: number('beats'),
     claim: fields['claim'],
   }
 }
 
-export function summaryOf({
-  key: _,
-  holderKey: __,
-  bytes: ___,
-  asked: ____,
-  beats: _____,
-  claim: ______,
-  ...summary
-}: TaskFacts) {
-  return summary satisfies TaskSummary
+export function summaryOf(facts: TaskFacts): TaskSummary {
+  const {
+    key: _,
+    holderKey: __,
+    queueKey: ___,
+    bytes: ____,
+    asked: _____,
+    beats: ______,
+    claim: _______,
+    ...summary
+  } = facts
+  return summary
 }
 
 export const questionField = (number: number, { key, text }: TaskQuestion) => ({

@@ -10,8 +10,8 @@ export const TASKS = 'tasks'
 
 const LOG = 'news'
 const KEEP = { messages: 1_000, bytes: 1_048_576 }
-/** Milliseconds after which a change is reported without the bus. */
-const POLL = 1_000
+/** Milliseconds after which a change is reported without the bus. Processes of one host have none. */
+const POLL = { host: 100, nodes: 1_000 }
 const PREFIX = 'tasks:'
 
 type Listener = (news: TaskNews | undefined) => void
@@ -79,7 +79,9 @@ export class TaskNewsLog {
       const [number, news] = JSON.parse(text.slice(PREFIX.length))
       this.#hear(number, news)
     })
-    this.#polling = clock.setInterval(() => this.#read(), POLL).unref()
+    this.#polling = clock
+      .setInterval(() => this.#read(), this.#store.shared === 'host' ? POLL.host : POLL.nodes)
+      .unref()
     this.#read()
   }
 

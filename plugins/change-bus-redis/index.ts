@@ -4,10 +4,10 @@ import type { OptionsOf } from '../../core/plugin.ts'
 import { createChangeBus, createPeers } from '../../core/transport.ts'
 import {
   BUS_COMMANDS,
+  busOf,
   REDIS_PROPERTIES,
   REDIS_SECTIONS,
   type RedisSections,
-  redisBus,
   redisConnection,
 } from '../families/redis/index.ts'
 
@@ -25,12 +25,8 @@ export const changeBusRedis = definePlugin<ChangeBusRedisOptions, ChangeBusRedis
   options: OPTIONS,
   provides: ['peers', 'changeBus'],
   setup(host, options) {
-    const bus = redisBus(redisConnection(host, options, BUS_COMMANDS), host)
+    const bus = busOf(host, redisConnection(host, options, BUS_COMMANDS))
     host.provide('changeBus', createChangeBus(bus))
     host.provide('peers', createPeers(bus))
-    host.onStart(async () => {
-      if (host.config.purpose !== 'inspect') await bus.begin()
-    })
-    host.onClose(bus.close)
   },
 })

@@ -29,6 +29,6 @@ export const clusterRedis = definePlugin<ClusterRedisOptions, FilledClusterRedis
     await changeBusRedis.plugin.setup(host, connection)
     await eventStoreRedis.plugin.setup(host, options)
     fillGrantStore(host, connection)
-    await fillTaskStore(host, connection)
+    fillTaskStore(host, connection)
   },
 })

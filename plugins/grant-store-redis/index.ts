@@ -1,4 +1,5 @@
 // Stores logins and grants in Redis, so that any node can continue a login.
+import { createGrantStore } from '../../core/auth.ts'
 import { definePlugin } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 import {
@@ -9,19 +10,14 @@ import {
   type RedisSections,
   type RedisSettings,
   redisConnection,
+  redisStore,
+  STORE_COMMANDS,
 } from '../families/redis/index.ts'
 import { demandSecrets } from '../families/stores/index.ts'
-import { createRedisGrantStore } from './store.ts'
-
-/** Commands besides EVAL, including those in scripts. */
-export const GRANT_STORE_COMMANDS = [
-  ...(['del', 'exists', 'get', 'hdel', 'hget', 'hincrby', 'hset', 'pexpire', 'set', 'time'] as const),
-  ...(['zadd', 'zcard', 'zrange', 'zrangebyscore', 'zrem', 'zremrangebyscore'] as const),
-] as const
 
 export function fillGrantStore(host: RedisHost, options: RedisSettings) {
-  const redis = redisConnection(host, options, GRANT_STORE_COMMANDS)
-  host.provide('grantStore', createRedisGrantStore(redis))
+  const redis = redisConnection(host, options, STORE_COMMANDS)
+  host.provide('grantStore', createGrantStore(redisStore(redis)))
   return redis
 }
 

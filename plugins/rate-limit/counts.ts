@@ -1,9 +1,9 @@
-// Counts in Redis with rate-limiter-flexible. `onFailure` decides if a store does not respond.
+// Counts in the store of all nodes. `onFailure` decides if the store does not respond.
 import { blame } from '../../core/auth.ts'
 import { HostError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
-import { type RedisConnection, type RedisScript, redisScript } from '../families/redis/index.ts'
+import { type RedisConnection, redisStore } from '../families/redis/index.ts'
 import type { Count, CreateCount, Tally } from './memory-counts.ts'
 import type { FilledRateLimit } from './options.ts'
 
@@ -59,50 +59,26 @@ export function createGuard(host: InternalHost, onFailure: FilledRateLimit['onFa
     }
 }
 
-/** Commands besides EVAL. */
-export const RATE_LIMIT_COMMANDS = ['set', 'incrby', 'pttl', 'expire'] as const
-
-function createClient(redis: RedisConnection) {
-  let script: RedisScript | undefined
-  return {
-    eval(source: string, { keys, arguments: args }: { keys: string[]; arguments: string[] }) {
-      script ??= redisScript(source)
-      return redis.evaluate(script, keys, args)
-    },
-  }
-}
-
 /** `scope`: identifies the limits on every node. */
-export async function createRedisCounts(
+export function createRedisCounts(
   redis: RedisConnection,
   host: InternalHost,
   { scope, onFailure }: { readonly scope: string; readonly onFailure: FilledRateLimit['onFailure'] },
-): Promise<CreateCount> {
-  const { RateLimiterRedis, RateLimiterRes } = await import('rate-limiter-flexible')
-  const client = createClient(redis)
+): CreateCount {
+  const store = redisStore(redis)
   const guard = createGuard(host, onFailure, 'Redis')
 
-  return (name, { text, most, window }) => {
-    // No insurance limiter: per-node limits would silently multiply the limit.
-    const limiter = new RateLimiterRedis({
-      storeClient: client,
-      useRedisPackage: true,
-      keyPrefix: '',
-      points: most,
-      duration: window / 1_000,
-    })
-    const prefix = redis.key('rate-limit', scope, name, text, '')
-
-    async function consume(key: string): Promise<Tally> {
+  return (name, { text, window }) =>
+    guard(async key => {
       // Requests that can pass uncounted do not wait for a connection.
       if (onFailure === 'open' && !redis.healthy) throw new Error(redis.trouble)
-      const { consumedPoints, msBeforeNext } = await limiter.consume(prefix + key).catch((thrown: unknown) => {
-        if (thrown instanceof RateLimiterRes) return thrown
-        throw thrown
-      })
-      return { used: consumedPoints, until: host.clock.monotonic() + msBeforeNext }
-    }
-
-    return guard(consume)
-  }
+      const outcome = await store.transact(
+        `rate-limit:${JSON.stringify([scope, name, text, key])}`,
+        [{ record: 'count', add: { used: 1 }, ttl: { new: window }, know: 0 }],
+        'relaxed',
+      )
+      const found = outcome.done ? outcome.results[0] : undefined
+      const left = (found?.expires ?? outcome.now) - outcome.now
+      return { used: Number(found?.fields?.['used'] ?? 0), until: host.clock.monotonic() + left }
+    })
 }

@@ -1,9 +1,15 @@
 // Limits requests per address, user, OAuth client and tool, and concurrent calls; above a limit clients get 429.
-import { assertInstalled, matchesGlob } from '../../core/auth.ts'
+import { matchesGlob } from '../../core/auth.ts'
 import { definePlugin, nearest } from '../../core/internal.ts'
 import { StartError } from '../../core/plugin.ts'
-import { REDIS_SECTIONS, type RedisHost, type RedisSections, redisConnection } from '../families/redis/index.ts'
-import { createGuard, createRedisCounts, RATE_LIMIT_COMMANDS } from './counts.ts'
+import {
+  REDIS_SECTIONS,
+  type RedisHost,
+  type RedisSections,
+  redisConnection,
+  STORE_COMMANDS,
+} from '../families/redis/index.ts'
+import { createGuard, createRedisCounts } from './counts.ts'
 import type { Refusing } from './enforce.ts'
 import { limitAddresses, limitCalls, limitUsers } from './enforce.ts'
 import { compileLimits, describeRoute, describeTool, type Limits } from './limits.ts'
@@ -64,13 +70,12 @@ function countInPrimary(
 /** Equal on every node, distinct for routes with their own options. */
 const scopeOf = ({ config: { at } }: RedisHost) => at.join('.').replace(/[^\w./*-]/g, '_')
 
-function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount | Promise<CreateCount> {
+function openCounts(host: RedisHost, options: FilledRateLimit): CreateCount {
   const { store, onFailure } = options
   if (store === 'memory') {
     return host.countTogether ? countInPrimary(host, host.countTogether, options) : countInMemory(host)
   }
-  assertInstalled(['@redis/client', 'rate-limiter-flexible'], host.config)
-  const redis = redisConnection(host, {}, RATE_LIMIT_COMMANDS, { vital: onFailure === 'closed' })
+  const redis = redisConnection(host, {}, STORE_COMMANDS, { vital: onFailure === 'closed' })
   return createRedisCounts(redis, host, { scope: scopeOf(host), onFailure })
 }
 
@@ -96,10 +101,10 @@ function createRefusing({ name, metrics, clock }: RedisHost): Refusing {
   return { by: name, now: clock.monotonic, refused: limit => tell(1, { limit }) }
 }
 
-async function setup(host: RedisHost, options: FilledRateLimit) {
+function setup(host: RedisHost, options: FilledRateLimit) {
   const fault = faultIn(options, host)
   if (fault) return host.report(fault)
-  const createCount = await openCounts(host, options)
+  const createCount = openCounts(host, options)
   let limits = compileLimits(options, createCount)
   const now = () => limits
   const refusing = createRefusing(host)

@@ -1,7 +1,10 @@
 // Stores tasks in Redis, so that any node can run them.
 import { definePlugin } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
+import { createTaskStore } from '../../core/transport.ts'
 import {
+  BUS_COMMANDS,
+  busOf,
   claimOf,
   REDIS_PROPERTIES,
   REDIS_SECTIONS,
@@ -9,34 +12,15 @@ import {
   type RedisSections,
   type RedisSettings,
   redisConnection,
+  redisStore,
+  STORE_COMMANDS,
 } from '../families/redis/index.ts'
 import { demandSecrets } from '../families/stores/index.ts'
 
-/** Commands besides EVAL, including those in scripts. */
-const TASK_STORE_COMMANDS = [
-  ...(['del', 'exists', 'get', 'hdel', 'hexists', 'hget', 'hgetall', 'hincrby', 'hmget', 'hset', 'pexpire'] as const),
-  ...([
-    'set',
-    'time',
-    'xadd',
-    'xrange',
-    'xread',
-    'xrevrange',
-    'zadd',
-    'zcard',
-    'zrange',
-    'zrangebyscore',
-    'zrem',
-  ] as const),
-  'zscore',
-] as const
-
-export async function fillTaskStore(host: RedisHost, options: RedisSettings) {
-  const redis = redisConnection(host, options, TASK_STORE_COMMANDS)
-  const { createRedisTaskStore } = await import('./store.ts')
-  const store = createRedisTaskStore(redis, host.log)
-  host.provide('taskStore', store)
-  host.onClose(store.close)
+export function fillTaskStore(host: RedisHost, options: RedisSettings) {
+  const redis = redisConnection(host, options, [...STORE_COMMANDS, ...BUS_COMMANDS])
+  const { log, clock } = host
+  host.provide('taskStore', createTaskStore(redisStore(redis), { log, clock, bus: busOf(host, redis) }))
   return redis
 }
 
@@ -53,9 +37,8 @@ export const taskStoreRedis = definePlugin<TaskStoreRedisOptions, TaskStoreRedis
   sections: REDIS_SECTIONS,
   options: OPTIONS,
   provides: ['taskStore'],
-  async setup(host, options) {
+  setup(host, options) {
     demandSecrets(host, 'tasks are for every node, but the keys that say whose they are')
-    const redis = await fillTaskStore(host, options)
-    redis.claim(claimOf(host))
+    fillTaskStore(host, options).claim(claimOf(host))
   },
 })

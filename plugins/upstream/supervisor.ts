@@ -38,8 +38,6 @@ export interface Supervisor {
   readonly state: SupervisorState
   /** Rejects at once with the last error until the next attempt. */
   get(): Promise<Connection>
-  /** Makes the next attempt now, and forgets earlier failures. For a reload. */
-  retry(): void
   /** Ends the connection, and resolves when it has ended. */
   close(): Promise<void>
 }
@@ -57,7 +55,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
   let attempt: Promise<Connection> | undefined
   let timer: Timer | undefined
   let failures: number[] = []
-  /** Ends after a connection that was stable, and at a reload. */
+  /** Ends after a connection that was stable. */
   let isLoop = false
   let last = 0
   let downSince: number | undefined
@@ -133,12 +131,6 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
       const isDue = onDemand && clock.now() - last >= FIRST_PAUSE
       if ((state.status === 'down' || state.status === 'crash loop') && !isDue) return Promise.reject(state.error)
       return connect()
-    },
-    retry() {
-      if (state.status === 'closed') return
-      failures = []
-      isLoop = false
-      if (state.status !== 'up') connect().catch(() => undefined)
     },
     async close() {
       const before = state

@@ -1,10 +1,9 @@
 // Runs the store contracts against the Redis plugins; each check has its own keys.
 
+import { createGrantStore } from '../../core/auth.ts'
 import { storeContract } from '../../core/testing.ts'
-import { createChangeBus, createPeers } from '../../core/transport.ts'
+import { createChangeBus, createPeers, createTaskStore } from '../../core/transport.ts'
 import { type RedisSettings, redisBus, redisStore } from '../../plugins/families/redis/index.ts'
-import { createRedisGrantStore } from '../../plugins/grant-store-redis/store.ts'
-import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { describeContracts } from '../support/describe-contracts.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
@@ -42,12 +41,9 @@ async function beginBus({ connection, plugin }: RedisHost) {
   return bus
 }
 
-/** As the plugin task-store-redis begins it. */
-async function openTasks({ connection, plugin }: RedisHost) {
-  const store = createRedisTaskStore(connection, plugin.log)
-  closing.push(store.close)
-  await store.begin()
-  return store
+async function openTasks(host: RedisHost) {
+  const { log, clock } = host.plugin
+  return createTaskStore(redisStore(host.connection), { log, clock, bus: await beginBus(host) })
 }
 
 const BOUNDS = { ttl: 60_000, maxEvents: 1_000, maxBytes: 1_000_000 }
@@ -63,7 +59,7 @@ const contracts = {
   ),
   'Redis grant store': serviceContract(
     'grantStore',
-    onRedis(({ connection }) => createRedisGrantStore(connection)),
+    onRedis(({ connection }) => createGrantStore(redisStore(connection))),
   ),
   'Redis task store': serviceContract('taskStore', onRedis(openTasks)),
   'Redis change bus': serviceContract(

@@ -125,7 +125,9 @@ describe('Secret config keys', () => {
       'http.tls.passphrase',
       ...takers
         .flatMap(taker => (taker === 'redis' ? [taker] : under(taker)))
+        .concat('store.redis', 'routes./.store.redis')
         .flatMap(at => redis.map(key => `${at}.${key}`)),
+      ...[...under('store-postgres'), 'store.postgres', 'routes./.store.postgres'].map(at => `${at}.url`),
       ...['health', 'metrics'].flatMap(name => under(name).map(at => `${at}.token`)),
       ...under('auth-introspection').map(at => `${at}.clientSecret`),
       ...under('auth-bridge').flatMap(at => [`${at}.provider.clientSecret`, `${at}.clients.fixed.0.clientSecret`]),

@@ -176,14 +176,6 @@ describe('Redis connection', () => {
     expect(redis.cli('get', 'mcp-host:counted')).to.deep.equal(['123'])
   })
 
-  it('hashes session ids in keys and keeps the keys of a session in one slot', async () => {
-    const redis = await startRedis()
-    const { connection } = await startRedisHost({ url: redis.url, keyPrefix: 'ours:' })
-    const key = connection.sessionKey('a-session-id', 'events', 'x')
-    expect(key).to.match(/^ours:\{[\w-]{22}\}:events:x$/)
-    expect(connection.sessionKey('another-id', 'events', 'x')).to.not.equal(key)
-  })
-
   it('uses a separate client for blocking reads', async () => {
     const redis = await startRedis()
     const { connection } = await startRedisHost({ url: redis.url })
@@ -371,13 +363,13 @@ describe('Redis TLS', () => {
 })
 
 describe('Redis Cluster connection', () => {
-  it('handles several keys of a session in one command', async () => {
+  it('handles several keys of one hash tag in one command', async () => {
     const redis = await startRedis({ cluster: true })
     redis.cli('cluster', 'addslots', ...Array.from({ length: 16_384 }, (_, slot) => String(slot)))
     await untilClusterIsWell(redis)
     const { connection } = await startRedisHost({ cluster: [redis.url] })
     await whenHealthy(connection)
-    const keys = ['a', 'b'].map(part => connection.sessionKey('a session', part))
+    const keys = ['a', 'b'].map(part => connection.key('{a session}', part))
     const script = redisScript(`return redis.call('MSET', KEYS[1], 'one', KEYS[2], 'two')`)
     await connection.evaluate(script, keys, [])
     expect(await connection.run(client => client.get(keys[1] ?? ''))).to.equal('two')

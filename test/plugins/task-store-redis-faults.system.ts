@@ -1,8 +1,8 @@
 // Task store while Redis is killed, hangs, is full, or the connection is cut: no lost, duplicate or late task.
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
-import type { NewTask, TaskBounds, TaskNews, TaskStore } from '../../core/transport.ts'
-import { createRedisTaskStore } from '../../plugins/task-store-redis/store.ts'
+import { createTaskStore, type NewTask, type TaskBounds, type TaskNews, type TaskStore } from '../../core/transport.ts'
+import { redisBus, redisStore } from '../../plugins/families/redis/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { eventually } from '../support/eventually.ts'
@@ -17,17 +17,20 @@ const OFFER = { queue: 'jobs', running: 10_000, runningPerHolder: 10_000 }
 before(function () {
   needsRedis(this)
 })
-const opened: Array<() => void> = []
+const closing: Array<() => void> = []
 after(async () => {
-  for (const close of opened) close()
+  for (const close of closing) close()
   await stopHostsAndRedis()
 })
 
 async function connect(url: string, commandTimeout = 20_000) {
   const { connection, plugin } = await startRedisHost({ url, commandTimeout })
   await whenHealthy(connection)
-  const store = createRedisTaskStore(connection, plugin.log)
-  opened.push(store.close)
+  const bus = redisBus(connection, plugin)
+  await bus.begin()
+  closing.push(() => void bus.close())
+  const { log, clock } = plugin
+  const store = createTaskStore(redisStore(connection), { log, clock, bus })
   return { connection, store }
 }
 
@@ -87,7 +90,7 @@ describe('Task store in Redis: cut connection', () => {
     for (let index = 0; index < count; index++) await store.create(newTask(`t${index}`), WIDE)
     let packets = 0
     const proxies = await Promise.all(
-      [7, 9].map(every =>
+      [17, 23].map(every =>
         startCuttingProxy(redis.url, { cutter: () => () => (++packets % every === 0 ? 2 : undefined) }),
       ),
     )
@@ -119,7 +122,7 @@ describe('Task store in Redis: cut connection', () => {
     this.timeout(60_000)
     const { redis, store } = await open()
     let packets = 0
-    const proxy = await startCuttingProxy(redis.url, { cutter: () => () => (++packets % 5 === 0 ? 2 : undefined) })
+    const proxy = await startCuttingProxy(redis.url, { cutter: () => () => (++packets % 11 === 0 ? 2 : undefined) })
     const { store: cut } = await connect(proxy.url.replace('http:', 'redis:'))
     const tally = { created: 0, unknown: 0 }
     for (let index = 0; index < 200; index++) {
@@ -200,7 +203,6 @@ describe('Task store in Redis: killed Redis', () => {
     const { redis, store, connection } = await open()
     const told: Array<TaskNews | undefined> = []
     store.watch(news => told.push(news))
-    await store.begin()
     for (let index = 0; index < 20; index++) await store.create(newTask(`t${index}`), WIDE)
     const run = await store.claim([OFFER], MINUTE)
     const lease = { id: run?.id ?? '', fence: run?.fence ?? 0 }

@@ -112,12 +112,7 @@ const PLUGINS: ReadonlyArray<readonly [name: string, plugins: object, others: ob
   ['tracing', { tracing: {} }, {}, ['@opentelemetry/api']],
   ['dev-auth-server', { 'dev-auth-server': {} }, { http: { host: '127.0.0.1' } }, ['oidc-provider']],
   ['auth-bridge', BRIDGE, { http: { host: '127.0.0.1' } }, ['oidc-provider']],
-  [
-    'rate-limit',
-    { 'rate-limit': { store: 'redis', address: '10/1m' } },
-    REDIS,
-    ['@redis/client', 'rate-limiter-flexible'],
-  ],
+  ['rate-limit', { 'rate-limit': { store: 'redis', address: '10/1m' } }, REDIS, ['@redis/client']],
   ['cluster-redis', { 'cluster-redis': {} }, REDIS, ['@redis/client']],
   ['change-bus-redis', { 'change-bus-redis': {} }, REDIS, ['@redis/client']],
   ['session-store-redis', { 'change-bus-redis': {}, 'session-store-redis': {} }, REDIS, ['@redis/client']],

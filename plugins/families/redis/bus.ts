@@ -424,3 +424,16 @@ export function redisBus(
     },
   }
 }
+
+const BUSES = new WeakMap<RedisConnection, RedisBus>()
+
+/** The bus of this connection, for all plugins of a host. Call it in `setup`. */
+export function busOf(host: InternalHost, redis: RedisConnection): RedisBus {
+  const known = BUSES.get(redis)
+  if (known) return known
+  const bus = redisBus(redis, host)
+  BUSES.set(redis, bus)
+  if (host.config.purpose !== 'inspect') host.onStart(() => bus.begin())
+  host.onClose(() => bus.close())
+  return bus
+}

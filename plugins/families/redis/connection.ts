@@ -1,5 +1,4 @@
 // The shared Redis connection of a host. It reconnects forever; while offline, commands get 503.
-import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
@@ -14,7 +13,7 @@ import {
   type RedisScript,
 } from './commands.ts'
 import { Examination, type RedisCommandName, Watch } from './examination.ts'
-import { createOccurrence, explainRefusal, isDisconnection, RedisTimeout, unavailable, within } from './failures.ts'
+import { createOccurrence, explainRefusal, isDisconnection, unavailable, within } from './failures.ts'
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, serverLink, silenceOf } from './link.ts'
@@ -31,33 +30,9 @@ export interface RedisReader {
 /** What plugins use of the connection. */
 export type RedisConnection = Pick<
   SharedConnection,
-  | ('client' | 'commandTimeout' | 'key' | 'sessionKey' | 'duplicate' | 'healthy' | 'trouble' | 'claim' | 'onChange')
+  | ('client' | 'commandTimeout' | 'key' | 'duplicate' | 'healthy' | 'trouble' | 'claim' | 'onChange')
   | ('roundTrips' | 'now' | 'askTime' | 'run' | 'evaluate')
 >
-
-/** Does nothing after its deadline (first argument). Sent again after `late`: the clock was unknown. */
-export async function evaluateInTime(
-  redis: RedisConnection,
-  script: RedisScript,
-  keys: readonly string[],
-  args: readonly string[],
-): Promise<readonly string[]> {
-  const end = performance.now() + redis.commandTimeout
-  for (let left = redis.commandTimeout; left > 0; left = end - performance.now()) {
-    const now = redis.now()
-    if (now !== undefined) {
-      const reply = (await redis.evaluate(
-        script,
-        keys,
-        [String(Math.floor(now + left) - 1), ...args],
-        left,
-      )) as string[]
-      if (reply[0] !== 'late') return reply
-    }
-    await redis.run(() => redis.askTime(), Math.max(1, end - performance.now()))
-  }
-  throw unavailable(new RedisTimeout(redis.commandTimeout))
-}
 
 /** `refused`: Redis returned an error. `unavailable`: Redis did not respond in time or could not be reached. */
 type Measure = (milliseconds: number, outcome: 'ok' | 'refused' | 'unavailable') => void
@@ -204,11 +179,6 @@ class SharedConnection {
 
   key(...parts: string[]) {
     return `${this.settings.keyPrefix}${parts.join(':')}`
-  }
-
-  /** A key of a session, in one cluster slot. Contains a digest of the id, because ids are credentials. */
-  sessionKey(session: string, ...parts: string[]) {
-    return this.key(`{${hash('sha256', session, 'base64url').slice(0, 22)}}`, ...parts)
   }
 
   /** Call in `setup`. Startup fails if a running host has none of these secrets; later, commands get 503. */

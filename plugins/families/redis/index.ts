@@ -1,9 +1,9 @@
 // One Redis connection per host, for all plugins that use Redis.
 
-export { BUS_COMMANDS, type RedisBus, redisBus } from './bus.ts'
+export { BUS_COMMANDS, busOf, type RedisBus, redisBus } from './bus.ts'
 export { entriesOf, fieldsOf, type RedisScript, redisScript, type StreamEntry } from './commands.ts'
 export type { RedisConnection, RedisReader } from './connection.ts'
-export { evaluateInTime, redisConnection } from './connection.ts'
+export { redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable, within } from './failures.ts'
 export { claimOf } from './key-space.ts'
 export {

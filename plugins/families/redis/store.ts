@@ -2,17 +2,7 @@
 import { hash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
-import type {
-  Found,
-  Outcome,
-  Query,
-  ReadAnswers,
-  RecordStep,
-  Score,
-  SetStep,
-  Step,
-  Store,
-} from '../../../core/store.ts'
+import type { Found, Outcome, Query, ReadAnswers, Step, Store } from '../../../core/store.ts'
 import type { RedisScript } from './commands.ts'
 import type { RedisConnection } from './connection.ts'
 import { isMomentary, isRefused, RedisTimeout, unavailable } from './failures.ts'
@@ -26,109 +16,22 @@ const LONGEST_PAUSE = 320
 const tagOf = (partition: string) =>
   /^[\w.:-]+$/.test(partition) ? partition : `#${hash('sha256', partition, 'base64url')}`
 
-const scoreText = (score: Score) => (typeof score === 'number' ? numberText(score) : `@${score.now}`)
-const numberText = (value: number) => (Number.isFinite(value) ? String(value) : value > 0 ? '+inf' : '-inf')
 const numberOf = (text: string | undefined) =>
   text?.endsWith('inf') ? (text.startsWith('-') ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY) : Number(text)
 
-const fieldName = (field: string) => `.${field}`
+const wellFormedText = (text: string) => text.replace(/\p{Surrogate}/gu, '\ufffd')
 
-type Words = readonly (string | number)[]
-
-const each = <Value>(values: Readonly<Record<string, Value>> = {}, words: (key: string, value: Value) => Words) =>
-  Object.entries(values).flatMap(([key, value]) => words(key, value))
-
-function whereWords(field: string, allowed: string | null | ReadonlyArray<string | null>): Words {
-  const values = Array.isArray(allowed) ? allowed : [allowed]
-  if (values.length === 0) return ['never']
-  return values.flatMap((value, index) => [
-    ...['where', fieldName(field), value === null ? '' : `=${value}`, index === values.length - 1 ? '1' : ''],
-  ])
+const wellFormed = (value: unknown): unknown => {
+  if (typeof value === 'string') return wellFormedText(value)
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [wellFormedText(key), wellFormed(one)]))
 }
 
-function recordWords({
-  exists,
-  version,
-  where,
-  most,
-  set,
-  unset,
-  add,
-  delete: isDeleted,
-  ttl,
-  know,
-}: RecordStep): Words {
-  const amountOf = (field: string) => (add && Object.hasOwn(add, field) ? (add[field] ?? 0) : 0)
-  return [
-    'record',
-    ...(exists === undefined ? [] : ['exists', exists ? '1' : '']),
-    ...(version === undefined ? [] : ['version', version]),
-    ...each(where, whereWords),
-    ...each(most, (field, limit) => ['most', fieldName(field), numberText(limit), amountOf(field)]),
-    ...(know === undefined ? [] : ['know', know]),
-    ...(isDeleted
-      ? ['delete']
-      : [
-          ...each(set, (field, value) => ['set', fieldName(field), value]),
-          ...(unset ?? []).flatMap(field => ['unset', fieldName(field)]),
-          ...each(add, (field, amount) => ['add', fieldName(field), amount]),
-          ...(ttl === undefined ? [] : typeof ttl === 'object' ? ['new', ttl.new] : ['ttl', ttl]),
-        ]),
-    '.',
-  ]
-}
-
-function setWords({
-  below,
-  most,
-  has = [],
-  lacks = [],
-  put,
-  touch,
-  remove = [],
-  keep,
-  delete: isDeleted,
-  ttl,
-}: SetStep): Words {
-  return [
-    'set',
-    ...(below === undefined ? [] : ['below', scoreText(below)]),
-    ...(most === undefined ? [] : ['atmost', numberText(most)]),
-    ...has.flatMap(member => ['has', member]),
-    ...lacks.flatMap(member => ['lacks', member]),
-    ...(isDeleted
-      ? ['delete']
-      : [
-          ...remove.flatMap(member => ['remove', member]),
-          ...each(touch, (member, score) => ['touch', member, scoreText(score)]),
-          ...each(put, (member, score) => ['put', member, scoreText(score)]),
-          ...(keep === undefined ? [] : ['keep', keep]),
-          ...(ttl === undefined ? [] : ['ttl', ttl]),
-        ]),
-    '.',
-  ]
-}
-
-function wordsOf(step: Step): Words {
-  if ('record' in step) return recordWords(step)
-  if ('sortedSet' in step) return setWords(step)
-  const { after, append = [], reset, keep, delete: isDeleted, ttl } = step
-  return [
-    'log',
-    ...(reset === undefined ? (after === undefined ? [] : ['after', after, append.length]) : ['reset', reset]),
-    ...append.flatMap(message => ['append', message]),
-    ...(keep && append.length > 0 ? ['trim', numberText(keep.messages), numberText(keep.bytes)] : []),
-    ...(isDeleted ? ['delete'] : ttl === undefined ? [] : ['ttl', ttl]),
-    '.',
-  ]
-}
-
-function queryWords(query: Query): Words {
-  if ('record' in query) return ['record']
-  if ('log' in query) return ['log', query.after, numberText(query.bytes ?? Number.POSITIVE_INFINITY)]
-  const { from, to, reverse, limit } = query
-  const bounds = [from === undefined ? '-inf' : scoreText(from), to === undefined ? '+inf' : scoreText(to)]
-  return ['set', ...bounds, reverse ? '1' : '', limit]
+/** Lua refuses lone surrogates, which other adapters replace. */
+function writeJson(parts: readonly (Step | Query)[]): string {
+  const text = JSON.stringify(parts)
+  return text.includes('\\ud') ? JSON.stringify(wellFormed(parts)) : text
 }
 
 function readFields(flat: readonly string[]) {
@@ -226,7 +129,7 @@ export function redisStore(redis: RedisConnection): Store {
     shared: true,
     async transact(partition, steps): Promise<Outcome> {
       const keys = keysOf(partition, steps)
-      const args = steps.flatMap(wordsOf).map(String)
+      const args = [writeJson(steps)]
       const repeatable = isRepeatable(steps)
       const reply = await persist(
         left => evaluateInTime(TRANSACT, keys, args, left),
@@ -240,7 +143,7 @@ export function redisStore(redis: RedisConnection): Store {
       return { done: false, step: Number(step), found: readFound(steps[Number(step)], found), now: Number(now) }
     },
     async read<const Queries extends readonly Query[]>(partition: string, queries: Queries) {
-      const args = queries.flatMap(queryWords).map(String)
+      const args = [writeJson(queries)]
       const [now, ...answers] = await persist(
         async left => (await redis.evaluate(READ, keysOf(partition, queries), args, left)) as [string, ...Answer[]],
         () => true,

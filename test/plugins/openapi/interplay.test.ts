@@ -2,9 +2,11 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
 import { linesIn } from '../audit/audited-host.ts'
+import { taskClient } from '../tasks/support/task-client.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
 import { type Api, startApi } from './api.ts'
 
@@ -123,6 +125,23 @@ describe('Tools of an OpenAPI document', () => {
       arguments: { name: 'listOrders', arguments: {} },
     })
     expect(called.message.result.structuredContent).to.deep.equal({ ok: true })
+  })
+
+  it('run as tasks', async () => {
+    const { url } = await serve({
+      source: { overrides: { listOrders: { task: 'optional' } } },
+      plugins: { tasks: {} },
+    })
+    const client = taskClient(url)
+    const { message } = await client.call('listOrders', {})
+    const { taskId } = message.result
+    expect(taskId).to.be.a('string')
+    const ended = await eventually(
+      'the task has ended',
+      () => client.get(taskId),
+      task => task['status'] === 'completed',
+    )
+    expect(ended['result'].structuredContent).to.deep.equal({ ok: true })
   })
 
   it('are recorded by audit, with their outcome and without credentials', async () => {

@@ -55,7 +55,7 @@ describe('rate-limit: counts in Redis', () => {
     const limits = { address: '9/1h', user: '9/1h', client: '9/1h', tools: { say: '9/1h' } }
     const { call } = await startNode(redis, limits, {}, '15s')
     await call({ 'X-User': 'ann@acme.example', 'X-Issuer': 'https://i.example', 'X-Client': 'desktop' })
-    const keys = redis.cli('--scan').filter(key => key.includes(':rate-limit:'))
+    const keys = redis.cli('--scan').filter(key => key.endsWith(':r:count'))
     expect(keys).to.have.length(4)
     expect(keys.join(' ')).not.to.match(/acme|i\.example|desktop/)
     for (const key of keys) expect(Number(redis.cli('PTTL', key)[0])).to.be.within(3_500_000, 3_600_000)

@@ -72,18 +72,6 @@ describe('A supervisor', () => {
     expect((attempts.at(-1) ?? 0) - begun).to.be.closeTo(300_000, 10)
   })
 
-  it('tries at once at a reload', async () => {
-    const { supervisor, attempts, clock, setWorks } = start()
-    setWorks(false)
-    await messageOf(supervisor.get())
-    await clock.advance(60_000)
-    setWorks(true)
-    supervisor.retry()
-    await clock.advance(0)
-    expect(attempts).to.have.length(6)
-    expect(supervisor.state.status).to.equal('up')
-  })
-
   it('tries for callers of a server at a URL, at most once a second, without a crash loop', async () => {
     const { supervisor, attempts, clock, setWorks } = start({ onDemand: true })
     setWorks(false)
