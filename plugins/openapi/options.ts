@@ -128,6 +128,7 @@ const credentials = {
       UPSTREAM_AUTH,
     ],
   },
+  writeOnly: true,
   description:
     'By name of the security scheme: a secret for `apiKey` and `bearer`, user name and password for `basic`, or how to get tokens. Operations that need another scheme are left out.',
 } as unknown as JsonSchema & Typed<Record<string, Credential>>

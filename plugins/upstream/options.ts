@@ -172,6 +172,7 @@ const server = {
       url: {
         type: 'string',
         pattern: '^https?://[^\\s#]+$',
+        writeOnly: true,
         description: 'URL of a Streamable HTTP or HTTP+SSE server.',
       },
       command: {
@@ -189,7 +190,7 @@ const server = {
         {
           ca: text('PEM file with certificate authorities.'),
           cert: text('PEM file with the client certificate.'),
-          key: text('PEM file with the key of `cert`.'),
+          key: { ...text('PEM file with the key of `cert`.'), writeOnly: true },
         },
         'TLS files, relative to the config.',
       ),
