@@ -17,8 +17,9 @@ import { type Caller, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
+import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
-import { createSessions, type Lane, type LaneEvents, type ProcessLimit, type Sessions } from './sessions.ts'
+import { createSessions, type Lane, type LaneEvents, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import type { Targets } from './targets.ts'
@@ -37,7 +38,7 @@ export interface UpstreamParts {
   readonly toolset: ServedToolset
   readonly targets: Targets
   readonly held: HeldCalls
-  readonly processes: ProcessLimit
+  readonly processes: Places
   readonly isLocal: boolean
   /** Counts calls by outcome, and reconnections. */
   readonly count: { call(outcome: string): void; restart(): void }
@@ -94,7 +95,7 @@ export class Upstream implements Caller {
       clock: host.clock,
       processes: parts.processes,
       isLocal: parts.isLocal,
-      open: (call, events) => this.#openLane(call, events),
+      open: (...parts) => this.#openLane(...parts),
       onNotification: notification => this.#notice(notification),
     })
   }
@@ -327,13 +328,14 @@ export class Upstream implements Caller {
     else this.#subscribe(isWatched ? 'resources/subscribe' : 'resources/unsubscribe', uri)
   }
 
-  async #openLane(call: Call, events: LaneEvents): Promise<Connection> {
+  async #openLane(call: Call, events: LaneEvents, signal: AbortSignal): Promise<Connection> {
     const target = await this.#parts.targets.target()
+    signal.throwIfAborted()
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
     return connect(
       target,
-      this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed() }),
+      this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed(), signal }),
     )
   }
 
