@@ -42,7 +42,7 @@ if (hasSqlite) {
       const { BOUNDS_OF_SESSIONS, recordOf } = await import('./support/records.ts')
       const client = {
         info: { name: 'c', version: '1', title: 'i'.repeat(8_000) },
-        capabilities: { x: 'c'.repeat(8_000) },
+        capabilities: { experimental: { x: { y: 'c'.repeat(8_000) } } },
       }
       const open = async (digest: string, holder: string, size: number) => {
         const { opening, ...record } = recordOf(node, holder)
