@@ -133,6 +133,7 @@ const credentials = {
       UPSTREAM_AUTH,
     ],
   },
+  writeOnly: true,
   description:
     'Credentials by security scheme: a secret for `apiKey` and `bearer`, user name and password for `basic`, or how to get tokens. Operations that require other schemes are left out.',
 } as unknown as JsonSchema & Typed<Record<string, Credential>>

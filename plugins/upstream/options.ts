@@ -176,6 +176,7 @@ const server = {
       url: {
         type: 'string',
         pattern: '^https?://[^\\s#]+$',
+        writeOnly: true,
         description: 'URL of a Streamable HTTP or HTTP+SSE server.',
       },
       command: {
@@ -195,7 +196,7 @@ const server = {
         {
           ca: text('PEM file with certificate authorities.'),
           cert: text('PEM file with the client certificate.'),
-          key: text('PEM file with the key of `cert`.'),
+          key: { ...text('PEM file with the key of `cert`.'), writeOnly: true },
         },
         'TLS files, relative to the config.',
       ),

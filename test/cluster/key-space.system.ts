@@ -34,15 +34,24 @@ describe('Redis key prefix of a deployment', () => {
   })
   afterEach(stopHostsAndRedis)
 
-  it('startup fails with sessions of an older version, and says what to do', async () => {
-    redis.cli('zadd', 'mcp-host:{sessions}:idle', '1', 'digest:#holder')
-    const refused = await start([OLD]).catch(error => error)
-    expect(refused).to.be.an.instanceOf(StartError).with.property('code', 'MH2301')
-    expect(String(refused)).to.include('sessions of an older version (mcp-host:{sessions}:idle)')
-    expect(String(refused)).to.include('redis.keyPrefix')
-    redis.cli('del', 'mcp-host:{sessions}:idle')
-    await openSession(`${(await start([OLD])).url}/`)
-  })
+  for (const [what, key, command] of [
+    ['sessions', 'mcp-host:{sessions}:idle', 'zadd mcp-host:{sessions}:idle 1 digest:#holder'],
+    ['tasks', 'mcp-host:{tasks}:sums', 'hset mcp-host:{tasks}:sums bytes 2000'],
+    ['grants', 'mcp-host:grants:{pending}:order', 'zadd mcp-host:grants:{pending}:order 1 key'],
+    ['grants', 'mcp-host:grants:*', 'set mcp-host:grants:{granted:refresh:1}:text sealed'],
+  ] as const) {
+    it(`startup fails with ${what} of an older version, and says what to do: ${key}`, async () => {
+      redis.cli('eval', "for n = 1, 20000 do redis.call('set', 'other:' .. n, '') end", '0')
+      redis.cli(...command.split(' '))
+      const refused = await start([OLD]).catch(error => error)
+      expect(refused).to.be.an.instanceOf(StartError).with.property('code', 'MH2301')
+      expect(String(refused)).to.include(`${what} of an older version (${key})`)
+      expect(String(refused)).to.include('redis.keyPrefix')
+      redis.cli('del', command.split(' ')[1] ?? '')
+      await openSession(`${(await start([OLD])).url}/`)
+      await start([OLD])
+    })
+  }
 
   it('startup fails for a host with other secrets, and no session ends', async () => {
     const ours = await start([OLD])

@@ -5,6 +5,7 @@ import { explainRefusal, isDisconnection, lackingRights, type Refusal } from './
 import type { Health } from './health.ts'
 import {
   CLAIM_KEYS,
+  findOldGrants,
   findOldKeys,
   foreignKeys,
   type KeySpaceClaim,
@@ -61,6 +62,7 @@ const REHEARSED = {
   del: ['$h', '$s', '$z', '$x'],
   unlink: ['$t'],
   time: [],
+  scan: ['0', 'COUNT', '1'],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
 export type RedisCommandName = keyof typeof REHEARSED
@@ -149,6 +151,7 @@ export class Examination {
   readonly #needs = new Set<RedisCommandName>(['hset', 'pexpire', 'time'])
   #claim: KeySpaceClaim | undefined
   #looked = false
+  #searched = false
   #compared = false
 
   constructor(settings: ExaminationSettings) {
@@ -161,7 +164,7 @@ export class Examination {
 
   claim(claim: KeySpaceClaim) {
     this.#claim = claim
-    this.need(['pttl', 'zadd', 'zrange', 'zrem', 'zremrangebyscore'])
+    this.need(['pttl', 'scan', 'zadd', 'zrange', 'zrem', 'zremrangebyscore'])
   }
 
   #key(...parts: string[]) {
@@ -226,7 +229,15 @@ export class Examination {
 
   async #lookForOldKeys(): Promise<Refusal | undefined> {
     if (!this.#claim) return undefined
-    return findOldKeys(this.#settings.redis, this.#settings.ask)
+    const { ask, redis } = this.#settings
+    const refusal = await findOldKeys(redis, ask)
+    if (refusal || this.#searched) return refusal
+    // A cluster has the keys on all of its nodes.
+    const tags = redis.isCluster ? TAGS : TAGS.slice(0, 1)
+    const refusals = await Promise.all(tags.map(tag => findOldGrants(redis, ask, this.#key(tag, 'beat'))))
+    const found = refusals.find(one => one !== undefined)
+    this.#searched = found === undefined
+    return found
   }
 
   /** Evicted sessions and events are lost silently. */

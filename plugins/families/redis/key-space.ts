@@ -48,30 +48,64 @@ export const writeClaim = ({ node, fingerprints }: KeySpaceClaim): string => `${
 
 const fingerprintsOf = (written: string): readonly string[] => (written.split(' ')[1] ?? '').split(',')
 
-/** Keys of versions before the store, which this version does not read. Each is the only key of its script call. */
-const OLD_KEYS = ['{sessions}:idle', '{sessions}:holders'] as const
+/** Keys of versions before the store, which this version does not read. */
+const OLD_KEYS = {
+  '{sessions}:idle': 'sessions',
+  '{sessions}:holders': 'sessions',
+  'grants:{pending}:order': 'grants',
+  '{tasks}:sums': 'tasks',
+} as const
+/** Begins the other keys of grants; each has its own hash tag. */
+const OLD_GRANTS = 'grants:{'
 
 /** KEYS: an old key. Returns -2 if the key does not exist. */
 const LEFT_OF = redisScript(`return redis.call('PTTL', KEYS[1])`)
 
+/** KEYS: a key of the node. ARGV: cursor, pattern, count. Returns the next cursor and a key. */
+const SCAN_KEYS = redisScript(`
+local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
+return {found[1], found[2][1]}
+`)
+const SCANNED_AT_ONCE = 5_000
+/** Up to a million keys of a node. */
+const MAX_SCANS = 200
+
+type Ask = (script: RedisScript, keys: readonly string[], args: readonly string[]) => Promise<unknown>
+type Named = Pick<ResolvedRedis, 'name' | 'keyPrefix'>
+
 /** Data of an older version would be lost silently. `ask`: evaluates a script. */
-export async function findOldKeys(
-  { name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'keyPrefix'>,
-  ask: (script: RedisScript, keys: readonly string[], args: readonly string[]) => Promise<unknown>,
-): Promise<Refusal | undefined> {
-  const keys = OLD_KEYS.map(key => `${keyPrefix}${key}`)
-  const left = await Promise.all(keys.map(key => ask(LEFT_OF, [key], [])))
+export async function findOldKeys({ name, keyPrefix }: Named, ask: Ask): Promise<Refusal | undefined> {
+  const keys = Object.entries(OLD_KEYS).map(([key, what]) => [`${keyPrefix}${key}`, what] as const)
+  const left = await Promise.all(keys.map(([key]) => ask(LEFT_OF, [key], [])))
   const found = keys.filter((_, index) => left[index] !== -2)
   if (found.length === 0) return undefined
-  return {
-    code: 'keys of an older version',
-    text: `${name} has sessions of an older version (${found.join(', ')}), which this version cannot read`,
-    fix:
-      'set another redis.keyPrefix, or stop all nodes and delete the keys: ' +
-      `redis-cli --scan --pattern '${keyPrefix}*' | xargs redis-cli unlink. Clients then open new sessions`,
-    isLasting: true,
-  }
+  const kinds = [...new Set(found.map(([, what]) => what))]
+  return oldKeys({ name, keyPrefix }, kinds.join(' and '), found.map(([key]) => key).join(', '))
 }
+
+/** Searches the node that has the key. */
+export async function findOldGrants({ name, keyPrefix }: Named, ask: Ask, key: string): Promise<Refusal | undefined> {
+  const pattern = `${keyPrefix.replace(/[\\*?[\]]/g, '\\$&')}${OLD_GRANTS}*`
+  let cursor = '0'
+  for (let scans = 0; scans < MAX_SCANS; scans++) {
+    const reply = await ask(SCAN_KEYS, [key], [cursor, pattern, String(SCANNED_AT_ONCE)])
+    const [next = '0', found] = reply as readonly string[]
+    if (found) return oldKeys({ name, keyPrefix }, 'grants', `${keyPrefix}grants:*`)
+    if (next === '0') return undefined
+    cursor = next
+  }
+  return undefined
+}
+
+const oldKeys = ({ name, keyPrefix }: Named, kinds: string, keys: string): Refusal => ({
+  code: 'keys of an older version',
+  text: `${name} has ${kinds} of an older version (${keys}), which this version cannot read`,
+  fix:
+    'set another redis.keyPrefix, or stop all nodes and delete the keys: ' +
+    `redis-cli --scan --pattern '${keyPrefix}*' | xargs redis-cli unlink. Clients then open new sessions, users log in ` +
+    'again, and tasks are lost unless nodes of the older version complete them first',
+  isLasting: true,
+})
 
 export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'keyPrefix'>): Refusal {
   return {
