@@ -3,7 +3,7 @@ import type { Bus } from '../store/bus.ts'
 
 /** A change of a list or resource. */
 export type Change =
-  | { readonly kind: 'tools' | 'resources' | 'prompts'; readonly toolset: string | undefined }
+  | { readonly kind: 'tools' | 'resources' | 'prompts'; readonly toolset?: string | undefined }
   | { readonly kind: 'resource'; readonly uri: string }
   /** An unknown number of changes was lost. */
   | { readonly kind: 'missed' }

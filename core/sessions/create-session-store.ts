@@ -46,11 +46,11 @@ const OWNER_SHARE = 0.2
 const UNSURE = 10_000
 /** Maximum sessions with completed requests that the store still has as running. */
 const MAX_LEFT = 10_000
-/** Milliseconds after which the store is told of completed requests without another request of the session. */
+/** Milliseconds after which completed requests are written if the session sends no further request. */
 const LEAVE_DELAY = 100
 /** The same after a failure. */
 const RETRY_DELAY = 1_000
-/** Uses that one transaction reports. */
+/** Maximum uses per transaction. */
 const MARKED_AT_ONCE = 500
 const EXPIRED_AT_ONCE = 100
 const MAX_VICTIMS = 200
@@ -121,7 +121,7 @@ class StoredSessions implements SessionStore {
   readonly #store: Store
   readonly #log: Logger
   readonly #bytesPerOwner: number
-  /** The sessions whose use here is in the store. */
+  /** Sessions whose use by this node is stored. */
   readonly #inUse = new Set<string>()
   /** Completed requests that the store still has as running. */
   readonly #left = new Map<string, Set<string>>()
@@ -201,7 +201,7 @@ class StoredSessions implements SessionStore {
     return this.enter(digest, visit, bounds)
   }
 
-  /** Keeps the completed requests if nothing was done, as far as is known. */
+  /** Keeps the completed requests if the transaction may not have been applied. */
   async #enterOnce(digest: string, steps: readonly RecordStep[], completed: readonly string[]) {
     let outcome: Outcome | undefined
     try {
@@ -217,7 +217,7 @@ class StoredSessions implements SessionStore {
     return ended !== undefined
   }
 
-  /** The next request of the session removes them, or a timer. */
+  /** The session's next request or a timer removes them from the store. */
   leave(digest: string, requests: readonly RequestId[]) {
     if (requests.length === 0) return
     this.#keepLeft(digest, requests.map(runKey))
@@ -322,7 +322,7 @@ class StoredSessions implements SessionStore {
       // At once: the next session of the owner can be opened before this one has ended.
       onlyIdle ? undefined : forget(),
     ])
-    // Used meanwhile.
+    // The session was used in the meantime.
     if (!outcome.done) return undefined
     this.#inUse.delete(digest)
     if (onlyIdle) await forget()
@@ -339,7 +339,7 @@ class StoredSessions implements SessionStore {
     if (outcome.done) await this.#count([[holder, outcome.results[0]?.size ?? 0]])
   }
 
-  /** Writes numbers of idle sessions. */
+  /** Stores the numbers of idle sessions per holder. */
   async #count(sizes: ReadonlyArray<readonly [holder: string, size: number]>, most?: number) {
     const idle = sizes.filter(([, size]) => size > 0)
     await this.#store.transact(

@@ -1,4 +1,4 @@
-// The meaning of the store's steps, for every adapter that can evaluate them in JavaScript.
+// Executes the steps of a transaction, for stores that evaluate them in JavaScript.
 import type { Fields, Found, LogStep, Outcome, RecordStep, Score, SetStep, Step } from './store.ts'
 
 /** A record as adapters keep it. */

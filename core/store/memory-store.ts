@@ -1,4 +1,4 @@
-// The store of this process.
+// The in-memory store, for one process.
 import { HostError } from '../http/errors.ts'
 import { applySteps, type PartitionState, type RecordState, scoreAt } from './apply-steps.ts'
 import type { LogPage, LogQuery, Members, Query, ReadAnswers, SetQuery, Store } from './store.ts'
@@ -292,7 +292,7 @@ class MemoryPartition implements PartitionState {
   }
 }
 
-/** The store of this process, gone when it ends. */
+/** Creates a store in the memory of this process. */
 export function createMemoryStore(settings: MemoryStoreSettings = {}): MemoryStore {
   const { now = Date.now, maxBytes = Number.POSITIVE_INFINITY, evicts = false } = settings
   const partitions = new Map<string, MemoryPartition>()

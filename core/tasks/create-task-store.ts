@@ -43,11 +43,11 @@ import {
 } from './task-store.ts'
 
 const MOST_BYTES = 256 * 1_048_576
-/** A change that fails so often meets many others, each of which has succeeded. */
+/** Maximum attempts of a change. Each failed attempt means that another change succeeded. */
 const MOST_ATTEMPTS = 200
-/** Tasks that one search for expired ones deletes. */
+/** Maximum expired tasks to delete per search. */
 const SWEPT = 100
-/** Holders that a claim reads at once. */
+/** Maximum holders that a claim reads at once. */
 const HOLDERS = 8
 const MOST_QUEUES = 10_000
 /** Remembered claims with an unknown outcome. */
@@ -66,7 +66,7 @@ class LostReply extends Error {
 
 const withoutLoss = (error: unknown) => (error instanceof LostReply ? error.cause : error)
 
-/** Named steps; a name tells which condition did not hold. */
+/** Steps by name. The name identifies the condition that did not hold. */
 type Plan = Readonly<Record<string, Step | undefined>>
 
 interface FoundTask {
@@ -185,7 +185,7 @@ class Tasks implements TaskStore {
   }
 
   claim: TaskStore['claim'] = (offers, lease) => {
-    // Claims of one process do not meet each other.
+    // Serializes the claims of this process, so that they do not conflict.
     const claiming = this.#claiming.then(
       async () => (await this.#claimLost(this.#lost.claim, lease)) ?? this.#claimNext(offers, lease),
     )
@@ -504,7 +504,7 @@ class Tasks implements TaskStore {
     return facts && facts.until > outcome.now ? facts.version : undefined
   }
 
-  /** A claim whose reply was lost may have succeeded: nobody else works on this task. */
+  /** A claim whose reply was lost may have succeeded. No other node then runs this task. */
   async #claimLost(lost: Map<string, string>, lease: number): Promise<TaskRecord | undefined> {
     for (const [id, token] of lost) {
       const { facts, work } = (await this.#find(id)) ?? {}
@@ -539,7 +539,7 @@ class Tasks implements TaskStore {
     return undefined
   }
 
-  /** The next holder in turn that may run a task, and its first task. After a conflict, one of the next. */
+  /** Returns the next holder that can run a task, and its first task. After a conflict, one of the following holders. */
   async #pick(offer: QueueOffer, first: Members, attempt: number): Promise<Picked | undefined> {
     const { queue, running, runningPerHolder } = offer
     let holders = first.members

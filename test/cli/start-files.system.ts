@@ -50,7 +50,7 @@ describe('the files of a start', () => {
   before(async () => {
     const folder = await makeFolder({})
     await cp(join(ROOT, 'package.json'), join(folder, 'package.json'))
-    for (const part of ['core', 'plugins', 'client', 'cli']) {
+    for (const part of ['core', 'plugins', 'client', 'remote', 'cli']) {
       await cp(join(compiledFile('core'), '..', part), join(folder, 'dist', part), { recursive: true })
     }
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))

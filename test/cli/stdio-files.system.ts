@@ -44,7 +44,7 @@ export default {
       .trim()
       .split('\n')
       .map(line => JSON.parse(line))
-    expect(lines.some(({ msg }) => String(msg).startsWith('serving no metrics'))).to.equal(true)
+    expect(lines.some(({ code }) => code === 'MH2603')).to.equal(true)
     expect(lines.some(({ method, msg }) => method === 'tools/call' && msg === undefined)).to.equal(true)
     expect(await readFile(join(folder, 'audit.1.jsonl'), 'utf8')).to.include('"say"')
   } finally {

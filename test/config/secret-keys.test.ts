@@ -131,6 +131,19 @@ describe('Secret config keys', () => {
       ...['health', 'metrics'].flatMap(name => under(name).map(at => `${at}.token`)),
       ...under('auth-introspection').map(at => `${at}.clientSecret`),
       ...under('auth-bridge').flatMap(at => [`${at}.provider.clientSecret`, `${at}.clients.fixed.0.clientSecret`]),
+      ...under('upstream')
+        .map(at => `${at}.servers.x`)
+        .flatMap(at =>
+          ['url', 'env.x', 'headers.x', 'tls.key', 'auth.clientSecret', 'auth.privateKey'].map(key => `${at}.${key}`),
+        ),
+      ...under('openapi')
+        .map(at => `${at}.documents.x`)
+        .flatMap(at =>
+          [
+            ...['credentials', 'credentials.x.password', 'credentials.x.clientSecret', 'credentials.x.privateKey'],
+            ...['headers.x', 'auth.clientSecret', 'auth.privateKey'],
+          ].map(key => `${at}.${key}`),
+        ),
       ...under('auth-jwt').flatMap(at =>
         ['secret', 'keys', 'issuers.0.secret', 'issuers.0.keys'].map(key => `${at}.${key}`),
       ),
@@ -142,7 +155,11 @@ describe('Secret config keys', () => {
     const sounding = /secret|pass|credential|private|api.?key|^key$|^url$/i
     const unmarked = places.filter(
       ({ path, schema }) =>
-        schema['type'] !== 'boolean' && sounding.test(`${path.at(-1)}`) && !isSecretAt(SCHEMA, path),
+        schema['type'] !== 'boolean' &&
+        sounding.test(`${path.at(-1)}`) &&
+        // Names of environment variables.
+        path.at(-1) !== 'passEnv' &&
+        !isSecretAt(SCHEMA, path),
     )
     expect(unmarked.map(({ path }) => path.join('.'))).to.deep.equal([])
   })

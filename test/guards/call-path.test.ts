@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
+import { createManualClock } from '../support/manual-clock.ts'
 import { modern } from '../support/rpc.ts'
 import { openSession } from '../support/session-client.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -73,7 +74,9 @@ describe('the path of a tools/call', () => {
   let url = ''
 
   before(async () => {
-    const started = await startHost({ toolsets: { all: [echo] }, routes: { '/': { toolsets: 'all' } } })
+    // Timers of a busy machine would run during each call.
+    const config = { toolsets: { all: [echo] }, routes: { '/': { toolsets: 'all' } } }
+    const started = await startHost(config, undefined, { clock: createManualClock() })
     url = started.url
   })
 

@@ -130,9 +130,9 @@ describe('host.tools.add and remove at run time', () => {
     expect(tools.remove('a')).to.equal(false)
     expect(resources.remove('new:it', { toolset: 'one' })).to.equal(true)
     expect(changes).to.deep.equal([
-      { kind: 'tools', toolset: undefined },
+      { kind: 'tools' },
       { kind: 'resources', toolset: 'one' },
-      { kind: 'prompts', toolset: undefined },
+      { kind: 'prompts' },
       { kind: 'resource', uri: 'new:it' },
       { kind: 'resources', toolset: 'one' },
     ])

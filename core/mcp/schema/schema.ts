@@ -34,8 +34,7 @@ export function uncheckedSchema(schema: JsonSchema): JsonSchema {
   return Object.defineProperty(schema, UNCHECKED, { value: true })
 }
 
-export const isUnchecked = (schema: object | undefined): schema is JsonSchema =>
-  schema !== undefined && UNCHECKED in schema
+export const isUnchecked = (schema: unknown): schema is JsonSchema => isObject(schema) && UNCHECKED in schema
 
 /** Throws for a schema that is invalid, too large, of another dialect, or references another document. */
 export function compileSchema(schema: JsonSchema | StandardSchema, role: SchemaRole): CompiledSchema {

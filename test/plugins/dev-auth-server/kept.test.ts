@@ -93,7 +93,7 @@ describe('dev-auth-server: keepIn', function () {
       await host.close({ grace: 0 })
       const kept = join(folder, 'kept/auth.json')
       expect((await stat(kept)).mode & 0o777).to.equal(0o600)
-      expect(JSON.parse(await readFile(kept, 'utf8'))).to.include({ format: 2 })
+      expect(JSON.parse(await readFile(kept, 'utf8'))).to.include({ format: 3 })
     })
   }
 
