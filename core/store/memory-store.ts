@@ -258,7 +258,7 @@ class MemoryPartition implements PartitionState {
       this.bytes -= costOf(message) + ENTRY_COST
     }
     if (removed === 0) return
-    log.messages.splice(0, removed)
+    for (let index = 0; index < removed; index++) log.messages.shift()
     log.first += removed
   }
 

@@ -5,7 +5,7 @@
 //   turns:<q>        holders by turn; some may have no queued task      lane:<h>:<q>  queued tasks by serial
 //   running:<q>, busy:<h>:<q>  running tasks         leases             running tasks by lease expiry
 // Records: tasks (see task-fields.ts), bytes:<h> (bytes of a holder), sums (all bytes; the last serial or turn).
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { systemClock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import { createMemoryStore } from '../store/memory-store.ts'
@@ -611,7 +611,7 @@ class Tasks implements TaskStore {
     more: readonly Step[] = [],
   ): Promise<TaskRecord | false> {
     const key = keyOf(id)
-    const claim = randomBytes(9).toString('base64url')
+    const claim = randomUUID()
     const news = { id, queue, state: 'running' } as const
     const add = { version: 1, fence: 1, runs: more.length > 0 ? 1 : 0 }
     const steps: readonly Step[] = [
