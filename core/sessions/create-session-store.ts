@@ -7,7 +7,7 @@
 // the start of idleness, `holders` by number of idle sessions.
 import { createHash } from 'node:crypto'
 import type { Logger } from '../kernel/log.ts'
-import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
+import { MAX_CLIENT_FACT, MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
 import type { Fields, Found, Outcome, RecordStep, Score, SetStep, Store } from '../store/store.ts'
@@ -35,8 +35,13 @@ const INDEX = 'sessions'
 const IDLE = 'idle'
 const HOLDERS = 'holders'
 
-/** Milliseconds for which an ended session is remembered. */
+/** Milliseconds for which an ended session is remembered. Processes of one machine are not cut off for so long. */
 const ENDED_LIFETIME = 3_600_000
+const ENDED_LIFETIME_ON_HOST = 600_000
+/** Bytes of a session besides its opening request: client data, which follows, and overhead. */
+const SESSION_COST = 2 * MAX_CLIENT_FACT + 2_000
+/** Share of the space of a store that the sessions of one owner can use. */
+const OWNER_SHARE = 0.2
 /** Milliseconds after an outage for which other nodes can still restore sessions. */
 const RECOVERY_TIME = 10_000
 /** Maximum sessions with completed requests that the store still has as running. */
@@ -84,6 +89,9 @@ function writeRecord({ opening, home, state }: SessionRecord): Fields {
   }
 }
 
+const bytesOf = (fields: Fields) =>
+  Object.entries(fields).reduce((sum, entry) => sum + Buffer.byteLength(entry.join()), SESSION_COST)
+
 function changeStep(change: StateChange): Partial<RecordStep> {
   if ('watch' in change) {
     const uri = `w:${change.watch}`
@@ -112,6 +120,7 @@ class StoredSessions implements SessionStore {
   readonly shared: boolean | 'host'
   readonly #store: Store
   readonly #log: Logger
+  readonly #bytesPerOwner: number
   /** Sessions whose use by this node is stored. */
   readonly #inUse = new Set<string>()
   /** Completed requests that the store still has as running. */
@@ -119,8 +128,9 @@ class StoredSessions implements SessionStore {
   #leaving: NodeJS.Timeout | undefined
   #unsureUntil = 0
 
-  constructor(store: Store, { node, log }: SessionStoreSettings) {
+  constructor(store: Store, { node, log, maxSize = Number.POSITIVE_INFINITY }: SessionStoreSettings) {
     this.#store = store
+    this.#bytesPerOwner = maxSize * OWNER_SHARE
     this.#log = log
     this.node = node
     this.shared = store.shared
@@ -128,10 +138,12 @@ class StoredSessions implements SessionStore {
 
   async create(digest: string, record: SessionRecord, { idleTimeout: ttl, maxPerOwner }: SessionBounds) {
     const holder = nameHolder(record.opening.holder)
-    if (!(await this.#admit(digest, holder, ttl, maxPerOwner))) return undefined
+    const fields = writeRecord(record)
+    const most = Math.min(maxPerOwner ?? Number.POSITIVE_INFINITY, Math.floor(this.#bytesPerOwner / bytesOf(fields)))
+    if (!(await this.#admit(digest, holder, ttl, most))) return undefined
     try {
       const outcome = await this.#store.transact(partitionOf(digest), [
-        { record: SESSION, set: writeRecord(record), ttl },
+        { record: SESSION, set: fields, ttl },
         { record: USE, set: { [`n:${this.node}`]: '1' }, ttl },
       ])
       return outcome.done ? outcome.results[0]?.version : undefined
@@ -142,12 +154,12 @@ class StoredSessions implements SessionStore {
     }
   }
 
-  async #admit(digest: string, holder: string, ttl: number, maxPerOwner: number | undefined) {
+  async #admit(digest: string, holder: string, ttl: number, most = Number.POSITIVE_INFINITY) {
     const admitted = await this.#store.transact(INDEX, [
       {
         sortedSet: `of:${holder}`,
         below: { now: -ttl },
-        ...(maxPerOwner === undefined ? {} : { most: maxPerOwner - 1 }),
+        ...(most < Number.POSITIVE_INFINITY && { most: most - 1 }),
         put: { [digest]: { now: 0 } },
         ttl,
       },
@@ -305,7 +317,7 @@ class StoredSessions implements SessionStore {
       this.#store.transact(partitionOf(digest), [
         { record: SESSION, delete: true, know: 0 },
         { record: USE, ...idle, delete: true, know: 0 },
-        { record: ENDED, set: { ended: '1' }, ttl: ENDED_LIFETIME },
+        { record: ENDED, set: { ended: '1' }, ttl: this.shared === 'host' ? ENDED_LIFETIME_ON_HOST : ENDED_LIFETIME },
       ]),
       // At once: the next session of the owner can be opened before this one has ended.
       onlyIdle ? undefined : forget(),
@@ -457,7 +469,7 @@ class StoredSessions implements SessionStore {
       if (outcome.done) break
       if (outcome.step === 0) return false
     }
-    return this.#admit(digest, nameHolder(record.opening.holder), ttl, undefined)
+    return this.#admit(digest, nameHolder(record.opening.holder), ttl)
   }
 
   onReturn(listener: () => void) {
@@ -504,6 +516,8 @@ function shareOut(
 }
 
 interface SessionStoreSettings {
+  /** Bytes of the store. Default: no limit. */
+  readonly maxSize?: number | undefined
   readonly node: string
   readonly log: Logger
 }
