@@ -43,15 +43,15 @@ const SESSION_COST = 2 * MAX_CLIENT_FACT + 2_000
 /** Share of the space of a store that the sessions of one owner can use. */
 const OWNER_SHARE = 0.2
 /** Milliseconds after an outage for which other nodes can still restore sessions. */
-const UNSURE = 10_000
+const RECOVERY_TIME = 10_000
 /** Maximum sessions with completed requests that the store still has as running. */
-const MAX_LEFT = 10_000
+const MAX_COMPLETED = 10_000
 /** Milliseconds after which completed requests are written if the session sends no further request. */
 const LEAVE_DELAY = 100
 /** The same after a failure. */
 const RETRY_DELAY = 1_000
 /** Maximum uses per transaction. */
-const MARKED_AT_ONCE = 500
+const MAX_MARKED = 500
 const EXPIRED_AT_ONCE = 100
 const MAX_VICTIMS = 200
 
@@ -232,7 +232,7 @@ class StoredSessions implements SessionStore {
   /** `found`: requests that another node runs are no longer ours. */
   #keepLeft(digest: string, keys: Iterable<string>, found: Fields = {}, delay = LEAVE_DELAY) {
     const left = this.#left.get(digest) ?? new Set<string>()
-    if (left.size === 0 && this.#left.size >= MAX_LEFT) return
+    if (left.size === 0 && this.#left.size >= MAX_COMPLETED) return
     for (const key of keys) if ((found[key] ?? this.node) === this.node) left.add(key)
     if (left.size === 0) return
     this.#left.set(digest, left)
@@ -359,8 +359,8 @@ class StoredSessions implements SessionStore {
   async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds): Promise<readonly Victim[]> {
     let excess = 0
     await this.#tellLeft()
-    for (let at = 0; at < Math.max(1, uses.length); at += MARKED_AT_ONCE) {
-      const marks = uses.slice(at, at + MARKED_AT_ONCE).map(use => ({ ...use, owner: nameHolder(use.holder) }))
+    for (let at = 0; at < Math.max(1, uses.length); at += MAX_MARKED) {
+      const marks = uses.slice(at, at + MAX_MARKED).map(use => ({ ...use, owner: nameHolder(use.holder) }))
       excess = await this.#markSome(marks, idleTimeout, maxIdle)
     }
     return excess > 0 ? this.#evict(Math.min(excess, MAX_VICTIMS), idleTimeout) : []
@@ -474,7 +474,7 @@ class StoredSessions implements SessionStore {
 
   onReturn(listener: () => void) {
     this.#store.onReturn?.(() => {
-      this.#unsureUntil = performance.now() + UNSURE
+      this.#unsureUntil = performance.now() + RECOVERY_TIME
       listener()
     })
   }
