@@ -13,11 +13,11 @@ export async function addServer(
   context: CommandContext,
 ): Promise<void> {
   if (!NAME.test(name))
-    throw usage(`"${printable(name)}" is no toolset name: use 1 to 57 letters A to Z and a to z, digits, _ and -`)
+    throw usage(`"${printable(name)}" is not a valid toolset name: use 1 to 57 characters of A-Z, a-z, 0-9, _ and -`)
   if (first === '')
     throw usage('give the URL of the server, or its command: mcp-host add upstream NAME -- COMMAND ARGUMENT...')
   const isUrl = /^https?:\/\//i.test(first)
-  if (isUrl && (args.length > 0 || !URL.canParse(first))) throw usage(`${printable(first)} is no URL of a server`)
+  if (isUrl && (args.length > 0 || !URL.canParse(first))) throw usage(`${printable(first)} is not a valid server URL`)
   const loaded = await readConfig({ config }, context)
   assertFree(loaded.config, name, 'choose another name')
   const value = isUrl ? { url: first } : { command: first, ...(args.length > 0 && { args }) }

@@ -1,4 +1,4 @@
-// Sessions at a server: who shares one, and when it ends.
+// Sessions at a server: opens one for each group of callers that shares it, and ends idle ones.
 import type { Call, Clock, Timer } from '../../core/plugin.ts'
 import { holderOf } from '../../core/transport.ts'
 import { type Connection, RemoteError, type ServerNotification, type ServerRequest } from '../../remote/index.ts'
@@ -6,27 +6,27 @@ import { type Placed, Places } from './places.ts'
 import type { Run } from './run.ts'
 import type { ServerSettings } from './settings.ts'
 
-/** A connection with its running calls. */
-export interface Lane {
+/** A session at a server, with its running calls. */
+export interface ServerSession {
   readonly connection: Connection
   readonly runs: Set<Run>
-  /** The level that the server was last asked for. */
+  /** The log level that was last requested from the server. */
   logLevel: string | undefined
 }
 
-interface Kept extends Placed {
+interface SessionEntry extends Placed {
   readonly key: string
-  lane: Lane | undefined
-  readonly opening: Promise<Lane>
+  session: ServerSession | undefined
+  readonly opening: Promise<ServerSession>
   users: number
   timer: Timer | undefined
   isClosed: boolean
 }
 
-/** `call`: the first one. `signal`: aborts when the session is closed. */
-type OpenLane = (call: Call, events: LaneEvents, signal: AbortSignal) => Promise<Connection>
+/** `call`: the call that opens the session. `signal`: aborts when the session is closed. */
+type OpenSession = (call: Call, events: SessionEvents, signal: AbortSignal) => Promise<Connection>
 
-export interface LaneEvents {
+export interface SessionEvents {
   onRequest(request: ServerRequest): Promise<Record<string, unknown>>
   onNotification(notification: ServerNotification): void
   onClosed(): void
@@ -37,19 +37,19 @@ interface SessionParts {
   readonly clock: Clock
   /** Of all servers. */
   readonly processes: Places
-  /** Anonymous callers are one user: only this machine can reach the host. */
+  /** Only this machine can reach the host, so anonymous callers count as one user. */
   readonly isLocal: boolean
-  readonly open: OpenLane
-  /** Messages of a lane to all of its callers. */
+  readonly open: OpenSession
+  /** Receives notifications that belong to no call. */
   readonly onNotification: (notification: ServerNotification) => void
 }
 
 type Session = NonNullable<Call['session']>
 
-/** The run that a message of the server belongs to. */
+/** Returns the run that a message of the server belongs to. */
 function runOf(owner: unknown, runs: ReadonlySet<Run>): Run | undefined {
   for (const run of runs) if (run === owner) return run
-  // All runs of a lane have the same user.
+  // All runs of a session have the same user.
   return [...runs].at(-1)
 }
 
@@ -69,12 +69,12 @@ async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): 
 }
 
 export function createSessions({ settings, clock, processes, isLocal, ...parts }: SessionParts) {
-  const kept = new Map<string, Kept>()
+  const entries = new Map<string, SessionEntry>()
   const places = new Places(settings.maxSessions, !isLocal)
   const ofSession = new WeakMap<Session, string>()
   let lastSession = 0
 
-  /** Undefined: a session for this call only. */
+  /** Returns undefined if the call gets its own session. */
   function keyOf(call: Call): string | undefined {
     const { sessions } = settings
     const { session, user } = call
@@ -92,16 +92,16 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
   }
 
   function end(key: string) {
-    kept.get(key)?.close()
+    entries.get(key)?.close()
   }
 
-  function open(key: string, call: Call): Kept {
+  function open(key: string, call: Call): SessionEntry {
     const holder = holderOf({ user: call.user, ip: call.offer.ip })
     const limits = settings.command ? [processes, places] : [places]
     const replaced = limits.map(limit => limit.toReplace(holder, settings.name))
     const runs = new Set<Run>()
     const stop = new AbortController()
-    const events: LaneEvents = {
+    const events: SessionEvents = {
       onRequest: request => {
         const run = runOf(request.owner, runs)
         return run ? run.ask(request).then(answer => ({ ...answer })) : Promise.reject(new Error('no call is running'))
@@ -112,12 +112,12 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       },
       onClosed: () => one.close(),
     }
-    async function connect(): Promise<Lane> {
+    async function connect(): Promise<ServerSession> {
       await Promise.all(replaced.map(other => other?.ended))
       stop.signal.throwIfAborted()
       const connection = await parts.open(call, events, stop.signal)
-      one.lane = { connection, runs, logLevel: undefined }
-      return one.lane
+      one.session = { connection, runs, logLevel: undefined }
+      return one.session
     }
     let finish: () => void = () => undefined
     const ended = new Promise<void>(resolve => {
@@ -125,10 +125,10 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     })
     // The connection is made after this turn, when `one` is complete.
     const opening = Promise.resolve().then(connect)
-    const one: Kept = {
+    const one: SessionEntry = {
       key,
       holder,
-      lane: undefined,
+      session: undefined,
       opening,
       ended,
       users: 0,
@@ -138,7 +138,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
         if (one.isClosed) return
         one.isClosed = true
         clock.clear(one.timer)
-        if (kept.get(key) === one) kept.delete(key)
+        if (entries.get(key) === one) entries.delete(key)
         stop.abort(new RemoteError('closed', 'the session was closed'))
         // It keeps its place until its process has ended.
         opening
@@ -151,7 +151,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       },
     }
     for (const [index, limit] of limits.entries()) limit.take(one, replaced[index])
-    kept.set(key, one)
+    entries.set(key, one)
     opening.catch(() => one.close())
     return one
   }
@@ -160,14 +160,14 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
 
   return {
     get size() {
-      return kept.size
+      return entries.size
     },
-    /** The session for a call. `leave` must be called at its end. */
-    async enter(call: Call): Promise<{ readonly lane: Lane; leave(): void }> {
+    /** Returns the session for a call. Call `leave` when the call ends. */
+    async enter(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
       const shared = keyOf(call)
       const key = shared ?? `call ${++lastCall}`
-      const one = kept.get(key) ?? open(key, call)
-      // The last used one is the last to be closed.
+      const one = entries.get(key) ?? open(key, call)
+      // Moves the session to the end: the least recently used session is closed first.
       places.used(one)
       if (settings.command) processes.used(one)
       one.users++
@@ -181,7 +181,7 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
         else if (settings.idle > 0) one.timer = clock.setTimeout(() => one.close(), settings.idle).unref()
       }
       try {
-        return { lane: one.lane ?? (await unlessAborted(one.opening, call.signal)), leave }
+        return { session: one.session ?? (await unlessAborted(one.opening, call.signal)), leave }
       } catch (error) {
         leave()
         throw error
