@@ -106,7 +106,7 @@ export const findToolset = (config: unknown, name: string): string | undefined =
 export function assertFree(config: unknown, name: string, fix: string): void {
   const taken = findToolset(config, name)
   if (taken !== undefined)
-    throw usage(`the config has a toolset "${printable(name)}" already, at ${printable(taken)}: ${fix}`)
+    throw usage(`the config already has a toolset "${printable(name)}" at ${printable(taken)}: ${fix}`)
 }
 
 export function freeRoute(config: unknown, name: string, suffix: string): string {

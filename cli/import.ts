@@ -13,7 +13,7 @@ function readFile(file: string, given: string): string {
   try {
     return utf8Text(readFileSync(file, 'utf8'))
   } catch (cause) {
-    throw usage(`${given} cannot be read: ${errorText(cause)}`, cause)
+    throw usage(`cannot read ${given}: ${errorText(cause)}`, cause)
   }
 }
 
@@ -30,7 +30,10 @@ async function importServers(
   const isNew = ({ name }: { readonly name: string }) => findToolset(loaded.config, name) === undefined
   const taken = servers
     .filter(server => !isNew(server))
-    .map(({ name }) => `${name}: left out, because the config has it at ${findToolset(loaded.config, name)}`)
+    .map(
+      ({ name }) =>
+        `${name}: left out, because the config already has this toolset at ${findToolset(loaded.config, name)}`,
+    )
   for (const note of [...notes, ...taken]) say(printable(note))
   const added = servers.filter(isNew)
   if (added.length === 0) {
@@ -55,7 +58,7 @@ export const importVerb = defineVerb({
   example: '~/.cursor/mcp.json',
   positionals: ['FILE'],
   options: CONFIG_OPTION,
-  notes: `FILE: claude_desktop_config.json, .mcp.json, or mcp.json of VS Code or Cursor.
-Secrets are not copied: processes receive them from the environment of mcp-host.`,
+  notes: `FILE: claude_desktop_config.json, .mcp.json, or the mcp.json of VS Code or Cursor.
+Secret variables are not copied: servers get them from the environment of mcp-host.`,
   run: importServers,
 })

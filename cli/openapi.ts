@@ -1,4 +1,4 @@
-// `mcp-host openapi`: prints the tools that an OpenAPI document becomes, with sizes, and what is left out.
+// `mcp-host openapi`: shows the tools of an OpenAPI document, their sizes, and omitted operations.
 import type { CommandContext } from './context.ts'
 import { readSurvey, type Survey, type SurveyOptions } from './openapi/read-survey.ts'
 import { jsonText, tableLines } from './text.ts'
@@ -9,21 +9,21 @@ const OPTIONS = {
     type: 'string',
     value: '<glob>',
     multiple: true,
-    help: 'Operations: operationId, or method and path; repeatable',
+    help: 'Operations to show, by operationId, or method and path; repeatable',
   },
   exclude: { type: 'string', value: '<glob>', multiple: true, help: 'Operations to leave out; repeatable' },
-  methods: { type: 'string', value: '<list>', help: 'HTTP methods, separated by commas, or all [get]' },
-  overlay: { type: 'string', value: '<file>', multiple: true, help: 'Overlay to apply; repeatable, in order' },
+  methods: { type: 'string', value: '<list>', help: 'HTTP methods, separated by commas; all for every method [get]' },
+  overlay: { type: 'string', value: '<file>', multiple: true, help: 'Overlay to apply; repeatable, applied in order' },
   'base-url': { type: 'string', value: '<url>', help: 'URL of the API [first server of the document]' },
-  'max-schema': { type: 'string', value: '<size>', help: 'Largest schema of a tool [32kb]' },
+  'max-schema': { type: 'string', value: '<size>', help: "Maximum size of a tool's schema [32kb]" },
   'allow-host': {
     type: 'string',
     value: '<host>',
     multiple: true,
-    help: 'Host to reach at a private address or over plain http; repeatable',
+    help: 'Host to allow at a private address or over plain http; repeatable',
   },
   output: { type: 'string', choices: ['omit', 'pass', 'check'], help: 'Output schemas [omit]' },
-  all: { type: 'boolean', help: 'Show operations that the options leave out, too' },
+  all: { type: 'boolean', help: 'List each operation that the options leave out' },
   json: { type: 'boolean', help: 'Print JSON' },
 } as const satisfies VerbOptionTable
 
@@ -60,8 +60,8 @@ function inText(survey: Survey, all: boolean, width: number | undefined): string
         ? skipped.map(({ operation, reason }) => `${operation}: ${reason}`)
         : [...reasons].map(([reason, count]) => `${count}: ${reason}`),
     ),
-    ...part('Parts of the document that are not valid:', notes),
-    ...part('Security schemes, which need `credentials`:', schemes),
+    ...part('Invalid parts of the document:', notes),
+    ...part('Security schemes that require `credentials`:', schemes),
   ].join('\n')
 }
 
@@ -85,7 +85,7 @@ async function openapi(
 }
 
 export const openapiVerb = defineVerb({
-  summary: 'Show the tools of an OpenAPI document, their sizes, and what is left out',
+  summary: 'Show the tools of an OpenAPI document, their sizes, and omitted operations',
   example: "openapi.yaml --methods get,post --include 'GET /orders/*'",
   positionals: ['FILE'],
   options: OPTIONS,

@@ -37,7 +37,7 @@ function withHeaders(wire: Wire, headers: HttpTarget['headers']): Wire {
 interface Opened {
   readonly transport: Transport
   end(): Promise<void>
-  /** What a message about a failed handshake adds. */
+  /** Returns details for the message about a failed handshake. */
   explain(): string
 }
 
@@ -68,7 +68,7 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
   }
 }
 
-/** Errors of a given `fetch` that are no failures of the network: fetch itself throws TypeErrors. */
+/** Whether an error comes from a custom `fetch` and not from the network, for which `fetch` throws TypeErrors. */
 const isOfCaller = (error: unknown): boolean => !(error instanceof TypeError)
 
 function openStdio(target: CommandTarget, options: ConnectOptions, connection: BaseConnection): Opened {
@@ -86,7 +86,7 @@ function openStdio(target: CommandTarget, options: ConnectOptions, connection: B
   }
 }
 
-/** A failure that says nothing about the era: of the network, of credentials, of the server itself. */
+/** Whether a failure does not reveal the era: failures of the network, credentials, or the server itself. */
 function isInconclusive({ reason, status = 0 }: RemoteError): boolean {
   return (
     ['unreachable', 'lost', 'too-large', 'closed', 'cancelled'].includes(reason) ||
@@ -107,7 +107,7 @@ function describe(connection: BaseConnection, result: JsonObject, revision: Revi
   state.instructions = textOf(result['instructions'])
 }
 
-/** True if the server is modern. False: it answered as legacy servers do. */
+/** Returns true for a modern server, false for a response that is typical of legacy servers. */
 async function discover(connection: BaseConnection, timeout: number, signal: AbortSignal): Promise<boolean> {
   connection.state.era = 'modern'
   connection.state.revision = MODERN_REVISION
@@ -137,7 +137,10 @@ async function initialize(
   const result = await connection.request('initialize', params, { timeout: 0, maxTime: 0, signal })
   const { protocolVersion: version } = result
   if (!isHandshakeRevision(version) || (fixed !== undefined && version !== fixed))
-    throw new RemoteError('invalid', `the server offers protocol version ${JSON.stringify(version)?.slice(0, 50)} only`)
+    throw new RemoteError(
+      'invalid',
+      `the server supports only protocol version ${JSON.stringify(version)?.slice(0, 50)}`,
+    )
   describe(connection, result, version)
   await connection.notify('notifications/initialized')
 }

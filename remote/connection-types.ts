@@ -78,7 +78,7 @@ export interface ConnectOptions {
   readonly onNotification?: (notification: ServerNotification) => void
   /** A line of the server's stderr. */
   readonly onStderr?: (line: string) => void
-  /** What happened on the connection, for a debug log. */
+  /** Receives connection events for a debug log. */
   readonly onNote?: (text: string) => void
   /** A lost session was replaced by a new one: lists can have changed, and state of the session is lost. */
   readonly onReopened?: () => void
@@ -98,9 +98,9 @@ export interface RequestOptions {
   readonly signal?: AbortSignal
   /** Cancels on the server, too. */
   readonly onProgress?: (progress: Progress) => void
-  /** Since the last sign of life: start or progress. Default: 60,000. 0: no limit. */
+  /** Time without progress. Default: 60,000. 0: no limit. */
   readonly timeout?: number
-  /** Regardless of progress. Default: 600,000. 0: no limit. */
+  /** Total time, even with progress. Default: 600,000. 0: no limit. */
   readonly maxTime?: number
   /** Added to the HTTP request, for credentials per call. */
   readonly headers?: Readonly<Record<string, string>>
@@ -139,7 +139,7 @@ export interface Connection {
   /** The session id of the server; undefined without one. */
   readonly sessionId: string | undefined
   /**
-   * Resolves to the result, also one with `resultType: 'input_required'`. Rejects with a `RemoteError`, whose `executed` tells
+   * Resolves to the result, also one with `resultType: 'input_required'`. Rejects with a `RemoteError`; its `executed` shows
    * whether the server can have executed the request.
    */
   request(method: string, params?: JsonObject, options?: RequestOptions): Promise<JsonObject>

@@ -195,7 +195,7 @@ export class BaseConnection implements Connection {
         this.#cancel(pending, error.message)
       }
       const late = (what: string) => () =>
-        cancel(new RemoteError('timeout', `no response of the server ${what}`, { executed: 'maybe' }))
+        cancel(new RemoteError('timeout', `the server did not respond ${what}`, { executed: 'maybe' }))
       this.#pending.set(id, pending)
       if (timeout > 0) idle = setTimeout(late(`within ${timeout / 1_000} s`), timeout)
       if (maxTime > 0) total = setTimeout(late(`in ${maxTime / 1_000} s, the maximum time`), maxTime)
@@ -253,7 +253,7 @@ export class BaseConnection implements Connection {
     const parsed = parse(text)
     const messages = Array.isArray(parsed) ? parsed : [parsed]
     for (const message of messages) {
-      if (!isObject(message) || message['jsonrpc'] !== '2.0') this.#note('omitted a message that is no JSON-RPC 2.0')
+      if (!isObject(message) || message['jsonrpc'] !== '2.0') this.#note('ignored a message that is not JSON-RPC 2.0')
       else if (message['method'] === undefined) this.#takeResponse(message, text, exchange)
       else if (typeof message['method'] === 'string') this.#takeCall(message['method'], message, exchange)
     }
@@ -262,9 +262,9 @@ export class BaseConnection implements Connection {
   #takeResponse(message: Fields, text: string, exchange: Exchange | undefined): void {
     const { id, result, error } = message
     const pending = this.#pending.get(id as number)
-    // A response on the stream of another request is a confusion of ids.
+    // The server responded on the stream of another request: it confused the ids.
     if (!pending || (exchange && exchange !== pending.exchange)) {
-      this.#note(`omitted a response to ${isId(id) ? JSON.stringify(id).slice(0, 100) : 'no request'}`)
+      this.#note(`ignored a response to ${isId(id) ? JSON.stringify(id).slice(0, 100) : 'no request'}`)
       return
     }
     const { exchange: own, method, options } = pending
@@ -283,7 +283,7 @@ export class BaseConnection implements Connection {
     pending.settle(result)
   }
 
-  /** The request that a message of the server belongs to: the one of its stream, or the only one that can have caused it. */
+  /** Returns the request that a message of the server belongs to: by its stream, or the only possible one. */
   #ownerOf(exchange: Exchange | undefined): unknown {
     let found: Pending | undefined
     for (const pending of this.#pending.values()) {

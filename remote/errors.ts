@@ -7,7 +7,7 @@
  * - `lost`: the connection, process or session ended before the response
  * - `timeout`, `cancelled`: by the options of the request
  * - `too-large`: a message is larger than the limit
- * - `invalid`: the server sent something that is no valid MCP message
+ * - `invalid`: the server sent an invalid MCP message
  * - `closed`: the connection was closed here
  */
 export type RemoteReason =

@@ -31,11 +31,13 @@ export async function addDocument(
   const route = freeRoute(loaded.config, name, 'openapi')
   await addToConfig(loaded, [{ plugin: 'openapi', key: 'documents', name, value: { document }, route }], context)
   const { tools, operations, securitySchemes } = survey
-  print(`${tools.length} of ${operations} operations become tools: only GET unless \`methods\` names others.`)
+  print(
+    `${tools.length} of ${operations} operations become tools. By default only GET operations do; set \`methods\` to add others.`,
+  )
   const schemes = Object.keys(securitySchemes)
   if (schemes.length > 0) {
     print(
-      `Operations with credentials are left out until \`credentials\` has a secret for: ${schemes.map(one => printable(one)).join(', ')}`,
+      `Operations that require credentials are left out until \`credentials\` is set for: ${schemes.map(one => printable(one)).join(', ')}`,
     )
   }
 }

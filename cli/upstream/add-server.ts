@@ -14,7 +14,7 @@ export async function addServer(
   context: CommandContext,
 ): Promise<void> {
   if (!NAME.test(name))
-    throw usage(`"${printable(name)}" is no toolset name: use 1 to 57 letters A to Z and a to z, digits, _ and -`)
+    throw usage(`"${printable(name)}" is not a valid toolset name: use 1 to 57 characters of A-Z, a-z, 0-9, _ and -`)
   if (first === '')
     throw usage('give the URL of the server, or its command: mcp-host add upstream NAME -- COMMAND ARGUMENT...')
   const isUrl = URL_LIKE.test(first)

@@ -62,7 +62,7 @@ class ServerReader {
   /** A text, or code that reads the environment. Undefined, with a note, if the config cannot hold it. */
   text(given: unknown, where: string): string | Expression | undefined {
     if (typeof given !== 'string') {
-      this.note(`${where} is left out, because it is no text`)
+      this.note(`${where} is left out, because it is not a string`)
       return undefined
     }
     const own: Readonly<Record<string, string>> = {
@@ -75,7 +75,7 @@ class ServerReader {
     if (found.length === 0) return text
     if (!this.#reading.hasExpressions) {
       const names = found.map(([, kind, name = '']) => variableOf(kind, name))
-      this.note(`${where} is left out, because it contains ${names.join(', ')} of the environment: add it by hand`)
+      this.note(`${where} is left out, because it contains ${names.join(', ')} of the environment: add it manually`)
       return undefined
     }
     let code = ''
@@ -120,7 +120,9 @@ class ServerReader {
     for (const [name, value] of Object.entries(isObject(given) ? given : {})) {
       const isSecret = SECRET_NAME.test(name) && typeof value === 'string' && !value.includes('${')
       if (isSecret) {
-        this.note(`header ${name} is left out, because it is a secret: add it by hand, from the environment`)
+        this.note(
+          `header ${name} is left out, because it contains a secret: add it manually, with the secret from the environment`,
+        )
         continue
       }
       const text = this.text(value, `header ${name}`)
@@ -147,7 +149,7 @@ function readServer(name: string, server: Readonly<Record<string, unknown>>, rea
     if (program !== undefined) {
       const words = reader.texts(args, 'args')
       if (words.some(word => typeof word === 'string' && SECRET_FLAG.test(word)))
-        reader.note('args can contain a secret, which the config now has, too')
+        reader.note('the copied args can contain a secret')
       const folder = cwd === undefined ? undefined : reader.text(cwd, 'cwd')
       const value = {
         command: program,
@@ -184,7 +186,7 @@ export function readClientFile(file: string, text: string, hasExpressions: boole
   const names = new Set<string>()
   for (const [given, server] of Object.entries(serversIn(file, text))) {
     if (!isObject(server)) {
-      notes.push(`${given}: left out, because it is no object`)
+      notes.push(`${given}: left out, because it is not an object`)
       continue
     }
     const read = readServer(given, server, reading)

@@ -1,4 +1,4 @@
-// The bus of this process.
+// The in-memory bus, for one process.
 import type { Bus } from './bus.ts'
 
 const KEPT = 1_000

@@ -20,7 +20,7 @@ export interface Store {
    * `relaxed`: a power cut or a crash of the database can lose the change; for facts that end with a request or a lease.
    */
   transact(partition: string, steps: readonly Step[], durability?: 'relaxed'): Awaitable<Outcome>
-  /** ReadAnswers the queries in order, from one consistent state. */
+  /** Runs the queries in order, against one consistent state. */
   read<const Queries extends readonly Query[]>(partition: string, queries: Queries): Awaitable<ReadAnswers<Queries>>
   /** The bus of the nodes that share the store. A plugin's store without it is for one node. */
   readonly bus?: Bus
@@ -109,7 +109,7 @@ export type Outcome =
   /** Nothing has changed. `step`: the index of the step whose condition does not hold; `found`: its key before the transaction. */
   | { readonly done: false; readonly step: number; readonly found: Found; readonly now: number }
 
-/** What a step leaves, or what a failed step found. A missing record has version 0; a missing set or log is empty. */
+/** The state after a step, or the state that a failed step found. A missing record has version 0; a missing set or log is empty. */
 export interface Found {
   /** Of a record. */
   readonly version?: number

@@ -1,4 +1,4 @@
-// A small HTTP API: `npx tsx api.ts` serves it at http://127.0.0.1:4000.
+// A small HTTP API. Start it at http://127.0.0.1:4000 with `npx tsx api.ts`.
 import { createServer } from 'node:http'
 
 interface Note {

@@ -16,7 +16,7 @@ export interface Api {
   readonly place: Place
   readonly version: '3.0' | '3.1'
   readonly securitySchemes: SecuritySchemes
-  /** What the document says and what was used instead, once each, with the place. */
+  /** Ignored or replaced invalid parts of the document, with their places. */
   readonly notes: ReadonlyMap<string, Note>
   readonly note: (place: Place, text: string) => void
 }
@@ -103,7 +103,7 @@ function schemeOf(found: Found): SecurityScheme {
     const value = scheme[key]
     return typeof value === 'string' && value !== ''
       ? value
-      : fail(below(found.place, key), `\`${key}\` must be a text`)
+      : fail(below(found.place, key), `\`${key}\` must be a string`)
   }
   const type = text('type')
   if (type === 'http') return { type, scheme: text('scheme').toLowerCase() }
@@ -114,7 +114,7 @@ function schemeOf(found: Found): SecurityScheme {
   if (type === 'apiKey' && (where === 'query' || where === 'header' || where === 'cookie')) {
     return { type, name: text('name'), in: where }
   }
-  return fail(below(found.place, type === 'apiKey' ? 'in' : 'type'), `is not a security scheme of OpenAPI`)
+  return fail(below(found.place, type === 'apiKey' ? 'in' : 'type'), 'is not an OpenAPI security scheme')
 }
 
 function flowsOf(flows: Found) {
@@ -129,7 +129,7 @@ function flowsOf(flows: Found) {
   }
 }
 
-/** The alternatives of an operation. Throws a DocumentError for a scheme that is not declared. */
+/** Returns the security alternatives of an operation. Throws a DocumentError for undeclared schemes. */
 export function securityOf(api: Api, { operation, place }: Candidate): SecurityRequirement[] {
   const own = operation['security'] !== undefined
   const found = childOf(own ? { value: operation, place } : { value: api.root, place: api.place }, 'security')
@@ -146,24 +146,27 @@ export function securityOf(api: Api, { operation, place }: Candidate): SecurityR
   })
 }
 
-/** All operations, and the faults of those that cannot be read. Rethrows MissingDocument errors. */
+/** Returns all operations, and the faults of unreadable ones. Rethrows MissingDocument errors. */
 export function candidatesOf(api: Api): { candidates: Candidate[]; faults: DocumentError[] } {
   const paths = childOf({ value: api.root, place: api.place }, 'paths')
   const candidates: Candidate[] = []
   const faults: DocumentError[] = []
   const seen = new Set<string>()
   for (const path of Object.keys(paths.value === undefined ? {} : objectAt(paths, '`paths`'))) {
-    // Extensions.
+    // Keys without a slash are extensions.
     if (!path.startsWith('/')) continue
     try {
       for (const candidate of operationsOf(api, path, api.references.follow(childOf(paths, path)))) {
         const { operationId, place } = candidate
-        const isTwin = operationId !== undefined && seen.has(operationId)
-        if (isTwin)
-          api.note(below(place, 'operationId'), `"${operationId}" is used twice: the method and path are used instead`)
+        const isDuplicate = operationId !== undefined && seen.has(operationId)
+        if (isDuplicate)
+          api.note(
+            below(place, 'operationId'),
+            `"${operationId}" is used twice: this operation is identified by method and path`,
+          )
         if (operationId !== undefined) seen.add(operationId)
         const { operationId: _, ...unnamed } = candidate
-        candidates.push(isTwin ? { ...unnamed, id: idByPath(candidate) } : candidate)
+        candidates.push(isDuplicate ? { ...unnamed, id: idByPath(candidate) } : candidate)
       }
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error
@@ -198,6 +201,6 @@ function* operationsOf(api: Api, path: string, pathItem: Found): Generator<Candi
   }
   for (const key of Object.keys(item)) {
     if (key === 'query' || key === 'additionalOperations')
-      api.note(below(pathItem.place, key), 'belongs to OpenAPI 3.2: ignored')
+      api.note(below(pathItem.place, key), 'is ignored: it requires OpenAPI 3.2')
   }
 }

@@ -25,7 +25,7 @@ export interface Arguments {
   /** Adds fixed and default values. */
   fill(args: OperationArguments): OperationArguments
   /** Names in `overrides` that no argument has. */
-  readonly stray: readonly string[]
+  readonly unknownArguments: readonly string[]
 }
 
 export type Grouping = 'flat' | 'grouped'
@@ -55,7 +55,7 @@ export function mapArguments(
     ...(body && from && { body: bodyWith(body, from, final) }),
     input: inputOf(changed.filter(({ override }) => !override || !('value' in override)).map(withOverride)),
     fill: args => values.reduce((filled, { path, override = {} }) => fillIn(filled, path, override), args),
-    stray: Object.keys(overrides).filter(name => !list.some(one => one.name === name)),
+    unknownArguments: Object.keys(overrides).filter(name => !list.some(one => one.name === name)),
   }
 }
 

@@ -11,7 +11,7 @@ const MAX_COMPILED = 500
 
 const compiled = new LRUCache<JsonSchema, ReturnType<typeof compileSchema>>({ max: MAX_COMPILED })
 
-/** What is wrong with a value, in one line each; undefined if nothing is. */
+/** Returns the problems of a value, one per line; undefined for a valid value. */
 export async function problemsOf(value: unknown, schema: JsonSchema, role: Role): Promise<string | undefined> {
   const known = compiled.get(schema) ?? compileSchema(withoutPatterns(schema) as JsonSchema, role)
   compiled.set(schema, known)

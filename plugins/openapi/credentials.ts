@@ -30,7 +30,7 @@ interface Refusal {
   readonly dpopNonce?: string | undefined
 }
 
-/** After a 401 response: true if a repetition with other tokens can succeed. */
+/** Discards tokens after a 401 response. Returns whether a retry with new tokens can succeed. */
 export const refuseTokens = ({ tokens }: AddedCredentials, refusal: Refusal): boolean =>
   tokens.some(({ source, used }) => source.refused(used, refusal))
 
@@ -57,7 +57,7 @@ function kindOf(credential: Credential): KindedCredential {
   return 'kind' in credential ? { kind: 'token', auth: credential } : { kind: 'basic', ...credential }
 }
 
-/** The credentials that a scheme accepts; empty: the host cannot use the scheme. */
+/** Returns the kinds of credentials that a scheme accepts. Empty: the host does not support the scheme. */
 function acceptedBy(scheme: SecurityScheme): readonly KindedCredential['kind'][] {
   if (scheme.type === 'apiKey') return ['secret']
   if (scheme.type === 'oauth2' || scheme.type === 'openIdConnect') return ['secret', 'token']
@@ -65,8 +65,8 @@ function acceptedBy(scheme: SecurityScheme): readonly KindedCredential['kind'][]
   return scheme.type === 'http' && scheme.scheme === 'bearer' ? ['secret', 'token'] : []
 }
 
-const WANTED: Readonly<Record<KindedCredential['kind'], string>> = {
-  secret: 'a text or a function',
+const EXPECTED: Readonly<Record<KindedCredential['kind'], string>> = {
+  secret: 'a string or a function',
   basic: '{ username, password }',
   token: 'an object with `kind`',
 }
@@ -84,12 +84,12 @@ export function findCredentialFaults(
     const scheme = schemes.get(name)
     if (!scheme) {
       const known = [...schemes.keys()]
-      const hint = known.length === 0 ? 'it has none' : didYouMean(name, known)
+      const hint = known.length === 0 ? 'it declares none' : didYouMean(name, known)
       return [{ scheme: name, text: `the document has no security scheme "${name}"; ${hint}` }]
     }
     const accepted = acceptedBy(scheme)
     if (accepted.includes(kindOf(credential).kind)) return []
-    const wanted = accepted.map(kind => WANTED[kind]).join(' or ')
+    const wanted = accepted.map(kind => EXPECTED[kind]).join(' or ')
     const text = wanted === '' ? 'is not supported' : `requires ${wanted}`
     return [{ scheme: name, text: `the security scheme "${name}" (${describeScheme(scheme)}) ${text}` }]
   })
@@ -103,7 +103,7 @@ interface Adder {
   add(request: AuthorizedRequest, added: AddedCredentials): Promise<void> | undefined
 }
 
-function whenRead(secret: string | Promise<string>, use: (secret: string) => void): Promise<void> | undefined {
+function useSecret(secret: string | Promise<string>, use: (secret: string) => void): Promise<void> | undefined {
   if (typeof secret === 'string') use(secret)
   else return secret.then(use)
   return undefined
@@ -123,7 +123,7 @@ function apiKeyAdder(
     else if (place === 'query') query.push(`${encodeURIComponent(name)}=${encodeURIComponent(secret)}`)
     else cookies.push(`${name}=${COOKIE_VALUE.test(secret) ? secret : encodeURIComponent(secret)}`)
   }
-  const add: Adder['add'] = (_, added) => whenRead(readSecret(source, what), secret => use(secret, added))
+  const add: Adder['add'] = (_, added) => useSecret(readSecret(source, what), secret => use(secret, added))
   return { place, name: place === 'header' ? name.toLowerCase() : name, add }
 }
 
@@ -132,7 +132,7 @@ const AUTHORIZATION = { place: 'header', name: 'authorization' } as const
 const bearerAdder = (source: SecretSource, what: string): Adder => ({
   ...AUTHORIZATION,
   add: (_, { headers, secrets }) =>
-    whenRead(readSecret(source, what), secret => {
+    useSecret(readSecret(source, what), secret => {
       secrets.push(secret)
       headers.push('authorization', `Bearer ${secret}`)
     }),
@@ -141,7 +141,7 @@ const bearerAdder = (source: SecretSource, what: string): Adder => ({
 const basicAdder = (username: string, source: SecretSource, what: string): Adder => ({
   ...AUTHORIZATION,
   add: (_, { headers, secrets }) =>
-    whenRead(readSecret(source, `${what}.password`), password => {
+    useSecret(readSecret(source, `${what}.password`), password => {
       const encoded = Buffer.from(`${username}:${password}`).toString('base64')
       secrets.push(password, encoded)
       headers.push('authorization', `Basic ${encoded}`)
@@ -170,14 +170,14 @@ export interface CredentialOptions {
 }
 
 export interface CredentialPlan {
-  /** Why an operation cannot be called; undefined: it can. */
+  /** Returns why an operation cannot be called; undefined if it can. */
   reasonFor(operation: Pick<Operation, 'security'>): string | undefined
   of(operation: Pick<Operation, 'security' | 'baseUrl'>): OperationCredentials
 }
 
 const NOTHING: Adder[] = []
 
-/** Requires credentials without faults. */
+/** Assigns credentials to operations. Call `findCredentialFaults` first. */
 export function planCredentials({
   what,
   schemes,
@@ -213,7 +213,7 @@ export function planCredentials({
 
   const isGiven = (name: string) => Object.hasOwn(credentials, name) && schemes.has(name)
 
-  /** The first alternative whose schemes all have a credential, otherwise one without credentials. */
+  /** Selects the first alternative whose schemes all have a credential, otherwise one without schemes. */
   function select({ security }: Pick<Operation, 'security'>) {
     const usable = security.filter(alternative => alternative.size > 0 && [...alternative.keys()].every(isGiven))
     return usable[0] ?? security.find(alternative => alternative.size === 0)

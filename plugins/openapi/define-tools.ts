@@ -54,6 +54,6 @@ async function checkResult(result: CallToolResult, schema: ApiTool['input']['sch
   const problems =
     structuredContent === undefined ? 'it is not JSON' : await problemsOf(structuredContent, schema, 'output')
   if (problems === undefined) return result
-  const text = `The API answered, but its response does not fit the output schema:\n${problems}`
+  const text = `The response of the API does not match the output schema:\n${problems}`
   return { content: [{ type: 'text', text }, ...content], isError: true }
 }

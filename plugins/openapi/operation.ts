@@ -1,4 +1,4 @@
-// What requests, responses and credentials need to know about one operation of a document.
+// The parts of an operation that requests, responses and credentials use.
 import type { JsonSchema } from '../../core/index.ts'
 
 export type HttpMethod = 'get' | 'put' | 'post' | 'delete' | 'options' | 'head' | 'patch' | 'trace'

@@ -34,9 +34,9 @@ const filter = {
       type: 'object',
       additionalProperties: false,
       minProperties: 1,
-      description: 'All that is given must match.',
+      description: 'All given conditions must match.',
       properties: {
-        tag: text('A glob for one of its tags.'),
+        tag: text('A glob that one of the tags must match.'),
         path: text('A glob for the path template; `*` also matches slashes.'),
         method,
         operation: text('A glob for the operationId, or for the method and path.'),
@@ -50,7 +50,7 @@ const filters = <const D extends string>(description: D) => ({ type: 'array', it
 const output = {
   enum: ['omit', 'pass', 'check'],
   description:
-    'The output schema of tools. `omit`: none. `pass`: listed, not checked. `check`: listed, and a response that does not fit is an error.',
+    'The output schema of tools. `omit`: none. `pass`: listed, not validated. `check`: listed, and a response that does not match it is an error.',
 } as const
 
 const override = {
@@ -58,7 +58,11 @@ const override = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    name: { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,128}$', description: 'The name of the tool, without prefix.' },
+    name: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9_.-]{1,128}$',
+      description: 'The complete name of the tool: no prefix is added.',
+    },
     title: text('The title of the tool.'),
     description: text('The description of the tool.'),
     annotations: {
@@ -66,39 +70,40 @@ const override = {
       additionalProperties: false,
       description: 'Replaces the hints that follow from the HTTP method.',
       properties: {
-        title: text('A title for people.'),
+        title: text('The title of the tool.'),
         readOnlyHint: flag('The tool changes nothing.'),
         destructiveHint: flag('The tool can destroy data.'),
         idempotentHint: flag('A repeated call has no further effect.'),
-        openWorldHint: flag('The tool acts on things outside of the API.'),
+        openWorldHint: flag('The tool reaches external systems.'),
       },
     },
-    access: text('The required policy, scope or role.'),
+    access: text('The policy, scope or role that the tool requires.'),
     arguments: {
       type: 'object',
-      description: 'By argument name; with grouped arguments `query.limit`.',
+      description:
+        'Changes to arguments, by argument name. With grouped arguments, names contain the group: `query.limit`.',
       additionalProperties: {
         title: 'ArgumentOverride',
         type: 'object',
         additionalProperties: false,
         minProperties: 1,
         properties: {
-          value: { description: 'A fixed value. Callers do not see the argument.' },
-          default: { description: 'The value if a caller gives none. The argument becomes optional.' },
+          value: { description: 'A fixed value. The argument is not listed.' },
+          default: { description: 'The value if the argument is missing. The argument becomes optional.' },
           description: text('The description of the argument.'),
           name: text('Another name for the argument.'),
         },
       },
     },
     timeout: duration('Time limit of a call.'),
-    concurrency: { type: 'integer', minimum: 1, description: 'Concurrent calls of this tool in a process.' },
+    concurrency: { type: 'integer', minimum: 1, description: 'Maximum concurrent calls of this tool per process.' },
     output,
     task: { description: 'The key `task` of the tool, for the plugin `tasks`.' },
   },
 } as const
 
 const HEADER_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
-/** Belong to the connection, to the request itself, or to the caller's session with this host. */
+/** Headers that belong to the connection, the request itself, or the caller's session with this host. */
 const OWN_HEADERS =
   'host|content-.*|transfer-encoding|connection|keep-alive|te|trailer|upgrade|expect|cookie|proxy-.*|mcp-.*'
 const unless = (names: string) => `^(?!(?:${names})$)${HEADER_NAME.slice(1)}`
@@ -107,10 +112,10 @@ const headers = {
   type: 'object',
   propertyNames: {
     pattern: unless(OWN_HEADERS),
-    patternErrorMessage: 'a header in lower case that the connection does not set',
+    patternErrorMessage: 'a lower-case header name that the host does not set itself',
   },
   additionalProperties: SECRET,
-  description: 'Headers of each request, with their values. Names in lower case.',
+  description: 'Headers of each request. Names are in lower case.',
 } as JsonSchema & Typed<Record<string, SecretSource>>
 
 const credentials = {
@@ -130,7 +135,7 @@ const credentials = {
   },
   writeOnly: true,
   description:
-    'By name of the security scheme: a secret for `apiKey` and `bearer`, user name and password for `basic`, or how to get tokens. Operations that need another scheme are left out.',
+    'Credentials by security scheme: a secret for `apiKey` and `bearer`, user name and password for `basic`, or how to get tokens. Operations that require other schemes are left out.',
 } as unknown as JsonSchema & Typed<Record<string, Credential>>
 
 const source = {
@@ -141,7 +146,7 @@ const source = {
   properties: {
     document: text('An OpenAPI 3.0 or 3.1 document: a JSON or YAML file, relative to the config, or an https URL.'),
     overlay: {
-      anyOf: [text('A file or https URL.'), texts('Several, applied in order.')],
+      anyOf: [text('A file or https URL.'), texts('Files or https URLs, applied in order.')],
       description: 'OpenAPI Overlay 1.0 documents that change the document before it is used.',
     },
     baseUrl: {
@@ -152,9 +157,11 @@ const source = {
     serverVariables: {
       type: 'object',
       additionalProperties: { type: 'string' },
-      description: "Values for the variables of the document's server URL.",
+      description: "Values of the variables in the document's server URL.",
     },
-    allowHosts: texts('Hosts with private addresses or plain http that may be reached: `orders.internal:8080`.'),
+    allowHosts: texts(
+      'Hosts to which requests are allowed at private addresses or over plain http: `orders.internal:8080`.',
+    ),
     methods: {
       type: 'array',
       items: method,
@@ -164,33 +171,33 @@ const source = {
       description: 'The HTTP methods whose operations become tools.',
     },
     include: filters('Operations that become tools. Default: all.'),
-    exclude: filters('Operations that do not become tools, even if `include` has them.'),
+    exclude: filters('Operations that do not become tools. Takes precedence over `include`.'),
     prefix: {
       type: 'string',
       pattern: '^[A-Za-z0-9_.-]{0,64}$',
       default: '',
-      description: 'Starts the name of each tool.',
+      description: 'Prefix of tool names.',
     },
     overrides: {
       type: 'object',
       additionalProperties: override,
-      description: 'Changes to single tools, by operationId, or by method and path: `GET /pets/{id}`.',
+      description: 'Changes to individual tools, by operationId, or by method and path: `GET /pets/{id}`.',
     },
     arguments: {
       enum: ['flat', 'grouped'],
       default: 'flat',
-      description: '`grouped`: arguments are in objects `path`, `query`, `header`, `cookie` and `body`.',
+      description: '`grouped`: arguments are in the objects `path`, `query`, `header`, `cookie` and `body`.',
     },
     output: { ...output, default: 'omit' },
     maxSchema: {
-      ...size('The largest schema of a tool. Deeper parts of larger ones accept any value.'),
+      ...size("Maximum size of a tool's schema. Deeper parts of a larger schema accept any value."),
       default: '32kb',
     },
-    access: text('The required policy, scope or role of all tools.'),
+    access: text('The policy, scope or role that all tools require.'),
     credentials,
     auth: {
       anyOf: [UPSTREAM_AUTH],
-      description: 'How to get access tokens for operations without security requirements in the document.',
+      description: 'How the host gets access tokens for operations without security requirements in the document.',
     },
     headers,
     forwardHeaders: {
@@ -198,24 +205,24 @@ const source = {
       items: {
         type: 'string',
         pattern: unless(`authorization|dpop|forwarded|x-forwarded-.*|${OWN_HEADERS}`),
-        patternErrorMessage:
-          'a header in lower case that holds no credentials of this host and is not of the connection',
+        patternErrorMessage: 'a lower-case header name that neither contains credentials nor is set by the host itself',
       },
       uniqueItems: true,
       default: [],
-      description: "Headers of the caller's request that are sent to the API.",
+      description: 'Headers of the caller to send to the API.',
     },
-    timeout: { ...duration('Time limit of a call, with its retries.'), default: '30s' },
+    timeout: { ...duration('Time limit of a call, including retries.'), default: '30s' },
     retries: {
       type: 'integer',
       minimum: 0,
       maximum: 10,
       default: 2,
-      description: 'Retries of GET and HEAD after connection errors and the statuses 429, 502, 503 and 504.',
+      description:
+        'Maximum retries of GET and HEAD requests after connection errors and the statuses 429, 502, 503 and 504.',
     },
-    concurrency: { type: 'integer', minimum: 1, default: 64, description: 'Concurrent requests of a process.' },
-    maxResponse: { ...size('The largest response.'), default: '1mb' },
-    errorExcerpt: { ...size('The most that a tool returns of an error response.'), default: '2kb' },
+    concurrency: { type: 'integer', minimum: 1, default: 64, description: 'Maximum concurrent requests per process.' },
+    maxResponse: { ...size('Maximum size of a response.'), default: '1mb' },
+    errorExcerpt: { ...size('Maximum size of the excerpt from an error response.'), default: '2kb' },
   },
 } as const
 
@@ -229,12 +236,12 @@ export const OPTIONS = {
       type: 'object',
       minProperties: 1,
       additionalProperties: source,
-      description: 'The documents by toolset name. Routes select the toolsets by these names.',
+      description: 'Documents by toolset name. Routes select the toolsets by these names.',
     },
     refresh: {
-      anyOf: [{ const: 'off' }, duration('The time between two reads.')],
+      anyOf: [{ const: 'off' }, duration('A duration.')],
       default: 'off',
-      description: 'How often documents with a URL are read again.',
+      description: 'Interval at which documents with a URL are read again.',
     },
   },
 } as const

@@ -1,4 +1,4 @@
-// Reads the document of a toolset: the tools, and what is left out and why.
+// Reads the document of a toolset: its tools, and the left-out operations with the reasons.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseSize } from '../../core/plugin.ts'

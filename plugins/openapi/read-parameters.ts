@@ -33,7 +33,8 @@ export function readParameters(api: Api, candidate: Candidate, uses: Set<string>
       const parameter = readParameter(api, api.references.follow(one), uses)
       if (!parameter) continue
       const key = `${parameter.in} ${parameter.name}`
-      if (own.has(key)) api.note(one.place, `a second parameter "${parameter.name}" in ${parameter.in}: ignored`)
+      if (own.has(key))
+        api.note(one.place, `is ignored: the parameter "${parameter.name}" in ${parameter.in} is declared twice`)
       else found.set(key, parameter)
       own.add(key)
     }
@@ -56,12 +57,12 @@ function withPathParameters(
   const names = [...new Set([...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name))]
   const byName = new Map(parameters.filter(one => one.in === 'path').map(one => [one.name, one]))
   for (const name of byName.keys()) {
-    if (!names.includes(name)) api.note(place, `the path has no "{${name}}": the parameter is ignored`)
+    if (!names.includes(name)) api.note(place, `is ignored: the path does not contain "{${name}}"`)
   }
   const ofPath = names.map(name => {
     const known = byName.get(name)
     if (known) return known
-    api.note(place, `the path parameter "${name}" is not declared: a text is expected`)
+    api.note(place, `does not declare the path parameter "${name}": it is a string`)
     return { ...ANY_TEXT, name }
   })
   return [...ofPath, ...parameters.filter(one => one.in !== 'path')]
@@ -74,7 +75,7 @@ const ANY_TEXT = { ...FLAGS, in: 'path', required: true, style: 'simple', schema
 function readParameter(api: Api, found: Found, uses: Set<string>): ReadParameter | undefined {
   const parameter = objectAt(found, 'a parameter')
   const { name, in: where, description, required, deprecated, allowReserved, allowEmptyValue } = parameter
-  if (typeof name !== 'string' || name === '') throw new DocumentError(below(found.place, 'name'), 'must be a text')
+  if (typeof name !== 'string' || name === '') throw new DocumentError(below(found.place, 'name'), 'must be a string')
   if (!isPlace(where)) throw new DocumentError(below(found.place, 'in'), `must be one of ${PLACES.join(', ')}`)
   if (where === 'header' && isReservedHeader(name)) return undefined
   return {
@@ -113,6 +114,6 @@ function styleOf(api: Api, found: Found, where: ParameterPlace): ParameterStyle 
   const style = childOf(found, 'style')
   if (style.value === undefined) return standard
   const known = [standard, ...others].find(one => one === style.value)
-  if (known === undefined) api.note(style.place, `is not a style for ${where}: ${standard} is used`)
+  if (known === undefined) api.note(style.place, `is not a style for ${where}: using ${standard}`)
   return known ?? standard
 }

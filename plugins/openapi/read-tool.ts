@@ -14,7 +14,7 @@ import { type FittedSchema, fitSchema } from './schema/fit-schema.ts'
 import { overrideKeyOf } from './select.ts'
 import { baseUrlOf } from './servers.ts'
 
-/** Holds nothing of the document itself, which can be large. */
+/** Contains no references to the document, which can be large. */
 export interface ApiTool {
   readonly operation: Operation
   readonly name: string
@@ -27,7 +27,7 @@ export interface ApiTool {
   readonly override: string | undefined
   fill(args: OperationArguments): OperationArguments
   /** Names in the override's `arguments` that no argument has. */
-  readonly stray: readonly string[]
+  readonly unknownArguments: readonly string[]
 }
 
 /** Characters of a description. */
@@ -45,11 +45,14 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
     parameters: placed,
     body,
     fill,
-    stray,
+    unknownArguments,
   } = mapArguments(parameters, readBody(api, candidate, uses), source.arguments, override?.arguments)
   const input = fitTo(api.request, inputSchema, uses, maxSchema)
   if (!input)
-    throw new DocumentError(candidate.place, `its arguments need more than ${maxSchema} bytes: raise \`maxSchema\``)
+    throw new DocumentError(
+      candidate.place,
+      `the schema of its arguments has more than ${maxSchema} bytes: raise \`maxSchema\``,
+    )
   const success = successOf(api, candidate)
   const outputMode = override?.output ?? source.output
   const output = outputMode === 'omit' ? undefined : outputOf(api, success, maxSchema)
@@ -61,7 +64,7 @@ export function readTool(api: Api, candidate: Candidate, source: Source, name: s
     outputMode,
     override: key,
     fill,
-    stray,
+    unknownArguments,
     operation: {
       id: candidate.id,
       method: candidate.method,

@@ -27,7 +27,7 @@ export interface ReceivedResponse {
   readonly declaredSize?: number | undefined
 }
 
-/** No usable response. The message has no request data. */
+/** There is no usable response. The message contains no request data. */
 export class SendFailure extends Error {
   /** The network error, such as `ECONNREFUSED`. */
   readonly code: string | undefined
@@ -38,7 +38,7 @@ export class SendFailure extends Error {
   }
 }
 
-/** Bytes that are read of an error response. */
+/** Maximum bytes to read from an error response. */
 const MAX_ERROR_BODY = 65_536
 const NO_BYTES = Buffer.alloc(0)
 
@@ -160,7 +160,7 @@ async function decode(raw: RawResponse, limit: number): Promise<ReceivedResponse
   }
 }
 
-/** Something that waits and can be stopped. A stop after its end is ignored. */
+/** A step that can be stopped. `stop` is ignored after the step has ended. */
 export interface Stoppable {
   stop(reason: Error): void
 }

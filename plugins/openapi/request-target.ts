@@ -142,7 +142,7 @@ export function createPath({ baseUrl, path, parameters }: Operation): (args: Ope
       for (const text of textsIn(value)) checkPathText(text)
       const text = pathValue(style, value)
       if (text === undefined || text === '' || (text === '.' && style.style === 'label')) {
-        throw new ArgumentFault('must not be empty: it is a part of the path')
+        throw new ArgumentFault('must not be empty, because it is part of the path')
       }
       return text
     })

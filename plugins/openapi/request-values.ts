@@ -27,7 +27,7 @@ export function encodeText(text: string): string {
   try {
     return encodeURIComponent(text).replace(/[!'()*]/g, percent)
   } catch {
-    throw new ArgumentFault('is not valid Unicode text: it has half of a surrogate pair')
+    throw new ArgumentFault('is not valid Unicode: it contains half of a surrogate pair')
   }
 }
 
@@ -40,7 +40,7 @@ export function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (value === undefined || value === null) return undefined
   if (typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    throw new ArgumentFault(`is ${value}, beyond 2^53: JSON numbers of this size are not exact`)
+    throw new ArgumentFault(`is ${value}, which is beyond 2^53: JSON numbers of this size are not exact`)
   }
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -33,7 +33,7 @@ export interface RequesterOptions extends ResponseLimits {
 
 export interface Requester {
   (operation: Operation, args: OperationArguments, ctx: CallContext): Promise<CallToolResult>
-  /** Why requests to a URL are refused; undefined: they are not. Names are resolved with the first request only. */
+  /** Returns why requests to a URL are refused; undefined if they are allowed. Host names are resolved only by requests. */
   reasonAgainst(baseUrl: string): Promise<string | undefined>
   /** Ends all requests. */
   close(): Promise<void>
@@ -92,7 +92,7 @@ class CallEnd implements StepLimit {
     this.#until = clock.monotonic() + timeout
     this.#signal = signal
     this.#timer = clock.setTimeout(
-      () => this.#end(new ToolError(`The API did not answer within ${timeout / 1_000} s.`)),
+      () => this.#end(new ToolError(`The API did not respond within ${timeout / 1_000} s.`)),
       timeout,
     )
     if (signal.aborted) this.#cancel()
@@ -266,7 +266,7 @@ export function createRequester(options: RequesterOptions): Requester {
     }
   }
 
-  /** Reads credentials again for each attempt, because tokens expire. Undefined: nothing to wait for. */
+  /** Reads credentials for each attempt, because tokens expire. Returns undefined if there is nothing to wait for. */
   function authorize(
     { credentials: own, method, origin }: CompiledOperation,
     { path }: BuiltRequest,
@@ -312,7 +312,7 @@ export function createRequester(options: RequesterOptions): Requester {
     }
   }
 
-  /** Milliseconds until the next attempt; undefined: there is none. */
+  /** Returns the milliseconds until the next attempt; undefined for no further attempt. */
   function pauseAfter(attempt: number, end: CallEnd, response?: ReceivedResponse): number | undefined {
     if (attempt >= retries || (response && !BUSY.has(response.status))) return undefined
     const asked = response && retryAfterOf(response, clock)
@@ -321,9 +321,9 @@ export function createRequester(options: RequesterOptions): Requester {
   }
 
   function refuseAddress(error: Error): ToolError {
-    log.warn({ code: 'MH3451', reason: errorText(error), document: options.what }, 'A request to an API was blocked')
+    log.warn({ code: 'MH3451', reason: errorText(error), document: options.what }, 'blocked a request to an API')
     return new ToolError(
-      'The request was blocked: the host does not allow the address of the API. Its log has the reason.',
+      'The host blocked the request, because it does not allow the address of the API. See the log of the host.',
     )
   }
 
@@ -331,9 +331,9 @@ export function createRequester(options: RequesterOptions): Requester {
     if (ToolError.is(error) || HostError.is(error)) throw error
     log.warn(
       { code: 'MH3452', reason: errorText(error), document: options.what },
-      'No credentials for a request to an API',
+      'no credentials for a request to an API',
     )
-    throw new ToolError('The host has no valid credentials for the API. Its log has the reason.')
+    throw new ToolError('The host has no valid credentials for the API. See the log of the host.')
   }
 
   async function attemptAll(

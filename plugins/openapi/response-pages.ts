@@ -120,7 +120,7 @@ function fromBody(value: unknown, operation: Operation): string | undefined {
   return parameters.afterLast && afterLast(value, parameters.afterLast)
 }
 
-/** A text that says how to get the next page; undefined without one. `query`: as sent. */
+/** Returns a text that shows how to get the next page; undefined if there is none. `query`: as sent. */
 export function findNextPage(
   headers: ResponseHeaders,
   value: unknown,

@@ -26,14 +26,14 @@ export interface ResponseFacts extends ResponseLimits {
 const text = (value: string): ContentBlock => ({ type: 'text', text: value })
 const failure = (message: string): CallToolResult => ({ content: [text(message)], isError: true })
 
-/** The status text of the server is not used, because it is any text. */
+/** Does not use the server's status text, which can be arbitrary. */
 function statusLine(status: number): string {
   const name = STATUS_CODES[status]
   return name === undefined ? `HTTP ${status}` : `HTTP ${status} ${name}`
 }
 
 const REDACTED = '[redacted]'
-/** Shorter values occur by chance. */
+/** Shorter values occur in texts by chance. */
 const MIN_SECRET = 6
 
 function spellings(secret: string): string[] {
@@ -98,7 +98,7 @@ function noteFor({ inexact, duplicate }: ParsedJson): string | undefined {
   }
   if (inexact === 0) return undefined
   const count = inexact === 1 ? '1 number' : `${inexact} numbers`
-  return `${count} of the response cannot be represented exactly. The structured content has text in place of them.`
+  return `${count} of the response cannot be represented exactly. The structured content has strings in their place.`
 }
 
 function jsonResult(parsed: ParsedJson, response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
@@ -116,13 +116,13 @@ function textResult(body: string, type: string, response: ReceivedResponse, fact
   }
   const content = [text(withoutMark(clean))]
   if (isJson(type))
-    content.push(text('The response is declared as JSON, but it is not valid JSON, or it is nested too deeply.'))
+    content.push(text('The response is declared as JSON, but is not valid JSON or is nested too deeply.'))
   const next = findNextPage(response.headers, undefined, facts.operation, facts.query)
   if (next !== undefined) content.push(text(next))
   return { content }
 }
 
-/** For a response without body: the location of a new resource is often all that it has. */
+/** The result of a response without a body, which often contains only the location of a new resource. */
 function emptyResult({ status, headers }: ReceivedResponse, { secrets }: ResponseFacts): CallToolResult {
   const location = headerOf(headers, 'location')
   const lines = [statusLine(status)]
@@ -138,7 +138,7 @@ const sizeText = (bytes: number): string =>
 function tooLarge({ declaredSize }: ReceivedResponse, { maxResponse }: ResponseFacts): CallToolResult {
   const size = declaredSize === undefined ? '' : ` (${sizeText(declaredSize)})`
   return failure(
-    `The response is larger than ${sizeText(maxResponse)}${size} and was not read. Request less, for example a smaller page or fewer fields.`,
+    `The response is larger than ${sizeText(maxResponse)}${size} and was not read. Request less data, such as a smaller page or fewer fields.`,
   )
 }
 

@@ -5,7 +5,7 @@ import type { Source } from './options.ts'
 
 type Filter = NonNullable<Source['include']>[number]
 
-/** What filters and `overrides` call an operation. */
+/** The names of an operation in filters and `overrides`. */
 export const namesOf = (candidate: Candidate) => [candidate.id, idByPath(candidate)]
 
 function matches(filter: Filter, candidate: Candidate): boolean {
@@ -18,7 +18,7 @@ function matches(filter: Filter, candidate: Candidate): boolean {
   return deprecated === undefined || deprecated === candidate.deprecated
 }
 
-/** Why an operation is not selected; undefined if it is. */
+/** Returns why an operation is not selected; undefined if it is. */
 export function reasonToSkip(candidate: Candidate, { methods, include, exclude = [] }: Source): string | undefined {
   if (!methods.includes(candidate.method)) return `\`methods\` does not have "${candidate.method}"`
   if (include && !include.some(filter => matches(filter, candidate))) return '`include` does not match'
@@ -31,7 +31,7 @@ export const overrideKeyOf = (candidate: Candidate, { overrides = {} }: Source):
   namesOf(candidate).find(name => Object.hasOwn(overrides, name))
 
 /** Keys of `overrides` that name no operation. */
-export function strayOverrides(candidates: readonly Candidate[], { overrides = {} }: Source): string[] {
+export function unknownOverrides(candidates: readonly Candidate[], { overrides = {} }: Source): string[] {
   const known = new Set(candidates.flatMap(namesOf))
   return Object.keys(overrides).filter(key => !known.has(key))
 }

@@ -1,4 +1,4 @@
-// The toolset of one document: read, served, and replaced.
+// Reads one document, and serves and replaces its toolset.
 import { isDeepStrictEqual } from 'node:util'
 import type { ToolDefinition } from '../../core/index.ts'
 import { didYouMean, type InternalHost } from '../../core/internal.ts'
@@ -13,45 +13,45 @@ import type { Source } from './options.ts'
 import { type ApiReading, readApi } from './read-api.ts'
 import type { ApiTool } from './read-tool.ts'
 import { createRequester, type Requester } from './request.ts'
-import { namesOf, strayOverrides } from './select.ts'
+import { namesOf, unknownOverrides } from './select.ts'
 
-interface Stray {
-  /** Keys below those of the document. */
+interface UnknownKey {
+  /** Path below the options of the document. */
   readonly at: readonly string[]
   readonly text: string
 }
 
-/** What is kept of a document, which can be large itself. */
+/** The parts of a document that stay in memory. */
 export interface ReadDocument {
   readonly tools: readonly ApiTool[]
   readonly securitySchemes: SecuritySchemes
-  /** Keys of `overrides` that name nothing. */
-  readonly strays: readonly Stray[]
-  /** Operations that are left out. */
+  /** Keys of `overrides` that match no operation or argument. */
+  readonly unknownKeys: readonly UnknownKey[]
+  /** Left-out operations with the reasons. */
   readonly faults: readonly string[]
-  /** What is used in place of invalid parts of the document. */
+  /** Ignored or replaced invalid parts of the document. */
   readonly notes: readonly string[]
 }
 
-/** Problems of one document that are reported one by one. */
+/** Maximum problems of one document that are reported individually. */
 const MAX_REPORTED = 10
 
 export const isRemote = ({ document, overlay }: Pick<Source, 'document' | 'overlay'>): boolean =>
   [document, overlay ?? []].flat().some(name => /^https?:/.test(name))
 
-/** What a reading leaves behind. */
-function keepOf({ api, candidates, tools, faulty }: ApiReading, source: Source): ReadDocument {
-  const strayNames = strayOverrides(candidates, source).map(name => ({
+/** Drops the document itself, which can be large. */
+function summarize({ api, candidates, tools, faulty }: ApiReading, source: Source): ReadDocument {
+  const unknownNames = unknownOverrides(candidates, source).map(name => ({
     at: ['overrides', name],
     text: `there is no such operation; ${didYouMean(name, candidates.flatMap(namesOf))}`,
   }))
-  const strayArguments = tools.flatMap(({ stray, operation }) =>
-    stray.map(name => ({ at: ['overrides'], text: `${operation.id} has no argument "${name}"` })),
+  const unknownInTools = tools.flatMap(({ unknownArguments, operation }) =>
+    unknownArguments.map(name => ({ at: ['overrides'], text: `${operation.id} has no argument "${name}"` })),
   )
   return {
     tools,
     securitySchemes: api.securitySchemes,
-    strays: [...strayNames, ...strayArguments],
+    unknownKeys: [...unknownNames, ...unknownInTools],
     faults: faulty.map(({ reason }) => `left out: ${reason}`),
     notes: [...api.notes.values()].map(({ place, text }) => located(place, text)),
   }
@@ -88,7 +88,7 @@ export class ServedDocument {
       fetchText: createFetchText(() => this.#host.services.openConnections({ allowHosts, connections: 1 })),
     }
     try {
-      return keepOf(await readApi(source, settings), source)
+      return summarize(await readApi(source, settings), source)
     } catch (error) {
       if (error instanceof LoadError) throw this.#error('MH3401', ['document'], error.message)
       if (!(error instanceof DocumentError)) throw error
@@ -99,7 +99,7 @@ export class ServedDocument {
   /** Registers the toolset, in `setup`. Without a document, it is read later. */
   add(read?: ReadDocument): void {
     if (read) this.#report(read)
-    const definitions = read && reporting(this.#host.report, () => this.#define(read))
+    const definitions = read && defineOrReport(this.#host.report, () => this.#define(read))
     this.#served = this.#host.toolset(this.#name, definitions, {
       at: ['documents', this.#name],
       fix: `set \`prefix\` of plugins.openapi.documents.${this.#name}`,
@@ -110,27 +110,27 @@ export class ServedDocument {
     return new StartError(code, text, { at: [...this.#at, ...at] })
   }
 
-  #report({ strays, faults, notes }: ReadDocument): void {
-    for (const { at, text } of strays) this.#host.report(this.#error('MH3403', at, text))
-    for (const text of shortList(faults)) this.#host.report(this.#error('MH3404', ['document'], text), 'warning')
-    for (const text of shortList(notes)) this.#host.report(this.#error('MH3405', ['document'], text), 'warning')
+  #report({ unknownKeys, faults, notes }: ReadDocument): void {
+    for (const { at, text } of unknownKeys) this.#host.report(this.#error('MH3403', at, text))
+    for (const text of limitList(faults)) this.#host.report(this.#error('MH3404', ['document'], text), 'warning')
+    for (const text of limitList(notes)) this.#host.report(this.#error('MH3405', ['document'], text), 'warning')
   }
 
-  /** After set-up, when nothing can be reported. */
-  #logProblems({ strays, faults, notes }: ReadDocument): void {
-    const problems = [...strays.map(({ at, text }) => `${at.join('.')}: ${text}`), ...faults, ...notes]
+  /** Used after set-up, when `report` is not available. */
+  #logProblems({ unknownKeys, faults, notes }: ReadDocument): void {
+    const problems = [...unknownKeys.map(({ at, text }) => `${at.join('.')}: ${text}`), ...faults, ...notes]
     if (problems.length === 0) return
     this.#host.log.warn(
-      { code: 'MH3411', document: this.#name, problems: shortList(problems) },
-      'parts of the document are not used',
+      { code: 'MH3411', document: this.#name, problems: limitList(problems) },
+      'ignored invalid parts of an OpenAPI document',
     )
   }
 
-  /** The definitions of a document, with a requester of their own. Throws a StartError for credentials that do not fit. */
+  /** Creates the definitions of a document, with a new requester. Throws a StartError for unusable credentials. */
   #define(read: ReadDocument, source = this.#source): ToolDefinition[] {
     const { allowHosts = [], credentials = {}, headers = {}, auth, forwardHeaders, retries, concurrency } = source
     const { clock, log } = this.#host
-    const what = formatAt(this.#at)
+    const what = formatPath(this.#at)
     const services = () => this.#host.services
     const [fault] = findCredentialFaults(read.securitySchemes, credentials)
     if (fault) throw this.#error('MH3406', ['credentials', fault.scheme], fault.text)
@@ -158,7 +158,7 @@ export class ServedDocument {
       const reasons = [...new Set(left.map(({ operation }) => plan.reasonFor(operation)))]
       log.info(
         { code: 'MH3407', document: this.#name, tools: left.length, reasons: reasons.slice(0, MAX_REPORTED) },
-        'operations without credentials are left out',
+        'left out operations without credentials',
       )
     }
     return read.tools
@@ -166,7 +166,7 @@ export class ServedDocument {
       .map(tool => defineApiTool(tool, source.overrides?.[tool.override ?? ''], source, requester))
   }
 
-  /** Ends the requests of an earlier document once calls have had their time. */
+  /** Closes the requester of the previous version after the time limit of its calls. */
   #retire(requester: Requester, { timeout }: Source): void {
     this.#retired.add(requester)
     const end = () => {
@@ -176,7 +176,7 @@ export class ServedDocument {
     this.#host.clock.setTimeout(end, parseDuration(timeout)).unref()
   }
 
-  /** Why the host would refuse all requests; checked before it serves. */
+  /** Reports why the host would refuse all requests to `baseUrl`. Called before the host serves. */
   async checkBaseUrl(): Promise<void> {
     const { baseUrl } = this.#source
     if (baseUrl === undefined || !this.#requester) return
@@ -199,10 +199,13 @@ export class ServedDocument {
       this.#served?.replace(this.#define(read))
       this.#host.log.info(
         { code: 'MH3409', document: this.#name, tools: read.tools.length },
-        'the document has changed',
+        'an OpenAPI document has changed',
       )
     } catch (err) {
-      this.#host.log.warn({ code: 'MH3410', document: this.#name, err }, 'the document cannot be read again')
+      this.#host.log.warn(
+        { code: 'MH3410', document: this.#name, err },
+        'cannot read an OpenAPI document again: the previous version stays active',
+      )
     }
   }
 
@@ -223,8 +226,8 @@ export class ServedDocument {
   }
 }
 
-/** The definitions; none, with a report, for credentials that do not fit. */
-function reporting(report: InternalHost['report'], define: () => ToolDefinition[]): ToolDefinition[] {
+/** Returns no definitions, and reports the error, if the credentials are unusable. */
+function defineOrReport(report: InternalHost['report'], define: () => ToolDefinition[]): ToolDefinition[] {
   try {
     return define()
   } catch (error) {
@@ -234,15 +237,15 @@ function reporting(report: InternalHost['report'], define: () => ToolDefinition[
   }
 }
 
-const shortList = (texts: readonly string[]): string[] =>
+const limitList = (texts: readonly string[]): string[] =>
   texts.length <= MAX_REPORTED
     ? [...texts]
-    : [...texts.slice(0, MAX_REPORTED), `${texts.length - MAX_REPORTED} more; mcp-host openapi shows all of them`]
+    : [...texts.slice(0, MAX_REPORTED), `${texts.length - MAX_REPORTED} more; run \`mcp-host openapi\` to see all`]
 
-/** Functions are never equal. */
+/** Omits functions, which are never equal. */
 const comparable = (read: ReadDocument | undefined) => ({
   schemes: read?.securitySchemes,
   tools: read?.tools.map(({ fill: _, ...tool }) => tool),
 })
 
-const formatAt = (at: readonly (string | number)[]): string => at.join('.')
+const formatPath = (at: readonly (string | number)[]): string => at.join('.')

@@ -5,7 +5,7 @@ import { below, DocumentError, type Place } from './document/place.ts'
 import type { Found } from './document/references.ts'
 import type { Source } from './options.ts'
 
-/** Absolute, without a slash at its end. Throws a DocumentError. */
+/** Returns an absolute URL without a trailing slash. Throws a DocumentError. */
 export function baseUrlOf(api: Api, candidate: Candidate, source: Source): string {
   if (source.baseUrl !== undefined) return source.baseUrl.replace(/\/+$/, '')
   const lists = [
@@ -15,11 +15,11 @@ export function baseUrlOf(api: Api, candidate: Candidate, source: Source): strin
   ]
   const list = lists.find(({ value }) => Array.isArray(value) && value.length > 0)
   const main = api.documents.main.url
-  if (!list && main.protocol === 'file:') throw new DocumentError(api.place, `names no server: ${SET_IT}`)
+  if (!list && main.protocol === 'file:') throw new DocumentError(api.place, `has no \`servers\`: ${SET_IT}`)
   const url = list ? serverUrl(childOf(list, '0'), source) : new URL('/', main)
   const place = list ? below(list.place, 0, 'url') : api.place
   if (main.protocol !== 'file:' && url.origin !== main.origin && !source.allowHosts?.includes(url.host)) {
-    const why = `the server ${url.origin} is not that of the document, which anyone who changes the document can name`
+    const why = `the server ${url.origin} has another origin than the document`
     throw new DocumentError(place, `${why}: ${SET_IT}, or list "${url.host}" in \`allowHosts\``)
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
@@ -30,7 +30,7 @@ const SET_IT = 'set `baseUrl`'
 function serverUrl(server: Found, source: Source): URL {
   const { url, variables } = objectAt(server, 'a server')
   const place = below(server.place, 'url')
-  if (typeof url !== 'string') throw new DocumentError(place, 'must be a text')
+  if (typeof url !== 'string') throw new DocumentError(place, 'must be a string')
   const filled = url.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => variableOf(name, variables, place, source))
   const base = server.place.file.url
   const absolute = URL.parse(filled, base.protocol === 'file:' ? undefined : base.href)
@@ -44,11 +44,11 @@ function variableOf(name: string, variables: unknown, place: Place, { serverVari
   const declared = isObject(variables) && isObject(variables[name]) ? variables[name] : {}
   const value = given ?? declared['default']
   if (typeof value !== 'string' && typeof value !== 'number') {
-    throw new DocumentError(place, `its variable "${name}" has no value: set \`serverVariables\``)
+    throw new DocumentError(place, `the variable "${name}" has no value: set it in \`serverVariables\``)
   }
   const allowed = declared['enum']
   if (Array.isArray(allowed) && allowed.length > 0 && !allowed.map(String).includes(`${value}`)) {
-    throw new DocumentError(place, `its variable "${name}" cannot be "${value}": ${allowed.join(', ')}`)
+    throw new DocumentError(place, `the variable "${name}" cannot be "${value}"; use one of: ${allowed.join(', ')}`)
   }
   return `${value}`
 }

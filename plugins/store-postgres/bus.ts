@@ -1,4 +1,4 @@
-// The bus in PostgreSQL: rows in tables, with LISTEN and NOTIFY to wake the nodes.
+// The bus in PostgreSQL. Messages are rows in tables; NOTIFY wakes the nodes. A text goes to all nodes, a letter to one node.
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'pg'
@@ -7,17 +7,17 @@ import type { Bus } from '../../core/store.ts'
 import { withTimeout } from '../../core/transport.ts'
 import { type Postgres, TIMEOUT, unavailable } from './connection.ts'
 
-/** Texts that are kept for nodes that have not read them. */
+/** Maximum number of stored texts. */
 const KEPT = 10_000
-/** Texts and letters of one call. */
+/** Maximum texts and letters per call. */
 const BATCH = 500
 const MAX_WAITING = 10_000
 /** Milliseconds between heartbeats, and between attempts. */
 const INTERVAL = { beat: 5_000, retry: 250 }
 /** Milliseconds for which the state of a node is cached. */
-const KNOWN_FOR = 1_000
+const CACHE_TIME = 1_000
 /** Milliseconds after an outage for which silent nodes count as alive. */
-const UNSURE = 10_000
+const RECOVERY = 10_000
 
 interface Received {
   readonly last: number
@@ -31,14 +31,14 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void
 }
 
-/** Sends items in their order, all that wait in one call. */
+/** Sends items in order. Queued items are sent together in one call. */
 function createQueue<Item, Result>(send: (items: readonly Item[]) => Promise<readonly Result[]>, full = () => {}) {
   let waiting: Array<Waiting<Item, Result>> = []
   let isSending = false
 
   async function sendAll() {
     isSending = true
-    // Collects the items of one turn.
+    // Collects the items of one turn of the event loop.
     await undefined
     while (waiting.length > 0) {
       const batch = waiting.slice(0, BATCH)
@@ -57,7 +57,7 @@ function createQueue<Item, Result>(send: (items: readonly Item[]) => Promise<rea
     new Promise((resolve, reject) => {
       if (waiting.length >= MAX_WAITING) {
         full()
-        return reject(unavailable(new Error('too much waits for PostgreSQL')))
+        return reject(unavailable(new Error('too many messages are queued for PostgreSQL')))
       }
       waiting.push({ item, resolve, reject })
       if (!isSending) void sendAll()
@@ -75,21 +75,22 @@ export interface PostgresBus extends Bus {
 export function createPostgresBus(postgres: Postgres, node: string, log: Logger): PostgresBus {
   const subscribers = new Set<Parameters<Bus['subscribe']>[0]>()
   const known = new Map<string, { readonly isAlive: boolean; readonly at: number }>()
-  /** Received letters whose deletion is not certain. */
+  /** Received letters that may still be stored. */
   let received = new Set<number>()
   let receiver: ((text: string) => void) | undefined
   let position: number | undefined
   let client: Client | undefined
   let wake: () => void = () => undefined
-  let heardAt = performance.now()
-  let unsureUntil = 0
+  let lastReceivedAt = performance.now()
+  let recoveringUntil = 0
   let hasLeft = false
   /** Texts that were not queued leave a gap in the positions. */
   let hasLost = false
 
-  const isUnsure = () => performance.now() < unsureUntil || performance.now() - heardAt > 2 * INTERVAL.beat
+  const isRecovering = () =>
+    performance.now() < recoveringUntil || performance.now() - lastReceivedAt > 2 * INTERVAL.beat
 
-  function tell(text: string | undefined, at?: string) {
+  function notifySubscribers(text: string | undefined, at?: string) {
     for (const listener of [...subscribers]) listener(text, at)
   }
 
@@ -97,22 +98,22 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
     try {
       receiver?.(text)
     } catch (err) {
-      log.error({ code: 'MH3505', err }, 'a message of another node was not accepted')
+      log.error({ code: 'MH3505', err }, 'failed to process a message of another node')
     }
   }
 
-  function tellTexts({ last, texts }: Received) {
+  function deliverTexts({ last, texts }: Received) {
     position ??= last
     for (const [at, text] of texts) {
       const isNext = at === position + 1
       position = at
-      if (!isNext) tell(undefined)
-      tell(text, String(at))
+      if (!isNext) notifySubscribers(undefined)
+      notifySubscribers(text, String(at))
     }
     // Texts were deleted unread, or the database was restored to an earlier state.
     if (texts.length === 0 && last !== position) {
       position = last
-      tell(undefined)
+      notifySubscribers(undefined)
     }
   }
 
@@ -121,12 +122,12 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
     const done = [...received]
     const known = position ?? Number.MAX_SAFE_INTEGER
     const answer = (await postgres.callOn(on, 'receive', node, known, done, BATCH)) as Received
-    if (isUnsure()) unsureUntil = performance.now() + UNSURE
-    heardAt = performance.now()
+    if (isRecovering()) recoveringUntil = performance.now() + RECOVERY
+    lastReceivedAt = performance.now()
     received = new Set(answer.letters.map(([id]) => id))
     for (const [id, text] of answer.letters) if (!done.includes(id)) deliver(text)
     // Letters that were sent before a text are delivered before it.
-    if (answer.letters.length < BATCH) tellTexts(answer)
+    if (answer.letters.length < BATCH) deliverTexts(answer)
     return answer.letters.length > 0 || answer.texts.length >= BATCH
   }
 
@@ -144,7 +145,7 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
     return opened
   }
 
-  /** Receives all that is there. Returns a promise of the next notification or heartbeat. */
+  /** Receives all stored messages. Returns a promise of the next notification or heartbeat. */
   async function receiveAll(): Promise<{ readonly next: Promise<void> }> {
     const on = client ?? (await listen())
     const next = new Promise<void>(resolve => {
@@ -177,7 +178,7 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
     }
   }
 
-  /** Repeats a batch until it is stored; the token reveals one that was stored already. */
+  /** Retries a batch until it is stored. The token detects a batch that is already stored. */
   async function publishAll(texts: readonly string[]): Promise<readonly undefined[]> {
     const token = randomBytes(12).toString('base64url')
     const gap = hasLost ? 1 : 0
@@ -198,7 +199,7 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
     hasLost = true
   })
   const send = createQueue<readonly [string, string], boolean>(async letters => {
-    const { results } = await postgres.callInTime<{ results: boolean[] }>('send', letters, isUnsure())
+    const { results } = await postgres.callInTime<{ results: boolean[] }>('send', letters, isRecovering())
     return results
   })
 
@@ -225,8 +226,8 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
     },
     async isAlive(other) {
       const before = known.get(other)
-      if (before && performance.now() - before.at < KNOWN_FOR) return before.isAlive
-      const isAlive = Boolean(await postgres.call('is_alive', other, isUnsure()))
+      if (before && performance.now() - before.at < CACHE_TIME) return before.isAlive
+      const isAlive = Boolean(await postgres.call('is_alive', other, isRecovering()))
       if (known.size > 1_000) known.clear()
       known.set(other, { isAlive, at: performance.now() })
       return isAlive
@@ -239,7 +240,9 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
       if (!postgres.isUp) return
       await postgres
         .call('leave', node)
-        .catch(err => log.warn({ code: 'MH3506', reason: errorText(err) }, 'this node left without a notice'))
+        .catch(err =>
+          log.warn({ code: 'MH3506', reason: errorText(err) }, 'could not notify other nodes of the shutdown'),
+        )
     },
     async start() {
       const found = await receiveAll().catch(drop)

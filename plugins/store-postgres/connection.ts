@@ -4,7 +4,7 @@ import { HostError } from '../../core/index.ts'
 import { errorText, type Logger, StartError } from '../../core/plugin.ts'
 import { SCHEMA_VERSION, schemaOf } from './schema.ts'
 
-/** Time limit of a call, milliseconds. The server applies no call after it. */
+/** Time limit of a call, milliseconds. PostgreSQL never applies a call later. */
 export const TIMEOUT = 5_000
 const MAX_CONNECTIONS = 10
 /** Milliseconds between attempts while the server does not respond, and between deletions of expired rows. */
@@ -12,9 +12,9 @@ const INTERVAL = { down: 1_000, up: 5_000 }
 /** Rows that one deletion removes from each table. */
 const EXPIRED = 1_000
 
-/** SQLSTATE of refusals that do not pass: wrong credentials, no such database, missing privileges. */
-const LASTING = /^(?:28|3D|42501)/
-/** SQLSTATE of errors that a repeated call would have again. */
+/** SQLSTATE of permanent refusals: wrong credentials, unknown database, missing privileges. */
+const PERMANENT = /^(?:28|3D|42501)/
+/** SQLSTATE of errors that a retry cannot solve. */
 const FAULTS = /^(?:21|22|23|42|54|P0)/
 const NOT_INSTALLED: ReadonlySet<unknown> = new Set(['3F000', '42P01'])
 
@@ -28,7 +28,7 @@ const codeOf = (thrown: unknown) => String((thrown as { readonly code?: unknown 
 
 export const unavailable = (cause: unknown): HostError =>
   new HostError('unavailable', {
-    detail: 'what this server keeps for its sessions cannot be reached; try again',
+    detail: 'the session store is not available; try again',
     headers: { 'Retry-After': '2' },
     cause,
   })
@@ -36,7 +36,7 @@ export const unavailable = (cause: unknown): HostError =>
 const ESCAPES = /\\(?:u000([01])|ud[89a-f]..|.)/g
 const ESCAPED = /\\(?:u0001([01])|.)/g
 
-/** PostgreSQL stores no NUL and no half of a surrogate pair: NUL becomes \u0001 0, and \u0001 becomes \u0001 1. */
+/** PostgreSQL can store neither NUL nor half of a surrogate pair. NUL becomes `\u00010`, and \u0001 becomes `\u00011`. */
 const encode = (value: unknown): string =>
   JSON.stringify(value).replace(ESCAPES, (whole: string, bit?: string) =>
     bit === undefined ? (whole.startsWith('\\ud') ? '\\ufffd' : whole) : `\\u0001${bit}`,
@@ -45,8 +45,8 @@ const encode = (value: unknown): string =>
 const decode = (text: string): unknown =>
   JSON.parse(text.replace(ESCAPED, (whole: string, bit?: string) => (bit === undefined ? whole : `\\u000${bit}`)))
 
-/** An argument of a function: JSON for an object, otherwise the value. */
-const bound = (value: unknown) =>
+/** Encodes an argument of a function: objects as JSON. */
+const encodeArgument = (value: unknown) =>
   typeof value === 'string' ? (JSON.parse(encode(value)) as string) : typeof value === 'object' ? encode(value) : value
 
 export class Postgres {
@@ -55,7 +55,7 @@ export class Postgres {
   readonly #returned = new Set<() => void>()
   #pool: Promise<Pool> | undefined
   #installed: Promise<void> | undefined
-  /** The clock of the server minus the monotonic clock, at most. */
+  /** Upper encodeArgument of the difference between PostgreSQL's clock and the monotonic clock. */
   #offset: number | undefined
   #timer: NodeJS.Timeout | undefined
   #isUp: boolean | undefined
@@ -93,7 +93,7 @@ export class Postgres {
     return pool
   }
 
-  /** A connection besides those of calls. */
+  /** Opens a connection in addition to the pool. */
   async connect(): Promise<Client> {
     await this.#install()
     const { default: pg } = await import('pg')
@@ -109,7 +109,7 @@ export class Postgres {
       await this.#install()
     } catch (cause) {
       if (cause instanceof StartError) throw cause
-      if (LASTING.test(codeOf(cause))) {
+      if (PERMANENT.test(codeOf(cause))) {
         const fix = 'check the URL, the password, and the privileges of the role (docs/plugins/store-postgres.md)'
         throw new StartError('MH3501', `PostgreSQL refuses this host: ${errorText(cause)}; ${fix}`, { cause })
       }
@@ -158,8 +158,8 @@ export class Postgres {
       return version()
     })
     if (found === SCHEMA_VERSION) return this.#up()
-    const why = `the schema ${this.schema} has version ${found}, and this program requires ${SCHEMA_VERSION}`
-    throw new StartError('MH3502', `${why}; use the matching version of mcp-host, or another \`schema\``)
+    const why = `the schema ${this.schema} has version ${found}, but this version of mcp-host requires ${SCHEMA_VERSION}`
+    throw new StartError('MH3502', `${why}; use the matching version of mcp-host, or set another \`schema\``)
   }
 
   /** Calls a function of the schema. Rejects with `unavailable` if the server does not respond. */
@@ -176,8 +176,8 @@ export class Postgres {
   async callOn(on: Pick<Pool, 'query'>, name: string, ...args: readonly unknown[]): Promise<unknown> {
     const parameters = args.map((_, index) => `$${index + 1}`)
     const text = `SELECT "${this.schema}".${name}(${parameters.join(', ')}) AS answer`
-    const { rows } = await on.query({ name, text, values: args.map(bound) }).catch(error => {
-      if (FAULTS.test(codeOf(error)) && !LASTING.test(codeOf(error))) throw error
+    const { rows } = await on.query({ name, text, values: args.map(encodeArgument) }).catch(error => {
+      if (FAULTS.test(codeOf(error)) && !PERMANENT.test(codeOf(error))) throw error
       this.#down(error)
       throw unavailable(error)
     })
@@ -200,7 +200,7 @@ export class Postgres {
       const answer = await this.call(name, Math.floor(performance.now() + this.#offset + left), ...args)
       if (!(answer as { readonly late?: boolean }).late) return answer as Answer
     }
-    throw unavailable(new Error(`no answer within ${TIMEOUT} ms`))
+    throw unavailable(new Error(`no response within ${TIMEOUT} ms`))
   }
 
   #up() {
@@ -220,6 +220,6 @@ export class Postgres {
     if (this.#isUp === false || this.#isClosed) return
     this.#isUp = false
     this.#downSince = performance.now()
-    this.#settings.log.warn({ code: 'MH3504', reason: errorText(cause) }, 'PostgreSQL does not respond; trying again')
+    this.#settings.log.warn({ code: 'MH3504', reason: errorText(cause) }, 'PostgreSQL does not respond: retrying')
   }
 }

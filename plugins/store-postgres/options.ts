@@ -19,7 +19,8 @@ export const OPTIONS = {
       type: 'string',
       pattern: '^[a-z_][a-z0-9_]{0,50}$',
       default: 'mcp_host',
-      description: 'Schema of the tables, created if missing. Hosts that share only the database use one each.',
+      description:
+        'Schema of the tables, created if missing. Deployments that share a database need different schemas.',
     },
     ...STREAM_PROPERTIES,
   },

@@ -1,6 +1,6 @@
 // The tables and functions in PostgreSQL. `S` stands for the schema; times are milliseconds since the epoch.
 
-/** Databases with another version are refused. */
+/** Startup fails for databases with another version. */
 export const SCHEMA_VERSION = 1
 
 const TABLES = `
@@ -379,7 +379,7 @@ INSERT INTO S.bus VALUES (1, S.clock()) ON CONFLICT DO NOTHING;
 INSERT INTO S.format VALUES (${SCHEMA_VERSION}) ON CONFLICT DO NOTHING;
 `
 
-/** Creates what is missing; for the owner of the schema. */
+/** Creates missing tables and functions. Requires the privileges of the schema's owner. */
 export const schemaOf = (schema: string): string => `
 BEGIN;
 SELECT pg_advisory_xact_lock(hashtextextended('${schema}', 1));

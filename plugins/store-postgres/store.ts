@@ -1,4 +1,4 @@
-// The store in PostgreSQL: one function call, and so one round trip and one transaction, for each operation.
+// The store in PostgreSQL. Each operation is one function call: one round trip and one transaction.
 import type { Outcome, Query, ReadAnswers, Step, Store } from '../../core/store.ts'
 import type { Postgres } from './connection.ts'
 

@@ -1,4 +1,4 @@
-// Changes arguments of tools: fixed, renamed, with defaults and descriptions.
+// Applies argument overrides to input schemas and arguments.
 import { isObject } from '../../core/plugin.ts'
 import type { ArgumentOverride } from './options.ts'
 
@@ -33,7 +33,7 @@ export function changeInput(schema: Schema, overrides: Overrides | undefined): S
   return { ...rest, properties: Object.fromEntries(properties), ...(needed.length > 0 && { required: needed }) }
 }
 
-/** The arguments that the server gets. A caller cannot set fixed ones, also under their own names. */
+/** Returns the arguments for the server. Callers cannot set fixed arguments, not even under their original names. */
 export function changeArguments(args: Schema, overrides: Overrides | undefined): Schema {
   if (!overrides) return args
   const sent: Record<string, unknown> = { ...args }

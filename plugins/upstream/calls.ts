@@ -4,13 +4,13 @@ import { type Call, isObject } from '../../core/plugin.ts'
 import type { Question } from '../../core/transport.ts'
 import { type Json, questionOf } from './run.ts'
 import type { ServerSettings } from './settings.ts'
-import { foreignMeta } from './texts.ts'
+import { passedMeta } from './texts.ts'
 
 type Capabilities = Call['client']['capabilities']
 
 const EVERYTHING: Capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
 
-/** The capabilities that the server learns of: of the client, without requests that the options switch off. */
+/** Returns the client's capabilities, without requests that the options disable. */
 export function capabilitiesFor(
   { asks }: Pick<ServerSettings, 'asks'>,
   client: Capabilities = EVERYTHING,
@@ -23,13 +23,13 @@ export function capabilitiesFor(
   }
 }
 
-/** The params that the server gets. */
+/** Returns the params for the server. */
 export function paramsFor({ meta }: Pick<ServerSettings, 'meta'>, params: Json, call: Call): Json {
-  const _meta = foreignMeta(call.meta, meta)
+  const _meta = passedMeta(call.meta, meta)
   return _meta ? { ...params, _meta } : params
 }
 
-/** Levels of a result. Deeper ones break clients. */
+/** Maximum nesting of a result. Clients fail on deeper ones. */
 const MAX_DEPTH = 64
 
 function isTooDeep(value: unknown): boolean {
@@ -41,27 +41,31 @@ function isTooDeep(value: unknown): boolean {
   return false
 }
 
-/** The result without fields of the connection. Throws a ToolError if it is nested too deeply. */
-export function foldResult(result: Json, { meta, name }: Pick<ServerSettings, 'meta' | 'name'>): Json {
+/** Removes fields of the connection from a result. Throws a ToolError if the result is nested too deeply. */
+export function cleanResult(result: Json, { meta, name }: Pick<ServerSettings, 'meta' | 'name'>): Json {
   if (isTooDeep(result)) throw new ToolError(`The result of the server "${name}" has more than ${MAX_DEPTH} levels.`)
   const { _meta, resultType: _, ttlMs: _ttl, cacheScope: _scope, ...rest } = result
-  const own = foreignMeta(_meta, meta)
+  const own = passedMeta(_meta, meta)
   return own ? { ...rest, _meta: own } : rest
 }
 
-interface Asked {
+interface InputRequests {
   readonly requests: Readonly<Record<string, Question>>
   readonly state: unknown
 }
 
-/** The requests of an `input_required` result; undefined for another result. Throws a ToolError for invalid requests. */
-export function askedOf(result: Json, { name, asks }: Pick<ServerSettings, 'name' | 'asks'>): Asked | undefined {
+/** Reads the requests of an `input_required` result; undefined for other results. Throws a ToolError for invalid requests. */
+export function readInputRequests(
+  result: Json,
+  { name, asks }: Pick<ServerSettings, 'name' | 'asks'>,
+): InputRequests | undefined {
   if (result['resultType'] !== 'input_required') return undefined
   const { inputRequests, requestState } = result
   const requests = Object.entries(isObject(inputRequests) ? inputRequests : {}).map(([key, request]) => {
     const question = isObject(request) ? questionOf(request['method'], request['params']) : undefined
     const isAllowed = question && asks[ALLOWED_BY[question.method]]
-    if (!question || !isAllowed) throw new ToolError(`The server "${name}" sent a request that is not possible here.`)
+    if (!question || !isAllowed)
+      throw new ToolError(`The server "${name}" sent a request that this host does not support or allow.`)
     return [key, question] as const
   })
   return { requests: Object.fromEntries(requests), state: requestState }

@@ -1,4 +1,4 @@
-// Definitions of what a server lists.
+// Creates definitions from the lists of a server.
 import {
   type CallContext,
   type Definition,
@@ -13,7 +13,7 @@ import { changeArguments, changeInput } from './arguments.ts'
 import type { Item, Snapshot } from './lists.ts'
 import { isIncluded, isServed, promptName, toolName } from './names.ts'
 import type { ServerSettings } from './settings.ts'
-import { foreignMeta, safeIcons, visibleText, visibleTexts } from './texts.ts'
+import { passedMeta, safeIcons, visibleText, visibleTexts } from './texts.ts'
 
 type ToolAnnotations = NonNullable<ToolDefinition['annotations']>
 type Completer = NonNullable<ResourceDefinition['complete']>[string]
@@ -27,13 +27,13 @@ export interface Caller {
 
 export interface DefinedItems {
   readonly definitions: readonly Definition[]
-  /** Items that are left out, with the reason. */
+  /** Left-out items with the reasons. */
   readonly left: ReadonlyMap<string, string>
 }
 
 const text = (value: unknown) => (typeof value === 'string' ? visibleText(value) : undefined)
 
-/** Only members with a value. */
+/** Removes members without a value. */
 const present = <Fields extends object>(fields: Fields) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [Key in keyof Fields]: NonNullable<Fields[Key]>
@@ -58,14 +58,14 @@ const refersOutside = (schema: unknown): boolean => /"\$(?:ref|dynamicRef)":"(?!
 export function createDefiner(settings: ServerSettings, caller: Caller) {
   const { access, maxSchema, meta, http } = settings
   const origin = http && new URL(http.url).origin
-  /** By the JSON of the item, so that unchanged items keep their definitions. */
+  /** Definitions by the JSON of their item, so that unchanged items keep their definitions. */
   let kept = new Map<string, Definition>()
   const common = (item: Item) =>
     present({
       title: text(item['title']),
       description: text(item['description']),
       icons: safeIcons(item['icons'], origin) as never,
-      _meta: foreignMeta(item['_meta'], meta),
+      _meta: passedMeta(item['_meta'], meta),
       access,
     })
 
@@ -77,8 +77,8 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       outputSchema: isObject(item['outputSchema']) ? item['outputSchema'] : undefined,
     })
     const size = JSON.stringify([inputSchema, outputSchema]).length
-    if (size > maxSchema) throw new Error(`its schemas have ${size} characters, more than maxSchema (${maxSchema})`)
-    if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas refer to another document')
+    if (size > maxSchema) throw new Error(`its schemas have ${size} characters; the limit is ${maxSchema} (maxSchema)`)
+    if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas reference another document')
     const listed = changeInput(inputSchema, override?.arguments)
     const isListed = outputSchema !== undefined && (override?.output ?? output) === 'pass'
     return defineTool({
@@ -146,7 +146,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
     })
   }
 
-  /** `canComplete`: the server has completions. */
+  /** `canComplete`: whether the server supports completion. */
   return function define(snapshot: Snapshot, canComplete: boolean): DefinedItems {
     const next = new Map<string, Definition>()
     const left = new Map<string, string>()

@@ -39,7 +39,7 @@ async function examineServer(name: string, options: UpstreamOptions, about: Exam
     return {
       check,
       level: 'note',
-      text: 'not examined, because it needs an access token; the log of the host shows its state',
+      text: 'not checked, because it requires an access token; see its state in the log of the host',
     }
   }
   try {

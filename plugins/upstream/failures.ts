@@ -1,4 +1,4 @@
-// Errors that callers read when a server fails.
+// Converts failures of a server to errors for the caller.
 import { HostError, ToolError } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
 import { RemoteError } from '../../remote/index.ts'
@@ -32,7 +32,7 @@ export const isUnknownItem = (error: unknown): boolean =>
 export const isLoginNeeded = (error: unknown): boolean =>
   error instanceof RemoteError && error.reason === 'refused' && (error.status === 401 || error.status === 403)
 
-/** What the caller of the server `name` reads. */
+/** Converts a failure of the server `name` to the error for the caller. */
 export function callFailure(name: string, error: unknown): Error {
   if (HostError.is(error) || ToolError.is(error)) return error as Error
   if (!(error instanceof RemoteError)) return error instanceof Error ? error : new Error(String(error))

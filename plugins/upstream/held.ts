@@ -1,4 +1,4 @@
-// Calls that wait for a response of their client: limited in number and time.
+// Keeps calls that wait for a response of the client, with limits on number and time.
 import { randomUUID } from 'node:crypto'
 import { ToolError } from '../../core/index.ts'
 import type { Clock, Timer } from '../../core/plugin.ts'
@@ -31,7 +31,7 @@ export function createHeld(limits: HeldLimits, clock: Clock) {
   const owners = new Map<string, number>()
   let expired = 0
 
-  /** The call, once. Undefined if it was continued or has ended. */
+  /** Removes and returns the call. Undefined if the call has ended or was already taken. */
   function take(id: string): RunningCall | undefined {
     const found = held.get(id)
     if (!found) return undefined
@@ -62,7 +62,7 @@ export function createHeld(limits: HeldLimits, clock: Clock) {
     add(running: RunningCall, owner: string): string {
       const ofOwner = owners.get(owner) ?? 0
       if (held.size >= limits.max || ofOwner >= limits.maxPerUser)
-        throw new ToolError('Too many calls wait for a response of the user. Answer or cancel one of them first.')
+        throw new ToolError('Too many calls wait for a response of the user. Respond to one of them, or cancel it.')
       const id = randomUUID()
       const expire = () => {
         expired++

@@ -1,4 +1,4 @@
-// Reads the lists of a server, completely or not at all.
+// Reads all lists of a server. Rejects if one of them cannot be read completely.
 import { isObject } from '../../core/plugin.ts'
 import type { Connection } from '../../remote/index.ts'
 
@@ -18,7 +18,7 @@ const MAX_ITEMS = 10_000
 /** Characters of JSON. */
 const MAX_TEXT = 64 * 1_024 * 1_024
 
-/** A list that cannot be used. The previous one stays. */
+/** A list exceeds a limit or is invalid. */
 export class ListFault extends Error {}
 
 type ListName = keyof Snapshot
@@ -46,7 +46,7 @@ async function readList(
     }
     const result = await connection.request(method, cursor === undefined ? {} : { cursor }, { timeout, signal, onText })
     const entries = result[list]
-    if (!Array.isArray(entries)) throw new ListFault(`the result of ${method} has no list \`${list}\``)
+    if (!Array.isArray(entries)) throw new ListFault(`the result of ${method} does not contain \`${list}\``)
     items.push(...entries.filter(isObject))
     if (items.length > most) throw new ListFault(`${method} has more than ${most} items`)
     if (size > MAX_TEXT) throw new ListFault(`${method} has more than ${MAX_TEXT} characters`)

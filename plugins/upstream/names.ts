@@ -1,4 +1,4 @@
-// The names under which tools and prompts of a server are offered.
+// Names of upstream tools and prompts, and filters for them.
 import { createHash } from 'node:crypto'
 import { matchesGlob } from '../../core/auth.ts'
 import type { ServerSettings } from './settings.ts'
@@ -16,8 +16,8 @@ function hashOf(name: string): string {
 }
 
 /**
- * Shortens a name, or replaces its invalid characters. The end is then a hash of the whole name, so that names stay different and
- * another tool never changes them.
+ * Shortens a name and replaces invalid characters. A changed name ends with a hash of the original name. It is therefore unique, and
+ * does not depend on other tools.
  */
 export function fitName(name: string): string {
   if (name.length <= MAX_NAME && VALID.test(name)) return name
@@ -32,7 +32,7 @@ export const promptName = ({ prefix }: Pick<ServerSettings, 'prefix'>, name: str
 
 const fits = (globs: readonly string[], text: string) => globs.some(glob => matchesGlob(glob, text))
 
-/** Whether a tool is served, by its name at the server. */
+/** Whether `include` and `exclude` select a tool, by its name at the server. */
 export const isIncluded = ({ include, exclude }: Pick<ServerSettings, 'include' | 'exclude'>, name: string): boolean =>
   (include === undefined || fits(include, name)) && !fits(exclude, name)
 

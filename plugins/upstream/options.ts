@@ -4,10 +4,10 @@ import { DURATION_PATTERN, type Duration, type Revision, SIZE_PATTERN, type Size
 import { REVISIONS } from '../../core/transport.ts'
 import { SECRET, type SecretSource, UPSTREAM_AUTH, type UpstreamAuth } from '../families/credentials/index.ts'
 
-/** An access token of this host, from the authorization server of the upstream server. */
+/** How the host gets its access token from the upstream server's authorization server. */
 export type HostAuth = Omit<Extract<UpstreamAuth, { kind: 'client-credentials' }>, 'dpop'>
 
-/** A change of one argument of a tool. */
+/** Changes to one argument of a tool. */
 export interface ArgumentOverride {
   /** A fixed value. The argument is not listed. */
   value?: unknown
@@ -17,9 +17,9 @@ export interface ArgumentOverride {
   name?: string
 }
 
-/** Changes of one tool. */
+/** Changes to one tool. */
 export interface UpstreamToolOverride {
-  /** The whole name, without prefix. */
+  /** The complete name: no prefix is added. */
   name?: string
   title?: string
   description?: string
@@ -100,30 +100,34 @@ const record = (value: object, description: string) =>
   ({ type: 'object', additionalProperties: value, description }) as const
 
 const defaults = {
-  connectTimeout: duration('Limit for connecting, handshake included. Default `15s`.'),
-  callTimeout: duration('Limit for a call since its start or last progress. Default `60s`.'),
-  maxCallTime: durationOrOff('Limit for a call regardless of progress. Default `10m`.'),
-  refresh: durationOrOff('How often lists are read again without a notification. Default `5m`.'),
+  connectTimeout: duration('Time limit for connecting, including the handshake. Default `15s`.'),
+  callTimeout: duration('Time limit for a call without progress. Default `60s`.'),
+  maxCallTime: durationOrOff('Time limit for a call, even with progress. Default `10m`.'),
+  refresh: durationOrOff('Interval at which lists are read again without a notification. Default `5m`.'),
   whenDown: choice(
     ['keep', 'hide', 'fail'],
-    'While the server is down. `keep` (default): lists stay, and calls fail. `hide`: lists are empty. `fail`: startup fails, and the host is not ready.',
+    'What happens while the server is down. `keep` (default): lists stay, calls fail. `hide`: lists are empty. `fail`: startup fails, a running host is not ready.',
   ),
 }
 
-const output = choice(['pass', 'omit'], 'Output schemas. `pass` (default): listed, not checked. `omit`: not listed.')
+const output = choice(['pass', 'omit'], 'Output schemas. `pass` (default): listed, not validated. `omit`: not listed.')
 
 const override = {
   title: 'UpstreamToolOverride',
   ...closed(
     {
-      name: { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,128}$', description: 'The whole name of the tool.' },
+      name: {
+        type: 'string',
+        pattern: '^[A-Za-z0-9_.-]{1,128}$',
+        description: 'The complete name of the tool: no prefix is added.',
+      },
       title: text('The title of the tool.'),
       description: text('The description of the tool.'),
       annotations: closed(
         {
           title: text('The title of the tool.'),
           readOnlyHint: flag('The tool changes nothing.'),
-          destructiveHint: flag('The tool can delete or overwrite.'),
+          destructiveHint: flag('The tool can delete or overwrite data.'),
           idempotentHint: flag('A repetition has no further effect.'),
           openWorldHint: flag('The tool reaches external systems.'),
         },
@@ -133,20 +137,20 @@ const override = {
       arguments: record(
         closed(
           {
-            value: { description: 'A fixed value. The argument is then not listed.' },
-            default: { description: 'Listed as default, and sent if the argument is missing.' },
+            value: { description: 'A fixed value. The argument is not listed.' },
+            default: { description: 'The default value: listed, and sent if the argument is missing.' },
             description: text('The description of the argument.'),
             name: text('The name that callers use.'),
           },
-          'Changes of an argument.',
+          'Changes to an argument.',
         ),
-        'Changes of arguments, by their names at the server.',
+        'Changes to arguments, by their names at the server.',
       ),
-      timeout: duration('Limit for a call.'),
-      concurrency: count('Concurrent calls per process.'),
+      timeout: duration('Time limit for a call.'),
+      concurrency: count('Maximum concurrent calls per process.'),
       output,
     },
-    'Changes of a tool.',
+    'Changes to a tool.',
   ),
 }
 
@@ -156,12 +160,12 @@ const HOST_AUTH = {
   ...authSchema,
   title: 'HostAuth',
   properties: authKeys,
-  description: 'An access token of this host. The token of the caller is never forwarded.',
+  description: "How the host gets an access token. The caller's token is never forwarded.",
 }
 
 const items = (what: string) =>
   ({
-    anyOf: [flag(`Whether ${what} are served.`), texts('Globs.')],
+    anyOf: [flag(`\`false\`: no ${what} are served.`), texts('Globs.')],
     description: `Which ${what} are served. Default: all.`,
   }) as const
 
@@ -177,15 +181,17 @@ const server = {
       },
       command: {
         anyOf: [text('A program.'), { ...texts('A program and its arguments.'), minItems: 1 }],
-        description: 'A stdio server, started without a shell.',
+        description: 'The program of a stdio server, started without a shell.',
       },
       args: { type: 'array', items: { type: 'string' }, description: 'Arguments of `command`.' },
-      env: record({ type: 'string', writeOnly: true }, 'Environment variables of the process.'),
-      passEnv: texts('Variables of the host that the process gets, in addition to PATH, HOME and similar ones.'),
+      env: record({ type: 'string', writeOnly: true }, 'Environment variables for the process.'),
+      passEnv: texts(
+        "Names of the host's environment variables to pass on, in addition to PATH, HOME and similar ones.",
+      ),
       cwd: text('Working directory, relative to the config. Default: the folder of the config.'),
       revision: choice(['auto', ...REVISIONS], 'The protocol version. Default `auto`: detected.'),
       headers: record(SECRET, 'Headers of each request.'),
-      forwardHeaders: texts('Headers of the caller that are sent with its calls.'),
+      forwardHeaders: texts('Headers of the caller to send with its calls.'),
       tls: closed(
         {
           ca: text('PEM file with certificate authorities.'),
@@ -197,19 +203,19 @@ const server = {
       auth: HOST_AUTH,
       sessions: choice(
         ['auto', 'shared', 'per-session', 'per-user', 'per-call'],
-        'Who shares a session of the server. Default `auto`: one for each client session or user, unless the server has no sessions.',
+        'Which callers share a session. Default `auto`: one session per client session or user, unless the server has no sessions.',
       ),
-      maxSessions: count('Sessions at the server. Default 1000.'),
+      maxSessions: count('Maximum sessions at the server. Default 1000.'),
       prefix: {
         type: 'string',
         pattern: '^[A-Za-z0-9_.-]{0,64}$',
-        description: 'Of tool and prompt names. Default: the toolset name and `_`.',
+        description: 'Prefix of tool and prompt names. Default: the toolset name and `_`.',
       },
-      include: texts('Globs for the names of tools at the server.'),
-      exclude: texts('Globs for the names of tools at the server. Wins over `include`.'),
+      include: texts('Globs for tool names at the server. Default: all tools.'),
+      exclude: texts('Globs for tool names at the server. Takes precedence over `include`.'),
       resources: items('resources'),
       prompts: items('prompts'),
-      overrides: record(override, 'Changes of tools, by their names at the server.'),
+      overrides: record(override, 'Changes to tools, by their names at the server.'),
       access: text('The policy, scope or role that all items require.'),
       asks: closed(
         {
@@ -217,11 +223,17 @@ const server = {
           sample: flag('Sampling.'),
           roots: flag('Roots.'),
         },
-        'Requests of the server that reach the client. Default: all.',
+        'Requests of the server that are passed on to the client. Default: all.',
       ),
-      input: choice(['pass', 'check'], 'Arguments. `pass` (default): the server checks them. `check`: this host, too.'),
+      input: choice(
+        ['pass', 'check'],
+        'Validation of arguments. `pass` (default): by the server. `check`: also by the host.',
+      ),
       output,
-      meta: choice(['pass', 'drop'], '`_meta` of calls and results. Default `pass`: without protocol fields.'),
+      meta: choice(
+        ['pass', 'drop'],
+        '`_meta` of calls and results. `pass` (default): passed on without protocol fields. `drop`: removed.',
+      ),
       maxResult: size('Maximum size of a result. Default `1mb`.'),
       maxSchema: size('Maximum size of the schemas of a tool. Default `64kb`.'),
       maxTools: count('Maximum number of tools. Default 1000.'),
@@ -247,19 +259,19 @@ export const OPTIONS = {
     refresh: defaults.refresh as JsonSchema,
     processes: closed(
       {
-        max: count('Processes of all servers. Default 200.'),
-        stopGrace: duration('Time between the end of stdin and SIGTERM. Default `2s`.'),
-        idle: durationOrOff('A session without calls ends after this time. Default `5m`.'),
+        max: count('Maximum processes for sessions, for all servers together. Default 200.'),
+        stopGrace: duration('Time between closing stdin and SIGTERM. Default `2s`.'),
+        idle: durationOrOff('A session ends after this time without calls. Default `5m`.'),
       },
-      'Processes and sessions.',
+      'Limits for processes and sessions.',
     ) as JsonSchema,
     held: closed(
       {
-        max: count('Calls of this process that wait for a response of their client. Default 100.'),
-        maxPerUser: count('The same for one user. Default 5.'),
-        for: duration('How long a call waits. Default `5m`.'),
+        max: count('Maximum calls per process that wait for a response of the client. Default 100.'),
+        maxPerUser: count('The same limit per user. Default 5.'),
+        for: duration('Maximum waiting time of a call. Default `5m`.'),
       },
-      'Calls that wait for a response of their client.',
+      'Limits for calls that wait for a response of the client.',
     ) as JsonSchema,
   },
 }

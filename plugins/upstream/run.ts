@@ -40,13 +40,13 @@ export function questionOf(method: unknown, params: unknown): Question | undefin
   return { method, params: isObject(params) ? params : {} } as unknown as Question
 }
 
-/** Declines a request as its protocol defines. */
+/** Declines a request as the protocol defines. */
 function decline({ method }: Question): Json {
   if (method === 'elicitation/create') return { action: 'decline' }
-  throw new RemoteError('rpc', `${method} is not possible here`, { code: -32_601 })
+  throw new RemoteError('rpc', `the client does not support ${method}`, { code: -32_601 })
 }
 
-/** A call at a server. It outlives one request of its caller if the server asks a 2026-07-28 client. */
+/** A call at a server. If the server sends a request to a 2026-07-28 client, the call outlives the client's request. */
 export class Run {
   readonly #parts: RunParts
   readonly #abort = new AbortController()
@@ -73,16 +73,16 @@ export class Run {
   get outcome() {
     return this.#outcome
   }
-  /** The requests of the server that wait for the caller, by key. */
+  /** The pending requests of the server to the caller, by key. */
   get requests(): Readonly<Record<string, Question>> {
     return Object.fromEntries([...this.#questions].map(([key, { question }]) => [key, question]))
   }
 
-  /** `options`: without time limits, which the run has itself. */
+  /** Sends the call. The time limits of `options` are ignored: the run has its own. */
   start(connection: Connection, method: string, params: Json, options: RequestOptions): void {
     const { maxResult } = this.#parts.settings
     const own = { signal: this.#abort.signal, timeout: 0, maxTime: 0, maxResult, owner: this }
-    const onProgress = (progress: Progress) => this.#takeProgress(progress)
+    const onProgress = (progress: Progress) => this.#receiveProgress(progress)
     connection.request(method, params, { ...options, ...own, onProgress }).then(
       result => this.#settle({ result }),
       error => this.#settle({ error: this.#late ?? error }),
@@ -93,13 +93,13 @@ export class Run {
     this.#flush()
     this.#outcome = outcome
     this.#pause()
-    const over = new Error('the call is over')
+    const over = new Error('the call has ended')
     for (const { reject } of this.#questions.values()) reject(over)
     this.#questions.clear()
     this.#wake?.()
   }
 
-  /** Waits for the outcome, or for requests to the caller: for `ctx`, whose end cancels the call. */
+  /** Waits for the outcome, or for requests to the caller. Aborting `ctx` cancels the call. */
   async next(ctx: CallContext): Promise<void> {
     this.#ctx = ctx
     this.#call = callOf(ctx)
@@ -141,7 +141,7 @@ export class Run {
     this.#touch()
     if (settings.maxCallTime > 0)
       this.#total = clock.setTimeout(
-        () => this.#expire('the maximum time of the call is over'),
+        () => this.#expire('the maximum time of the call has passed'),
         Math.max(0, this.#left),
       )
   }
@@ -152,7 +152,7 @@ export class Run {
     this.#idle = clock.setTimeout(() => this.#expire('no response and no progress'), settings.callTimeout)
   }
 
-  #takeProgress(progress: Progress) {
+  #receiveProgress(progress: Progress) {
     if (this.#since !== undefined) this.#touch()
     const now = this.#parts.clock.monotonic()
     this.#unsent = progress
@@ -173,7 +173,7 @@ export class Run {
     if (known) this.#ctx?.log(known, data, typeof logger === 'string' ? logger : undefined)
   }
 
-  /** A request of the server during the call. */
+  /** Passes a request of the server to the caller. */
   async ask({ method, params, signal }: ServerRequest): Promise<Json> {
     const question = questionOf(method, params)
     if (!question) throw new RemoteError('rpc', `${method} is not supported`, { code: -32_601 })
@@ -187,7 +187,7 @@ export class Run {
         this.#questions.delete(key)
         reject(new Error('the server cancelled its request'))
       })
-      // Requests of one turn of the event loop are sent together.
+      // Requests that arrive in the same turn of the event loop are sent together.
       setImmediate(() => {
         if (this.#questions.size > 0) this.#wake?.()
       })
@@ -203,14 +203,14 @@ export class Run {
     }
   }
 
-  /** The caller does not respond: declines all requests, and cancels the call. */
+  /** Declines all requests and cancels the call, because the caller did not respond. */
   giveUp(): void {
     for (const { question, resolve, reject } of this.#questions.values()) {
       if (question.method === 'elicitation/create') resolve({ action: 'cancel' })
       else reject(new RemoteError('rpc', 'the user did not respond', { code: -32_603 }))
     }
     this.#questions.clear()
-    // After the responses.
+    // After the responses have been sent.
     setImmediate(() => this.cancel())
   }
 }

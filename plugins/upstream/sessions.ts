@@ -1,4 +1,4 @@
-// Sessions at a server: who shares one, and when it ends.
+// Sessions at a server: opens one for each group of callers that shares it, and ends idle ones.
 import { ToolError } from '../../core/index.ts'
 import type { Call, Clock, Timer } from '../../core/plugin.ts'
 import { holderOf } from '../../core/transport.ts'
@@ -6,27 +6,27 @@ import type { Connection, ServerNotification, ServerRequest } from '../../remote
 import type { Run } from './run.ts'
 import type { ServerSettings } from './settings.ts'
 
-/** A connection with its running calls. */
-export interface Lane {
+/** A session at a server, with its running calls. */
+export interface ServerSession {
   readonly connection: Connection
   readonly runs: Set<Run>
-  /** The level that the server was last asked for. */
+  /** The log level that was last requested from the server. */
   logLevel: string | undefined
 }
 
-interface Kept {
+interface SessionEntry {
   readonly key: string
-  lane: Lane | undefined
-  readonly opening: Promise<Lane>
+  session: ServerSession | undefined
+  readonly opening: Promise<ServerSession>
   users: number
   timer: Timer | undefined
   isClosed: boolean
 }
 
-/** `call`: the first one. */
-type OpenLane = (call: Call, events: LaneEvents) => Promise<Connection>
+/** `call`: the call that opens the session. */
+type OpenSession = (call: Call, events: SessionEvents) => Promise<Connection>
 
-export interface LaneEvents {
+export interface SessionEvents {
   onRequest(request: ServerRequest): Promise<Record<string, unknown>>
   onNotification(notification: ServerNotification): void
   onClosed(): void
@@ -42,28 +42,28 @@ interface SessionParts {
   readonly settings: Pick<ServerSettings, 'name' | 'sessions' | 'maxSessions' | 'idle' | 'command'>
   readonly clock: Clock
   readonly processes: ProcessLimit
-  /** Anonymous callers are one user: only this machine can reach the host. */
+  /** Only this machine can reach the host, so anonymous callers count as one user. */
   readonly isLocal: boolean
-  readonly open: OpenLane
-  /** Messages of a lane to all of its callers. */
+  readonly open: OpenSession
+  /** Receives notifications that belong to no call. */
   readonly onNotification: (notification: ServerNotification) => void
 }
 
 type Session = NonNullable<Call['session']>
 
-/** The run that a message of the server belongs to. */
+/** Returns the run that a message of the server belongs to. */
 function runOf(owner: unknown, runs: ReadonlySet<Run>): Run | undefined {
   for (const run of runs) if (run === owner) return run
-  // All runs of a lane have the same user.
+  // All runs of a session have the same user.
   return [...runs].at(-1)
 }
 
 export function createSessions({ settings, clock, processes, isLocal, ...parts }: SessionParts) {
-  const kept = new Map<string, Kept>()
+  const entries = new Map<string, SessionEntry>()
   const ofSession = new WeakMap<Session, string>()
   let lastSession = 0
 
-  /** Undefined: a session for this call only. */
+  /** Returns undefined if the call gets its own session. */
   function keyOf(call: Call): string | undefined {
     const { sessions } = settings
     const { session, user } = call
@@ -80,33 +80,33 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     return isLocal ? 'local' : undefined
   }
 
-  function close(one: Kept) {
+  function close(one: SessionEntry) {
     if (one.isClosed) return
     one.isClosed = true
     clock.clear(one.timer)
-    if (kept.get(one.key) === one) kept.delete(one.key)
+    if (entries.get(one.key) === one) entries.delete(one.key)
     if (settings.command) processes.count--
     one.opening.then(({ connection }) => connection.close()).catch(() => undefined)
   }
 
   function end(key: string) {
-    const one = kept.get(key)
+    const one = entries.get(key)
     if (one) close(one)
   }
 
-  /** Closes the session without calls that was used first. */
+  /** Closes the least recently used idle session if a limit is reached. */
   function makeRoom() {
-    const isFull = () => kept.size >= settings.maxSessions || (settings.command && processes.count >= processes.max)
+    const isFull = () => entries.size >= settings.maxSessions || (settings.command && processes.count >= processes.max)
     if (!isFull()) return
-    const idle = [...kept.values()].find(({ users }) => users === 0)
+    const idle = [...entries.values()].find(({ users }) => users === 0)
     if (idle) close(idle)
     if (isFull()) throw new ToolError(`The server "${settings.name}" has too many sessions. Try again later.`)
   }
 
-  function open(key: string, call: Call): Kept {
+  function open(key: string, call: Call): SessionEntry {
     makeRoom()
     const runs = new Set<Run>()
-    const events: LaneEvents = {
+    const events: SessionEvents = {
       onRequest: request => {
         const run = runOf(request.owner, runs)
         return run ? run.ask(request).then(answer => ({ ...answer })) : Promise.reject(new Error('no call is running'))
@@ -118,12 +118,12 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       onClosed: () => close(one),
     }
     const opening = parts.open(call, events).then(connection => {
-      one.lane = { connection, runs, logLevel: undefined }
-      return one.lane
+      one.session = { connection, runs, logLevel: undefined }
+      return one.session
     })
-    const one: Kept = { key, lane: undefined, opening, users: 0, timer: undefined, isClosed: false }
+    const one: SessionEntry = { key, session: undefined, opening, users: 0, timer: undefined, isClosed: false }
     if (settings.command) processes.count++
-    kept.set(key, one)
+    entries.set(key, one)
     opening.catch(() => close(one))
     return one
   }
@@ -132,16 +132,16 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
 
   return {
     get size() {
-      return kept.size
+      return entries.size
     },
-    /** The session for a call. `leave` must be called at its end. */
-    async enter(call: Call): Promise<{ readonly lane: Lane; leave(): void }> {
+    /** Returns the session for a call. Call `leave` when the call ends. */
+    async enter(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
       const shared = keyOf(call)
       const key = shared ?? `call ${++lastCall}`
-      const one = kept.get(key) ?? open(key, call)
-      // The last used one is the last to be closed.
-      kept.delete(key)
-      kept.set(key, one)
+      const one = entries.get(key) ?? open(key, call)
+      // Moves the session to the end: the least recently used session is closed first.
+      entries.delete(key)
+      entries.set(key, one)
       one.users++
       clock.clear(one.timer)
       let isOver = false
@@ -153,14 +153,14 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
         else if (settings.idle > 0) one.timer = clock.setTimeout(() => close(one), settings.idle).unref()
       }
       try {
-        return { lane: await one.opening, leave }
+        return { session: await one.opening, leave }
       } catch (error) {
         leave()
         throw error
       }
     },
     async close() {
-      const all = [...kept.values()]
+      const all = [...entries.values()]
       for (const one of all) close(one)
       await Promise.allSettled(all.map(({ opening }) => opening.then(({ connection }) => connection.close())))
     },

@@ -9,7 +9,7 @@ import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets } from './targets.ts'
 import { Upstream } from './upstream.ts'
 
-/** Only this machine can reach the host. */
+/** Whether only this machine can reach the host. */
 function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>): boolean {
   if (purpose === 'stdio') return true
   return isLoopback(http.host) && http.publicUrl === undefined && http.allowedHosts.length === 0
@@ -24,17 +24,17 @@ function addMetrics({ metrics }: InternalHost, upstreams: readonly Upstream[], h
     each(({ state }) => (state === 'up' ? 1 : 0)),
   )
   metrics.gauge(
-    { name: 'mcp_host_upstream_sessions', help: 'Sessions of callers at upstream servers.', labels },
+    { name: 'mcp_host_upstream_sessions', help: 'Sessions at upstream servers.', labels },
     each(({ sessions }) => sessions),
   )
   metrics.gauge(
-    { name: 'mcp_host_upstream_held', help: 'Calls of upstream servers that wait for a response of their client.' },
+    { name: 'mcp_host_upstream_held', help: 'Calls to upstream servers that wait for a response of the client.' },
     () => held.size,
   )
   metrics.gauge(
     {
       name: 'mcp_host_upstream_held_expired',
-      help: 'Such calls that were ended because nobody responded, since startup.',
+      help: 'Calls to upstream servers that ended because the client did not respond in time, since startup.',
     },
     () => held.expired,
   )
@@ -52,18 +52,18 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   const held = createHeld(limits, clock)
   const calls = metrics.counter({
     name: 'mcp_host_upstream_calls_total',
-    help: 'Calls of upstream servers, by outcome.',
+    help: 'Calls to upstream servers, by outcome.',
     labels: ['upstream', 'outcome'],
   })
   const restarts = metrics.counter({
     name: 'mcp_host_upstream_reconnections_total',
-    help: 'Attempts to connect again to an upstream server.',
+    help: 'Reconnection attempts to upstream servers.',
     labels: ['upstream'],
   })
 
   function create(settings: ServerSettings): Upstream {
     const { name } = settings
-    const fix = `set another \`prefix\`, or leave items out with \`exclude\`, \`resources\` or \`prompts\``
+    const fix = `set another \`prefix\`, or exclude items with \`exclude\`, \`resources\` or \`prompts\``
     const toolset = host.toolset(name, undefined, { at: ['servers', name], fix })
     const count = {
       call: (outcome: string) => calls(1, { upstream: name, outcome }),
@@ -88,7 +88,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     } catch (cause) {
       if (cause instanceof StartError) throw cause
       if (upstream.settings.whenDown !== 'fail') return
-      throw new StartError('MH2940', `no connection: ${errorText(cause)}`, { at: upstream.settings.at, cause })
+      throw new StartError('MH2940', `cannot connect: ${errorText(cause)}`, { at: upstream.settings.at, cause })
     }
   }
   host.onStart(async () => {

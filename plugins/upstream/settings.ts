@@ -47,7 +47,7 @@ export interface ServerSettings {
   readonly maxTools: number
 }
 
-const offOr = (value: string | number) => (value === 'off' ? 0 : parseDuration(value))
+const durationOrOff = (value: string | number) => (value === 'off' ? 0 : parseDuration(value))
 
 /** Headers that belong to the caller's connection or identity. */
 const NEVER_FORWARDED =
@@ -62,7 +62,7 @@ function checkHeaders({ headers = {}, forwardHeaders = [] }: UpstreamServer, at:
   }
   for (const [index, name] of forwardHeaders.entries()) {
     if (HEADER_NAME.test(name) && !NEVER_FORWARDED.test(name)) continue
-    const why = `the header "${name}" of callers is never forwarded; give the server credentials of its own`
+    const why = `the header "${name}" is never forwarded; use \`headers\` or \`auth\` to give the server its own credentials`
     throw new StartError('MH2943', why, { at: [...at, 'forwardHeaders', index] })
   }
 }
@@ -73,7 +73,7 @@ function readTls({ tls }: UpstreamServer, at: Path, directory: string): TlsOptio
     try {
       return [key, readFileSync(resolve(directory, file), 'utf8')]
     } catch (cause) {
-      throw new StartError('MH2943', `${file} cannot be read: ${(cause as Error).message}`, {
+      throw new StartError('MH2943', `cannot read ${file}: ${(cause as Error).message}`, {
         at: [...at, 'tls', key],
         cause,
       })
@@ -85,12 +85,13 @@ function readTls({ tls }: UpstreamServer, at: Path, directory: string): TlsOptio
 function readTarget(server: UpstreamServer, at: Path, directory: string, options: UpstreamOptions) {
   const { url, command, args = [], env, passEnv, cwd } = server
   const own = Object.keys(server)
-  const stray = (names: readonly string[], other: string) => {
+  const refuse = (names: readonly string[], other: string) => {
     const found = names.find(name => own.includes(name))
-    if (found !== undefined) throw new StartError('MH2943', `is for servers with \`${other}\``, { at: [...at, found] })
+    if (found !== undefined)
+      throw new StartError('MH2943', `cannot be combined with \`${other}\``, { at: [...at, found] })
   }
   if (url !== undefined) {
-    stray(['command', 'args', 'env', 'passEnv', 'cwd'], 'command')
+    refuse(['command', 'args', 'env', 'passEnv', 'cwd'], 'url')
     checkHeaders(server, at)
     const { headers = {}, forwardHeaders = [], auth } = server
     const tls = readTls(server, at, directory)
@@ -98,8 +99,8 @@ function readTarget(server: UpstreamServer, at: Path, directory: string, options
     return { http: { url, headers, forwardHeaders, auth, tls }, command: undefined }
   }
   const [program, ...more] = [command ?? []].flat()
-  if (program === undefined) throw new StartError('MH2943', 'needs `url` or `command`', { at })
-  stray(['headers', 'forwardHeaders', 'tls', 'auth'], 'url')
+  if (program === undefined) throw new StartError('MH2943', 'requires `url` or `command`', { at })
+  refuse(['headers', 'forwardHeaders', 'tls', 'auth'], 'command')
   const { stopGrace } = options.processes ?? {}
   const target: CommandTarget = {
     command: program,
@@ -112,7 +113,7 @@ function readTarget(server: UpstreamServer, at: Path, directory: string, options
   return { http: undefined, command: target }
 }
 
-/** Throws a StartError for options that do not fit together. */
+/** Throws a StartError if options contradict each other. */
 export function resolveServer(
   name: string,
   options: UpstreamOptions,
@@ -129,12 +130,12 @@ export function resolveServer(
     revision: revision === 'auto' ? undefined : revision,
     connectTimeout: parseDuration(either('connectTimeout') ?? '15s'),
     callTimeout: parseDuration(either('callTimeout') ?? '60s'),
-    maxCallTime: offOr(either('maxCallTime') ?? '10m'),
-    refresh: offOr(either('refresh') ?? '5m'),
+    maxCallTime: durationOrOff(either('maxCallTime') ?? '10m'),
+    refresh: durationOrOff(either('refresh') ?? '5m'),
     whenDown: either('whenDown') ?? 'keep',
     sessions: server.sessions ?? 'auto',
     maxSessions: server.maxSessions ?? 1_000,
-    idle: offOr(options.processes?.idle ?? '5m'),
+    idle: durationOrOff(options.processes?.idle ?? '5m'),
     prefix: server.prefix ?? `${name.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}_`,
     include: server.include,
     exclude: server.exclude ?? [],

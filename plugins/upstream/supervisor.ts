@@ -1,4 +1,4 @@
-// Keeps one connection open: connects once for all callers, and again with growing delays after failures.
+// Keeps one connection open for all callers, and reconnects with growing delays after failures.
 import { type Connection, RemoteError } from '../../remote/index.ts'
 
 interface Timer {
@@ -26,9 +26,9 @@ export type SupervisorState =
     }
 
 export interface SupervisorOptions {
-  /** Makes a connection. `closed` is to be called when it ends by itself. */
+  /** Opens a connection. Call `closed` when the server ends the connection. */
   readonly open: (closed: (error: RemoteError) => void) => Promise<Connection>
-  /** Callers of `get` make attempts before the delay has passed, at most one a second. For servers at a URL. */
+  /** `get` retries before the delay has passed, at most once a second. For servers with a URL. */
   readonly onDemand?: boolean
   readonly onState?: (state: SupervisorState) => void
   readonly clock: SupervisorClock
@@ -55,7 +55,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
   let attempt: Promise<Connection> | undefined
   let timer: Timer | undefined
   let failures: number[] = []
-  /** Ends after a connection that was stable. */
+  /** Reset when a stable connection fails. */
   let isLoop = false
   let last = 0
   let downSince: number | undefined

@@ -1,4 +1,4 @@
-// The targets of connections: a command, or a URL with headers and an access token.
+// Creates connection targets: a command, or a URL with headers and an access token.
 import type { InternalHost } from '../../core/internal.ts'
 import type { Call } from '../../core/plugin.ts'
 import { createPool, type RequestOptions, type Target } from '../../remote/index.ts'
@@ -7,11 +7,11 @@ import type { HttpSettings, ServerSettings } from './settings.ts'
 
 export interface Targets {
   target(): Promise<Target>
-  /** Renews headers that change: before each connection and call. */
+  /** Renews changing headers. Called before each connection and call. */
   renew(): Promise<void> | undefined
   /** After a 401 response: true if a repetition with a new token can succeed. */
   refused(): boolean
-  /** Headers of the caller that go along with its call. */
+  /** Returns the headers of the caller to send with its call. */
   forwarded(call: Call): Pick<RequestOptions, 'headers'>
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ function createHttpTargets(http: HttpSettings, what: string, host: TokenHost | u
 
   async function read() {
     const headers = await readHeaders(http, what)
-    // The token is the host's own, so there is no caller.
+    // The token belongs to the host, so there is no caller.
     used = await source?.authorize({ ctx: undefined as never, method: 'POST', url })
     const pairs = used?.headers ?? []
     for (let at = 0; at < pairs.length; at += 2) headers[pairs[at] ?? ''] = pairs[at + 1] ?? ''

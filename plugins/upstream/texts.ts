@@ -1,4 +1,4 @@
-// Makes texts and `_meta` of a server safe to show.
+// Sanitizes texts, icons and `_meta` of a server.
 
 /** Bytes of a description. */
 const MAX_DESCRIPTION = 8_192
@@ -8,13 +8,13 @@ const INVISIBLE = /[\u{e0000}-\u{e007f}\u202a-\u202e\u2066-\u2069\u200b-\u200f\u
 
 const escapeCharacter = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`
 
-/** The text with invisible characters escaped, cut at 8 KiB. */
+/** Escapes invisible characters, and cuts the text at 8 KiB. */
 export function visibleText(text: string): string {
   const shown = text.replaceAll(INVISIBLE, escapeCharacter)
   return shown.length <= MAX_DESCRIPTION ? shown : `${shown.slice(0, MAX_DESCRIPTION)}… (cut)`
 }
 
-/** A copy with invisible characters of all descriptions and titles escaped; the same value if there are none. */
+/** Escapes invisible characters in all strings of a value. Returns the same value if there are none. */
 export function visibleTexts<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null) return value
   if (!new RegExp(INVISIBLE.source, 'u').test(JSON.stringify(value).replaceAll('\\n', ''))) return value
@@ -23,8 +23,8 @@ export function visibleTexts<Value>(value: Value): Value {
   ) as Value
 }
 
-/** `_meta` without fields that belong to one connection. */
-export function foreignMeta(meta: unknown, setting: 'pass' | 'drop'): Record<string, unknown> | undefined {
+/** Returns the `_meta` fields to pass on: fields that belong to a connection are removed. */
+export function passedMeta(meta: unknown, setting: 'pass' | 'drop'): Record<string, unknown> | undefined {
   if (setting === 'drop' || typeof meta !== 'object' || meta === null || Array.isArray(meta)) return undefined
   const entries = Object.entries(meta).filter(
     ([key]) => !key.startsWith('io.modelcontextprotocol/') && key !== 'progressToken',
@@ -32,7 +32,7 @@ export function foreignMeta(meta: unknown, setting: 'pass' | 'drop'): Record<str
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
 }
 
-/** Icons that do not make clients load files of other hosts. */
+/** Returns the icons that do not make clients load files from other origins. */
 export function safeIcons(icons: unknown, origin: string | undefined): unknown[] | undefined {
   if (!Array.isArray(icons)) return undefined
   const safe = (icons as unknown[]).filter(icon => {

@@ -12,13 +12,13 @@ import {
   type RequestOptions,
   type ServerNotification,
 } from '../../remote/index.ts'
-import { askedOf, capabilitiesFor, foldResult, paramsFor } from './calls.ts'
+import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { type Json, Run } from './run.ts'
-import { createSessions, type Lane, type LaneEvents, type ProcessLimit, type Sessions } from './sessions.ts'
+import { createSessions, type ProcessLimit, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import type { Targets } from './targets.ts'
@@ -26,9 +26,9 @@ import { visibleText } from './texts.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
-/** Between two exchanges of the lists, milliseconds. */
+/** Minimum time between two reads of the lists, milliseconds. */
 const REFRESH_INTERVAL = 1_000
-const RELISTEN_DELAY = 50
+const RESUBSCRIBE_DELAY = 50
 const JITTER = 0.1
 
 export interface UpstreamParts {
@@ -46,7 +46,7 @@ export interface UpstreamParts {
 const reasonOf = (error: unknown): string => visibleText(error instanceof Error ? error.message : String(error))
 
 interface RoundState {
-  /** A call that runs on a node. */
+  /** The id of a held call, and the node that runs it. */
   readonly held?: string
   readonly node?: string
   /** The `requestState` of the server. */
@@ -62,7 +62,7 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
-  readonly #hostLane = new Set<Run>()
+  readonly #hostRuns = new Set<Run>()
   #connection: Connection | undefined
   #era: Connection['era'] | undefined
   #state: State = 'starting'
@@ -73,7 +73,7 @@ export class Upstream implements Caller {
   #refreshedAt = Number.NEGATIVE_INFINITY
   #isStale = false
   #listening: Listening | undefined
-  #relistenTimer: Timer | undefined
+  #resubscribeTimer: Timer | undefined
   #snapshot: Snapshot | undefined
   #left = ''
 
@@ -86,7 +86,7 @@ export class Upstream implements Caller {
     this.#supervisor = createSupervisor({
       open: closed => this.#open(closed),
       onDemand: settings.http !== undefined,
-      onState: state => this.#takeState(state),
+      onState: state => this.#handleState(state),
       clock: host.clock,
     })
     this.#sessions = createSessions({
@@ -94,8 +94,8 @@ export class Upstream implements Caller {
       clock: host.clock,
       processes: parts.processes,
       isLocal: parts.isLocal,
-      open: (call, events) => this.#openLane(call, events),
-      onNotification: notification => this.#notice(notification),
+      open: (call, events) => this.#openSession(call, events),
+      onNotification: notification => this.#handleNotification(notification),
     })
   }
 
@@ -105,7 +105,7 @@ export class Upstream implements Caller {
   get sessions(): number {
     return this.#sessions.size
   }
-  /** State, protocol version and counts, in one line. */
+  /** Describes state, protocol version and counts in one line. */
   describe(): string {
     if (this.#state === 'starting') return 'not connected'
     if (this.#state !== 'up') return `${this.#state} since ${this.#sinceText}: ${this.#why}`
@@ -128,13 +128,13 @@ export class Upstream implements Caller {
     this.#stop.abort()
     const { clock } = this.#parts.host
     clock.clear(this.#refreshTimer)
-    clock.clear(this.#relistenTimer)
+    clock.clear(this.#resubscribeTimer)
     this.#listening?.end()
     await Promise.all([this.#sessions.close(), this.#supervisor.close()])
     await this.#parts.targets.close()
   }
 
-  #takeState(state: SupervisorState) {
+  #handleState(state: SupervisorState) {
     if (state.status === 'up') return this.#enter('up', '', state.since)
     if (state.status !== 'down' && state.status !== 'crash loop') return
     this.#connection = undefined
@@ -176,9 +176,9 @@ export class Upstream implements Caller {
   async #open(closed: (error: RemoteError) => void): Promise<Connection> {
     if (this.#state !== 'starting') this.#parts.count.restart()
     const target = await this.#parts.targets.target()
-    const onNotification = (notification: ServerNotification) => this.#notice(notification)
+    const onNotification = (notification: ServerNotification) => this.#handleNotification(notification)
     const events = { onNotification, onReopened: () => this.#reopened(), onClosed: closed, signal: this.#stop.signal }
-    // A remembered era can be wrong.
+    // The server can have changed its era since the last connection.
     const era = this.#era
     this.#era = undefined
     const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) })
@@ -201,7 +201,7 @@ export class Upstream implements Caller {
     for (const uri of this.#watched) this.#subscribe('resources/subscribe', uri)
   }
 
-  #notice({ method, params, owner }: ServerNotification) {
+  #handleNotification({ method, params, owner }: ServerNotification) {
     if (method === 'notifications/message' && owner instanceof Run) owner.log(params)
     if (method.endsWith('/list_changed')) this.#refreshSoon()
     const { uri } = params
@@ -209,7 +209,7 @@ export class Upstream implements Caller {
       this.#parts.host.runtime.resourceUpdated(uri)
   }
 
-  /** At once, and then at most once a second. */
+  /** Reads the lists again, at most once a second. */
   #refreshSoon() {
     if (this.#isStale || this.#stop.signal.aborted) return
     this.#isStale = true
@@ -242,7 +242,7 @@ export class Upstream implements Caller {
     const fields = { upstream: this.settings.name, reason: reasonOf(error) }
     this.#parts.host.log.warn(
       { code: 'MH2944', ...fields },
-      'the lists of an upstream server cannot be read: the previous ones stay',
+      'cannot read the lists of an upstream server: the previous lists stay active',
     )
   }
 
@@ -257,17 +257,17 @@ export class Upstream implements Caller {
     this.#snapshot = snapshot
     const { definitions, left } = this.#define(snapshot, connection.capabilities.completions !== undefined)
     this.#parts.toolset.replace(definitions)
-    this.#logLeft(left)
+    this.#logLeftOut(left)
   }
 
-  #logLeft(left: ReadonlyMap<string, string>) {
+  #logLeftOut(left: ReadonlyMap<string, string>) {
     const reasons = Object.fromEntries([...left].slice(0, 5))
     const text = JSON.stringify([...left])
     if (text === this.#left) return
     this.#left = text
     if (left.size === 0) return
     const fields = { upstream: this.settings.name, left: left.size, reasons }
-    this.#parts.host.log.warn({ code: 'MH2945', ...fields }, 'some items of an upstream server are left out')
+    this.#parts.host.log.warn({ code: 'MH2945', ...fields }, 'left out some items of an upstream server')
   }
 
   /** Subscribes to changes of the lists and watched resources (2026-07-28). */
@@ -290,14 +290,14 @@ export class Upstream implements Caller {
     this.#listening.ended.catch(() => undefined)
   }
 
-  /** Once for many watched resources. */
-  #relistenSoon() {
+  /** Collects changes of watched resources into one subscription. */
+  #resubscribeSoon() {
     const { clock } = this.#parts.host
-    this.#relistenTimer ??= clock
+    this.#resubscribeTimer ??= clock
       .setTimeout(() => {
-        this.#relistenTimer = undefined
+        this.#resubscribeTimer = undefined
         this.#watchLists()
-      }, RELISTEN_DELAY)
+      }, RESUBSCRIBE_DELAY)
       .unref()
   }
 
@@ -308,7 +308,7 @@ export class Upstream implements Caller {
     })
   }
 
-  /** Whether a resource URI is one of this server. */
+  /** Whether this server has a resource with this URI. */
   has(uri: string): boolean {
     const { resources = [], resourceTemplates = [] } = this.#snapshot ?? {}
     if (resources.some(item => item['uri'] === uri)) return true
@@ -318,16 +318,16 @@ export class Upstream implements Caller {
     })
   }
 
-  /** The first or last client watches a resource. */
+  /** Called when the first client starts, or the last client stops, watching a resource. */
   watch(uri: string, isWatched: boolean) {
     if (isWatched) this.#watched.add(uri)
     else if (!this.#watched.delete(uri)) return
     if (!this.#connection) return
-    if (this.#connection.era === 'modern') this.#relistenSoon()
+    if (this.#connection.era === 'modern') this.#resubscribeSoon()
     else this.#subscribe(isWatched ? 'resources/subscribe' : 'resources/unsubscribe', uri)
   }
 
-  async #openLane(call: Call, events: LaneEvents): Promise<Connection> {
+  async #openSession(call: Call, events: SessionEvents): Promise<Connection> {
     const target = await this.#parts.targets.target()
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
@@ -337,7 +337,7 @@ export class Upstream implements Caller {
     )
   }
 
-  /** The server keeps no state between requests of different callers, or the operator says so. */
+  /** Whether all callers can share a connection: the server has no sessions, or the options allow it. */
   #isShared(connection: Connection): boolean {
     const { sessions, http } = this.settings
     if (sessions === 'shared') return true
@@ -345,17 +345,17 @@ export class Upstream implements Caller {
     return connection.era === 'modern' || (http !== undefined && connection.sessionId === undefined)
   }
 
-  async #enterLane(call: Call): Promise<{ readonly lane: Lane; leave(): void }> {
+  async #enterSession(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
     const connection = await this.#supervisor.get().catch(() => {
       throw new ToolError(
-        `The server "${this.settings.name}" is not available since ${this.#sinceText} (${this.#why}). Try again later.`,
+        `The server "${this.settings.name}" has been unavailable since ${this.#sinceText} (${this.#why}). Try again later.`,
       )
     })
     if (!this.#isShared(connection)) return this.#sessions.enter(call)
-    return { lane: { connection, runs: this.#hostLane, logLevel: undefined }, leave: () => undefined }
+    return { session: { connection, runs: this.#hostRuns, logLevel: undefined }, leave: () => undefined }
   }
 
-  #requestOptions(call: Call, { connection }: Lane): RequestOptions {
+  #requestOptions(call: Call, { connection }: ServerSession): RequestOptions {
     const { logLevel } = call
     return {
       ...this.#parts.targets.forwarded(call),
@@ -367,12 +367,12 @@ export class Upstream implements Caller {
   }
 
   /** Requests the caller's log level from a legacy server. */
-  #setLogLevel(call: Call, lane: Lane) {
-    const { connection } = lane
+  #setLogLevel(call: Call, session: ServerSession) {
+    const { connection } = session
     const { logLevel } = call
     if (connection.era === 'modern' || connection === this.#connection || !connection.capabilities.logging) return
-    if (logLevel === undefined || lane.logLevel === logLevel) return
-    lane.logLevel = logLevel
+    if (logLevel === undefined || session.logLevel === logLevel) return
+    session.logLevel = logLevel
     connection.request('logging/setLevel', { level: logLevel }).catch(() => undefined)
   }
 
@@ -397,7 +397,7 @@ export class Upstream implements Caller {
     const state = round?.state as RoundState | undefined
     if (round && state?.held !== undefined) {
       const running = state.node === this.#parts.host.config.node ? this.#parts.held.take(state.held) : undefined
-      if (!running) throw new ToolError(GONE)
+      if (!running) throw new ToolError(TOO_LATE)
       running.run.answer(round.responses)
       return this.#follow(running, ctx, call)
     }
@@ -408,15 +408,15 @@ export class Upstream implements Caller {
   async #send(method: string, params: Json, ctx: CallContext, call: Call, repeated = 0): Promise<object> {
     const { targets, host } = this.#parts
     await targets.renew()
-    const { lane, leave } = await this.#enterLane(call)
-    this.#setLogLevel(call, lane)
+    const { session, leave } = await this.#enterSession(call)
+    this.#setLogLevel(call, session)
     const run = new Run({ settings: this.settings, clock: host.clock })
-    lane.runs.add(run)
+    session.runs.add(run)
     const end = () => {
-      lane.runs.delete(run)
+      session.runs.delete(run)
       leave()
     }
-    run.start(lane.connection, method, params, this.#requestOptions(call, lane))
+    run.start(session.connection, method, params, this.#requestOptions(call, session))
     try {
       return await this.#follow({ run, method, params, end }, ctx, call)
     } catch (error) {
@@ -425,7 +425,7 @@ export class Upstream implements Caller {
     }
   }
 
-  /** True if the server has certainly not executed the call, and a repetition can succeed. */
+  /** Whether the server has certainly not executed the call, and a retry can succeed. */
   #canRepeat(error: unknown): boolean {
     if (!(error instanceof RemoteError) || error.executed !== 'no') return false
     if (error.reason === 'refused' && error.status === 401) return this.#parts.targets.refused()
@@ -440,10 +440,12 @@ export class Upstream implements Caller {
     if (!outcome) return this.#hold(running, call)
     end()
     if ('error' in outcome) throw outcome.error
-    const asked = askedOf(outcome.result, this.settings)
-    if (!asked) return foldResult(outcome.result, this.settings)
-    if (Object.keys(asked.requests).length > 0) return new InputRequired(asked.requests, { upstream: asked.state })
-    throw new ToolError(`The server "${this.settings.name}" cannot execute ${method} ${params['name'] ?? ''} now.`)
+    const input = readInputRequests(outcome.result, this.settings)
+    if (!input) return cleanResult(outcome.result, this.settings)
+    if (Object.keys(input.requests).length > 0) return new InputRequired(input.requests, { upstream: input.state })
+    throw new ToolError(
+      `The server "${this.settings.name}" cannot execute ${method} ${params['name'] ?? ''} now. Try again later.`,
+    )
   }
 
   #hold(running: RunningCall, call: Call): object {
@@ -457,7 +459,7 @@ export class Upstream implements Caller {
       running.end()
       throw error
     }
-    // A client with a session can cancel the call while it is asked. Other clients end each request.
+    // Only clients with a session can cancel the call during a request. For other clients, each request has ended.
     if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
     return new InputRequired(requests, { held: id, node: host.config.node })
   }
@@ -466,10 +468,18 @@ export class Upstream implements Caller {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     try {
-      const { lane, leave } = await this.#enterLane(call)
+      const { session, leave } = await this.#enterSession(call)
       try {
-        const options = { ...this.#requestOptions(call, lane), signal: ctx.signal, timeout: this.settings.callTimeout }
-        const { completion } = await lane.connection.request('completion/complete', { ref, argument, context }, options)
+        const options = {
+          ...this.#requestOptions(call, session),
+          signal: ctx.signal,
+          timeout: this.settings.callTimeout,
+        }
+        const { completion } = await session.connection.request(
+          'completion/complete',
+          { ref, argument, context },
+          options,
+        )
         const values = (completion as { values?: unknown } | undefined)?.values
         return { ...(completion as object), values: Array.isArray(values) ? values.map(String) : [] }
       } finally {
@@ -481,5 +491,5 @@ export class Upstream implements Caller {
   }
 }
 
-const GONE =
-  'This call waited for a response that came too late, twice, or at another server. The call may have been executed: check before you repeat it.'
+const TOO_LATE =
+  'The response arrived too late, twice, or at another node. The call may have been executed: check before you repeat it.'

@@ -19,7 +19,7 @@ export interface Timing {
 
 export const TIMING: Timing = { patience: 15_000, pause: 250, longestPause: 30_000, resumption: 120_000 }
 
-/** What carries messages to the server. */
+/** Carries messages to the server. */
 export interface Transport {
   /** Resolves when all requests have responses. Rejects with the error for the remaining ones. */
   perform(exchange: Exchange): Promise<void>
@@ -190,7 +190,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   401: 'requires a login',
   403: 'does not permit this request',
   404: 'serves nothing at this path',
-  405: 'is no MCP endpoint',
+  405: 'is not an MCP endpoint',
   413: 'does not accept a message of this size',
   429: 'received too many requests; wait before the next one',
 }
@@ -264,7 +264,7 @@ export function createSend({ url, wire, timing, note, isFinal, over }: Link): Se
       if (next === undefined) return response
       response.discard()
       if (hops === MAX_REDIRECTS)
-        throw new RemoteError('refused', `${printableUrl(url)} redirects in a circle; check the URL`)
+        throw new RemoteError('refused', `${printableUrl(url)} redirects in a loop; check the URL`)
       address = next
     }
   }
@@ -295,7 +295,7 @@ export function createSend({ url, wire, timing, note, isFinal, over }: Link): Se
       }
       const pause = Math.max(wait, backOff.pause)
       if (performance.now() + pause > begun + patience) throw failure
-      note(`${failure.message}; trying again`)
+      note(`${failure.message}; retrying`)
       await sleep(pause, ...sending.cancellations, over)
     }
   }

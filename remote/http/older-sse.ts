@@ -31,10 +31,7 @@ interface OpenStream {
 function endpointOf(url: string, data: string): string {
   const endpoint = URL.canParse(data, url) ? new URL(data, url) : undefined
   if (endpoint && endpoint.origin === new URL(url).origin) return endpoint.href
-  throw new RemoteError(
-    'invalid',
-    `${printableUrl(url)} names a URL of another server for messages; nothing is sent there`,
-  )
+  throw new RemoteError('invalid', `${printableUrl(url)} has a message URL with another origin, which is not allowed`)
 }
 
 export function createOlderSse(link: Link): Transport {
@@ -101,7 +98,7 @@ export function createOlderSse(link: Link): Transport {
     await post(opened, JSON.stringify({ ...(JSON.parse(initialize) as object), id: OWN_ID }))
     await Promise.race([answered, opened.ended.then(() => Promise.reject(broken(url)))])
     if (initialized !== undefined) await post(opened, initialized)
-    note('opened a new session to replace one whose stream broke')
+    note('opened a new session, because the stream of the previous one broke')
     link.reopened()
     for (const list of ['tools', 'prompts', 'resources']) {
       await link.receive(JSON.stringify({ jsonrpc: '2.0', method: `notifications/${list}/list_changed` }), undefined)

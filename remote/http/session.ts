@@ -93,10 +93,10 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
     if (!isObject(result)) throw failed(url, answer ? 'initialize was refused' : refusal(url, response).message)
     id = response.header('mcp-session-id')
     version = String(result['protocolVersion'])
-    if (version !== before) throw failed(url, `its protocol version is ${version} now, and was ${before}`)
+    if (version !== before) throw failed(url, `its protocol version has changed from ${before} to ${version}`)
     await repeat(initialized)
     for (const text of [level, ...subscribed.values()]) await repeat(text)
-    link.note('opened a new session to replace one that the server has lost')
+    link.note('opened a new session, because the server lost the previous one')
     epoch++
     reopened()
     link.reopened()
@@ -146,7 +146,7 @@ export function createKeptSession(link: Link, send: Send, reopened: () => void):
     },
     reopen(lost) {
       if (lost !== epoch && !opening) return Promise.resolve()
-      if (initialize === undefined) return Promise.reject(failed(url, 'the client has not initialized one'))
+      if (initialize === undefined) return Promise.reject(failed(url, 'the client has not initialized a session'))
       opening ??= open(initialize).finally(() => {
         opening = undefined
       })

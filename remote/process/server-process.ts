@@ -10,7 +10,7 @@ import { readStderr } from './stderr.ts'
 const PASSED = ['PATH', 'HOME', 'LANG', 'TZ', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR'] as const
 const PASSED_ON_WINDOWS = ['SystemRoot', 'SystemDrive', 'ComSpec', 'PATHEXT', 'TEMP', 'USERPROFILE', 'APPDATA'] as const
 
-/** Lines without JSON in succession, after which the program is taken for no MCP server. */
+/** Consecutive lines without JSON after which the program is not considered an MCP server. */
 const MAX_FOREIGN = 10
 /** Unread bytes of messages to a server that does not read. */
 const MAX_UNREAD = 16 * 1_024 * 1_024
@@ -118,7 +118,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     skipped++
     const text = JSON.stringify(line.toString('utf8', 0, MAX_SHOWN))
     foreign.push(text)
-    if (skipped === 1) events.note(`${command} prints lines that are no JSON to stdout; they are skipped: ${text}`)
+    if (skipped === 1) events.note(`skipped a line of ${command} on stdout that is not JSON: ${text}`)
     if (foreign.length >= MAX_FOREIGN)
       refuse(new RemoteError('invalid', `${command} is not an MCP server; it printed: ${foreign.join('\n')}`))
   }
@@ -143,14 +143,14 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       if (pid === undefined) resolve()
     })
     child.once('exit', (code, signal) => {
-      // Processes that the server has started are of the same group.
+      // Child processes of the server are in the same group.
       signalGroup(pid, 'SIGKILL')
       resolve()
       const timer = setTimeout(() => {
         child.stdout.destroy()
         child.stderr.destroy()
       }, OUTPUT_GRACE)
-      // What the server printed last can still arrive.
+      // The last output of the server can still arrive.
       const how = signal === null ? `exit code ${code}` : String(signal)
       child.once('close', () => {
         clearTimeout(timer)

@@ -60,9 +60,9 @@ describe('mcp-host import', () => {
     expect(written).not.to.contain('s3cret')
     expect(stdout).to.contain('Added toolset "my-files" to a.json, served at /my-files').and.contain('API_KEY')
     expect(stderr)
-      .to.contain('hosted: header Authorization is left out, because it is a secret')
+      .to.contain('hosted: header Authorization is left out, because it contains a secret')
       .and.contain('off: left out, because it is disabled')
-      .and.contain('own: left out, because the config has it at toolsets.own')
+      .and.contain('own: left out, because the config already has this toolset at toolsets.own')
       .and.contain('broken: left out')
     expect(`${stdout}${stderr}`).not.to.contain('s3cret')
   })
@@ -127,7 +127,7 @@ describe('mcp-host add upstream', () => {
   it('refuses taken and unusable names, and a missing server', async () => {
     for (const [words, text] of [
       [['own', 'https://a.example'], 'at toolsets.own'],
-      [['a b', 'https://a.example'], 'no toolset name'],
+      [['a b', 'https://a.example'], 'not a valid toolset name'],
       [['a'], 'give the URL'],
       [['a', 'https://a.example', 'b'], 'unexpected "b" after the URL'],
     ] as const)

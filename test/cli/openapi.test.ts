@@ -69,13 +69,13 @@ describe('mcp-host add openapi', () => {
     const folder = await makeFolder({ 'orders.openapi.yaml': API, 'mcp.config.yaml': YAML })
     const printed = await add(folder, 'mcp.config.yaml')
     expect(printed).to.match(/Added toolset "orders" to mcp\.config\.yaml, served at \/orders\./)
-    expect(printed).to.match(/`credentials` has a secret for: key/)
+    expect(printed).to.match(/`credentials` is set for: key/)
     const text = readFileSync(join(folder, 'mcp.config.yaml'), 'utf8')
     expect(text)
       .to.include('# The routes.')
       .and.match(/orders: *\n? *\{? *document: \.\/orders\.openapi\.yaml/)
     const again = (await rejectionOf(add(folder, 'mcp.config.yaml'))) as Error
-    expect(again.message).to.match(/has a toolset "orders" already, at plugins\.openapi\.documents\.orders/)
+    expect(again.message).to.match(/already has a toolset "orders" at plugins\.openapi\.documents\.orders/)
   })
 
   it('adds them to a config in TypeScript or JavaScript', async () => {

@@ -93,7 +93,8 @@ async function configIn(block: DocBlock, written: BlockFile | undefined): Promis
 const usesRedis = ({ plugins = {} }: Config) => Object.keys(plugins).some(name => name.endsWith('-redis'))
 
 /** An older Node refuses it, as its page says. */
-const lacksDatabase = ({ plugins = {} }: Config) => 'store-sqlite' in plugins && !isBuiltin('node:sqlite')
+const lacksDatabase = ({ plugins = {}, store }: Config) =>
+  ('store-sqlite' in plugins || (isObject(store) && 'sqlite' in store)) && !isBuiltin('node:sqlite')
 
 /** The port of metrics may be another's on this machine. */
 const metricsAnywhere = ({ plugins }: Config) => {
@@ -104,10 +105,28 @@ const metricsAnywhere = ({ plugins }: Config) => {
 /** What configs with the plugin `skills` serve. */
 const SKILLS = join(ROOT, 'examples/skills/skills')
 
+/** The document of configs with the plugin `openapi`. */
+const ORDERS = {
+  openapi: '3.1.0',
+  info: { title: 'Orders', version: '1.0.0' },
+  paths: {
+    '/orders': {
+      get: { operationId: 'listOrders', tags: ['orders'], responses: {} },
+      post: {
+        tags: ['orders'],
+        parameters: ['channel', 'currency', 'sku'].map(name => ({ name, in: 'query', schema: { type: 'string' } })),
+        responses: {},
+      },
+    },
+  },
+  servers: [{ url: 'https://orders.example' }],
+}
+
 /** Starts it as `mcp-host start` would, with tool files where it names some, and ends it. Throws what stops the start. */
 async function startAndEnd(config: Config, directory: string): Promise<unknown> {
   writeToolFiles(config.toolsets ?? {}, directory)
   if ('skills' in (config.plugins ?? {})) cpSync(SKILLS, join(directory, 'skills'), { recursive: true })
+  if ('openapi' in (config.plugins ?? {})) writeFileSync(join(directory, 'orders.openapi.yaml'), JSON.stringify(ORDERS))
   // Its certificate is not on this machine.
   const { tls: _, ...http } = config.http ?? {}
   const making = createHost(

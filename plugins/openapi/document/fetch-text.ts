@@ -26,7 +26,7 @@ export const createFetchText =
       const request = { dispatcher, origin, path: pathname + search, method: 'GET', headers: [...HEADERS], body: null }
       const { status, headers, body, isCut } = await send(request, maxBytes, { begin })
       if (status >= 300 && status < 400) {
-        throw new Error(`HTTP ${status}, a redirect to ${headerOf(headers, 'location')}: use that URL`)
+        throw new Error(`HTTP ${status}, redirect to ${headerOf(headers, 'location')}: use that URL`)
       }
       if (status !== 200) throw new Error(`HTTP ${status}`)
       if (isCut) throw new Error(`more than ${Math.floor(maxBytes / 1_024)} kB`)
@@ -39,7 +39,7 @@ export const createFetchText =
     }
   }
 
-/** Refused addresses say how to allow them. */
+/** Messages of refused addresses show how to allow them. */
 function withFix(error: unknown): string {
   const { fix, code } = error as { readonly fix?: unknown; readonly code?: unknown }
   const text = errorText(error) || `${code}`

@@ -33,9 +33,7 @@ async function readText(url: URL, name: string, { reads }: LoadSettings, limit: 
   const path = fileURLToPath(url)
   reads(path)
   const handle = await open(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new LoadError(
-      cause.code === 'ENOENT' ? `there is no file ${name}` : `${name} cannot be read: ${errorText(cause)}`,
-    )
+    throw new LoadError(cause.code === 'ENOENT' ? `${name} does not exist` : `cannot read ${name}: ${errorText(cause)}`)
   })
   try {
     const about = await handle.stat()
@@ -53,7 +51,7 @@ async function fetchText(url: URL, name: string, settings: LoadSettings, limit: 
   try {
     return await settings.fetchText(url, limit)
   } catch (cause) {
-    throw new LoadError(`${name} cannot be fetched: ${errorText(cause)}`, { cause })
+    throw new LoadError(`cannot fetch ${name}: ${errorText(cause)}`, { cause })
   }
 }
 
@@ -137,19 +135,19 @@ const nameBeside = (main: DocumentFile, url: URL) =>
     ? join(dirname(main.name), relative(dirname(fileURLToPath(main.url)), fileURLToPath(url)))
     : url.href
 
-/** Why a document may not be loaded: files outside of the folder of the main document, URLs of another origin. */
+/** Returns why a document cannot be loaded: it is outside the main document's folder, or of another origin. */
 async function outsideOf(main: URL, url: URL): Promise<string | undefined> {
   if (main.protocol !== 'file:') {
     if (url.origin === main.origin && url.protocol === main.protocol) return undefined
-    return `it refers to ${url.href}; only documents of ${main.origin} can be referenced`
+    return `references ${url.href}; only documents of ${main.origin} can be referenced`
   }
-  if (url.protocol !== 'file:') return `it refers to ${url.href}; a file can refer to files in its folder only`
-  const outside = 'it refers to a file outside of its folder'
+  if (url.protocol !== 'file:') return `references ${url.href}; a file can reference only files in its folder`
+  const outside = 'references a file outside its folder'
   try {
     const folder = await realpath(dirname(fileURLToPath(main)))
     const path = await realpath(fileURLToPath(url))
     return path.startsWith(folder.endsWith(sep) ? folder : folder + sep) ? undefined : outside
   } catch {
-    return 'it refers to a file that is missing or cannot be read'
+    return 'references a file that is missing or cannot be read'
   }
 }

@@ -13,7 +13,7 @@ export async function applyOverlay(overlay: DocumentFile, target: DocumentFile):
   const { root } = overlay
   if (!isObject(root)) throw new DocumentError(place, 'an overlay must be an object')
   const { overlay: version, actions } = root
-  if (!/^1\.\d/.test(`${version}`)) throw new DocumentError(below(place, 'overlay'), 'must be a 1.0 version')
+  if (!/^1\.\d/.test(`${version}`)) throw new DocumentError(below(place, 'overlay'), 'must be version 1.0')
   if (!Array.isArray(actions)) throw new DocumentError(below(place, 'actions'), 'must be a list')
   for (const [index, action] of actions.entries()) {
     const at = below(place, 'actions', index)

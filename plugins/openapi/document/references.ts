@@ -9,9 +9,9 @@ export interface Found {
   readonly place: Place
 }
 
-/** `$ref`s that follow each other. */
+/** Maximum length of a chain of `$ref`s. */
 const MAX_CHAIN = 32
-/** Levels of a document that are searched for `$id` and `$anchor`. */
+/** Maximum depth of the search for `$id` and `$anchor`. */
 const MAX_SEARCHED = 100
 
 export interface References {
@@ -51,7 +51,7 @@ export function createReferences(documents: Documents): References {
     let { value, place } = start
     for (const key of keys) {
       if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) {
-        throw new DocumentError(from, `$ref "${ref}" leads nowhere: there is no ${JSON.stringify(key)} in it`)
+        throw new DocumentError(from, `$ref "${ref}" cannot be resolved: ${JSON.stringify(key)} does not exist`)
       }
       value = Reflect.get(value, key)
       place = below(place, key)
@@ -84,12 +84,12 @@ export function createReferences(documents: Documents): References {
     if (keys && resource) return at(resource, keys, from, ref)
     const anchor = inFile.get(url.href)
     if (anchor) return anchor
-    if (isHere || resource) throw new DocumentError(from, `$ref "${ref}" leads nowhere: there is no such anchor`)
+    if (isHere || resource) throw new DocumentError(from, `$ref "${ref}" cannot be resolved: the anchor does not exist`)
     const other = documents.of(new URL(document), from)
     const start = { value: other.root, place: rootOf(other) }
     if (keys) return at(start, keys, from, ref)
     const elsewhere = anchorsOf(other).get(url.href)
-    if (!elsewhere) throw new DocumentError(from, `$ref "${ref}" leads nowhere: there is no such anchor`)
+    if (!elsewhere) throw new DocumentError(from, `$ref "${ref}" cannot be resolved: the anchor does not exist`)
     return elsewhere
   }
 
@@ -98,7 +98,7 @@ export function createReferences(documents: Documents): References {
     follow(found) {
       let now = found
       for (let steps = 0; isObject(now.value) && typeof now.value['$ref'] === 'string'; steps++) {
-        if (steps === MAX_CHAIN) throw new DocumentError(found.place, '$ref leads back to itself')
+        if (steps === MAX_CHAIN) throw new DocumentError(found.place, '`$ref` refers to itself')
         now = target(now.value['$ref'], below(now.place, '$ref'))
       }
       return now

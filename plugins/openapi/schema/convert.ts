@@ -85,7 +85,7 @@ const kindOf = (value: unknown) => (value === null ? 'null' : Array.isArray(valu
 
 function convertRef(ref: unknown, { place, base, inPlace }: Position, { references, define, uses }: Converting) {
   const from = below(place, '$ref')
-  if (typeof ref !== 'string') throw new DocumentError(from, `$ref must be a text, not ${kindOf(ref)}`)
+  if (typeof ref !== 'string') throw new DocumentError(from, `$ref must be a string, not ${kindOf(ref)}`)
   const name = define(references.target(ref, from, base))
   uses.all.add(name)
   if (inPlace) uses.inPlace.add(name)
@@ -128,7 +128,7 @@ function convertBinary(result: Record<string, unknown>): void {
 
 const isTextType = (mediaType: string) => /^text\/|[/+](?:json|xml|yaml)\b/i.test(mediaType)
 
-/** One short example says what the type does not; longer ones cost more than they tell. */
+/** Keeps one short example. Longer examples cost more tokens than they are worth. */
 function setExample({ example, examples }: JsonSchema, result: Record<string, unknown>): void {
   const [value = example] = Array.isArray(examples) ? examples : []
   if (['string', 'number', 'boolean'].includes(typeof value) && `${value}`.length <= MAX_EXAMPLE) {
@@ -141,7 +141,7 @@ const MAX_EXAMPLE = 100
 function addDiscriminator({ discriminator }: JsonSchema, result: Record<string, unknown>): void {
   if (!isObject(discriminator) || typeof discriminator['propertyName'] !== 'string') return
   const { description } = result
-  const text = `The property \`${discriminator['propertyName']}\` tells which schema applies.`
+  const text = `The property \`${discriminator['propertyName']}\` selects the schema that applies.`
   result['description'] = typeof description === 'string' ? `${description}\n\n${text}` : text
 }
 
@@ -220,7 +220,7 @@ const drop = (at: Position, { note }: Converting, text: string) => {
 }
 
 const text: Keyword = (value, at, converting) =>
-  typeof value === 'string' ? value : drop(at, converting, `must be a text, not ${kindOf(value)}: ignored`)
+  typeof value === 'string' ? value : drop(at, converting, `must be a string, not ${kindOf(value)}: ignored`)
 
 const flag: Keyword = (value, at, converting) => {
   if (typeof value !== 'boolean') return drop(at, converting, 'must be true or false: ignored')

@@ -65,10 +65,7 @@ export function createDefinitions(settings: DefinitionsOf): Definitions {
     if (sound.has(name)) return
     const definition = definitionOf(name)
     if (way.includes(name)) {
-      settings.note(
-        definition.target.place,
-        'leads back to itself without a step into the value: any value is accepted',
-      )
+      settings.note(definition.target.place, 'refers to itself for the same value: any value is accepted')
       definition.schema = {}
       definition.uses.all.clear()
       definition.uses.inPlace.clear()

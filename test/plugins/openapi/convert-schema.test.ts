@@ -74,7 +74,7 @@ const TABLE: ReadonlyArray<readonly [what: string, given: unknown, expected: unk
   [
     'discriminator',
     { oneOf: [{ $ref: '#/components/schemas/Pet' }], discriminator: { propertyName: 'kind' } },
-    { oneOf: [{ $ref: '#/$defs/Pet' }], description: 'The property `kind` tells which schema applies.' },
+    { oneOf: [{ $ref: '#/$defs/Pet' }], description: 'The property `kind` selects the schema that applies.' },
   ],
   [
     'readOnly properties of requests',
@@ -187,7 +187,7 @@ describe('Conversion of schemas', () => {
       { schemas },
     )
     expect($defs).to.deep.include({ A: {}, B: {} })
-    expect(notes.filter(note => note.includes('leads back to itself'))).to.have.length(2)
+    expect(notes.filter(note => note.includes('refers to itself'))).to.have.length(2)
   })
 
   it('resolves escaped pointers, pointers into other parts, $anchor, $id and $dynamicRef', () => {

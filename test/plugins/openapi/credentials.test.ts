@@ -169,18 +169,18 @@ describe('Credentials of an OpenAPI document', () => {
           scheme: 'headerkey',
           text: 'the document has no security scheme "headerkey"; did you mean "headerKey"?',
         },
-        { scheme: 'headerKey', text: 'the security scheme "headerKey" (apiKey) requires a text or a function' },
+        { scheme: 'headerKey', text: 'the security scheme "headerKey" (apiKey) requires a string or a function' },
         { scheme: 'basic', text: 'the security scheme "basic" (http basic) requires { username, password }' },
-        { scheme: 'queryKey', text: 'the security scheme "queryKey" (apiKey) requires a text or a function' },
+        { scheme: 'queryKey', text: 'the security scheme "queryKey" (apiKey) requires a string or a function' },
         {
           scheme: 'oidc',
-          text: 'the security scheme "oidc" (openIdConnect) requires a text or a function or an object with `kind`',
+          text: 'the security scheme "oidc" (openIdConnect) requires a string or a function or an object with `kind`',
         },
         { scheme: 'digest', text: 'the security scheme "digest" (http digest) is not supported' },
         { scheme: 'mtls', text: 'the security scheme "mtls" (mutualTLS) is not supported' },
       ])
       expect(findCredentialFaults(new Map(), { any: 'x' })[0]?.text).to.equal(
-        'the document has no security scheme "any"; it has none',
+        'the document has no security scheme "any"; it declares none',
       )
     })
   })
@@ -306,7 +306,7 @@ describe('Credentials of an OpenAPI document', () => {
       const { send, lines } = open({ schemes: withTokenUrl(), given: { oauth: auth } })
       const { result, sent } = await send(requires(['oauth']))
       expect(sent).to.equal(undefined)
-      expect(textOf(result)).to.equal('The host has no valid credentials for the API. Its log has the reason.')
+      expect(textOf(result)).to.equal('The host has no valid credentials for the API. See the log of the host.')
       expect(JSON.stringify(lines)).to.match(/MH3452.*refused a token \(client_credentials\)/)
       expect(JSON.stringify({ lines, result })).not.to.include('secret-of-the-host')
     })

@@ -36,7 +36,7 @@ describe('A document that cannot be used', () => {
     [
       'has a security scheme of no kind',
       `${HEAD}paths: {}\ncomponents:\n  securitySchemes:\n    key: { type: magic, in: query }\n`,
-      /^api\.yaml:7 \(#\/components\/securitySchemes\/key\/type\): is not a security scheme/,
+      /^api\.yaml:7 \(#\/components\/securitySchemes\/key\/type\): is not an OpenAPI security scheme/,
     ],
     [
       'has aliases that multiply',
@@ -63,7 +63,7 @@ describe('A document that cannot be used', () => {
     await mkdir(join(folder, 'inner.yaml'))
     await writeFile(join(folder, 'large.json'), `{"a":"${'x'.repeat(65 * 1_024 ** 2)}"}`)
     const message = async (name: string) => ((await rejectionOf(readSurvey(name, {}, folder))) as Error).message
-    expect(await message('none.yaml')).to.equal('there is no file none.yaml')
+    expect(await message('none.yaml')).to.equal('none.yaml does not exist')
     expect(await message('inner.yaml')).to.match(/^inner\.yaml is not a file|cannot be read/)
     expect(await message('large.json')).to.equal('large.json has more than 65536 kB')
   })
@@ -72,14 +72,14 @@ describe('A document that cannot be used', () => {
 describe('An operation that cannot be a tool', () => {
   for (const [what, operation, message] of [
     [
-      'a $ref that leads nowhere',
+      'a $ref that cannot be resolved',
       'parameters: [{ $ref: "#/components/parameters/none" }]',
-      /^api\.yaml:7 \(#\/paths\/~1a\/get\/parameters\/0\/\$ref\): \$ref "#\/components\/parameters\/none" leads nowhere/,
+      /^api\.yaml:7 \(#\/paths\/~1a\/get\/parameters\/0\/\$ref\): \$ref "#\/components\/parameters\/none" cannot be resolved/,
     ],
     [
       'a parameter without name',
       'parameters: [{ in: query }]',
-      /\(#\/paths\/~1a\/get\/parameters\/0\/name\): must be a text/,
+      /\(#\/paths\/~1a\/get\/parameters\/0\/name\): must be a string/,
     ],
     [
       'a parameter in no place',
@@ -110,7 +110,7 @@ describe('An operation that cannot be a tool', () => {
     [
       'a server variable without value',
       'servers: [{ url: "https://{region}.example" }]',
-      /\/servers\/0\/url\): its variable "region" has no value/,
+      /\/servers\/0\/url\): the variable "region" has no value/,
     ],
   ] as const) {
     it(`is left out, and the others are served: ${what}`, async () => {
@@ -147,13 +147,13 @@ describe('A $ref to another document', () => {
       await writeFile(join(folder, 'api/api.yaml'), text)
       return (await readSurvey('api/api.yaml', {}, folder)).leftOut.map(({ reason }) => reason)
     }
-    expect(await reasonsOf(withRef('../secret.yaml'))).to.match(/refers to a file outside of its folder/)
-    expect(await reasonsOf(withRef('file:///etc/passwd'))).to.match(/outside of its folder/)
+    expect(await reasonsOf(withRef('../secret.yaml'))).to.match(/references a file outside its folder/)
+    expect(await reasonsOf(withRef('file:///etc/passwd'))).to.match(/outside its folder/)
     await symlink('../secret.yaml', join(folder, 'api/link.yaml'))
-    expect(await reasonsOf(withRef('link.yaml'))).to.match(/outside of its folder/)
+    expect(await reasonsOf(withRef('link.yaml'))).to.match(/outside its folder/)
     expect(await reasonsOf(withRef('none.yaml'))).to.match(/missing or cannot be read/)
     expect(await reasonsOf(withRef('http://169.254.169.254/latest'))).to.match(
-      /a file can refer to files in its folder only/,
+      /a file can reference only files in its folder/,
     )
   })
 
@@ -201,11 +201,11 @@ describe('A document at a URL', () => {
     const message = async (path: string, allowHosts?: string[]) =>
       ((await rejectionOf(readSurvey(`${server.url}${path}`, { allowHosts }, '/'))) as Error).message
     try {
-      expect(await message('/api.json')).to.match(/cannot be fetched: .*plain http.*list .* in allowHosts/)
+      expect(await message('/api.json')).to.match(/cannot fetch .*: .*plain http.*list .* in allowHosts/)
       expect(server.asked).to.deep.equal([])
       const allowHosts = [server.host]
-      expect(await message('/moved', allowHosts)).to.match(/HTTP 302, a redirect to http:\/\/169/)
-      expect(await message('/none', allowHosts)).to.match(/cannot be fetched: HTTP 404/)
+      expect(await message('/moved', allowHosts)).to.match(/HTTP 302, redirect to http:\/\/169/)
+      expect(await message('/none', allowHosts)).to.match(/cannot fetch .*: HTTP 404/)
       const read = await readSurvey(`${server.url}/api.json`, { allowHosts }, '/')
       expect(read.tools.map(({ name }) => name)).to.deep.equal(['get_a'])
       expect(server.asked).to.include('/pet.json')
@@ -228,7 +228,7 @@ describe('A document at a URL', () => {
       const allowHosts = [server.host]
       const { leftOut } = await readSurvey(`${server.url}/api.json`, { allowHosts }, '/')
       expect(leftOut[0]?.reason).to.match(
-        /the server https:\/\/evil\.example is not that of the document.*set `baseUrl`/,
+        /the server https:\/\/evil\.example has another origin than the document.*set `baseUrl`/,
       )
       const trusted = await readSurvey(`${server.url}/api.json`, { allowHosts, baseUrl: 'https://api.example' }, '/')
       expect(trusted.tools).to.have.length(1)
@@ -284,7 +284,7 @@ describe('An overlay', () => {
         update: { parameters: [{ name: 'q', in: 'query', schema: { $ref: 'https://evil.example/s.json' } }] },
       },
     ])
-    expect(leftOut[0]?.reason).to.match(/a file can refer to files in its folder only/)
+    expect(leftOut[0]?.reason).to.match(/a file can reference only files in its folder/)
   })
 })
 

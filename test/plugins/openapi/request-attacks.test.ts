@@ -298,7 +298,7 @@ describe('Attacks through an OpenAPI operation', () => {
         const baseUrl = url.replace('PORT', api.host.split(':')[1] ?? '')
         const result = await resultOf(request(operationAt(baseUrl), {}, contextOf()))
         await request.close()
-        expect(textOf(result)).to.match(/^The request was blocked/)
+        expect(textOf(result)).to.match(/^The host blocked the request/)
         expect(textOf(result)).not.to.match(/\d+\.\d+\.\d+/)
         expect(lines.map(({ fields }) => Reflect.get(fields, 'code'))).to.deep.equal(['MH3451'])
         expect(api.requests.length).to.equal(before)
@@ -488,7 +488,7 @@ describe('Attacks through an OpenAPI operation', () => {
       }
       const { result } = await sentBy(api, {}, {}, { timeout: 200 })
       for (const timer of timers) clearInterval(timer)
-      expect(textOf(result)).to.equal('The API did not answer within 0.2 s.')
+      expect(textOf(result)).to.equal('The API did not respond within 0.2 s.')
     })
 
     it('return deep JSON as text', async () => {

@@ -75,7 +75,7 @@ describe('The request body of an OpenAPI operation', () => {
     it('has no integers that lost digits', async () => {
       const { sent, result } = await send(bodyOf('json'), { body: { ids: [1, Number('12345678901234567890')] } })
       expect(sent).to.equal(undefined)
-      expect(textOf(result)).to.match(/^The argument "body" is 12345678901234567000, beyond 2\^53/)
+      expect(textOf(result)).to.match(/^The argument "body" is 12345678901234567000, which is beyond 2\^53/)
     })
   })
 

@@ -125,7 +125,7 @@ describe('Requests to the API of a document', () => {
       const result = open({ clock, timeout: 30_000 }).call()
       await eventually('a request has arrived', () => api.requests.length === 1)
       await clock.advance(30_000)
-      expect(textOf(await result)).to.equal('The API did not answer within 30 s.')
+      expect(textOf(await result)).to.equal('The API did not respond within 30 s.')
       await closed.opened
     })
 
@@ -234,7 +234,7 @@ describe('Requests to the API of a document', () => {
     const { request, lines } = requesterOf(api, { headers: { 'x-key': fail } })
     const result = await resultOf(request(operationAt(api.url), {}, contextOf()))
     await request.close()
-    expect(textOf(result)).to.equal('The host has no valid credentials for the API. Its log has the reason.')
+    expect(textOf(result)).to.equal('The host has no valid credentials for the API. See the log of the host.')
     expect(lines.map(({ fields }) => fields)).to.deep.equal([
       {
         code: 'MH3452',

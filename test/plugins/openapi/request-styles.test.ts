@@ -173,7 +173,7 @@ describe('Parameters of an OpenAPI operation', () => {
 
     it('refuse integers that JSON cannot hold exactly', async () => {
       const text = await written({ name: 'color', in: 'query' }, 2 ** 53)
-      expect(text).to.match(/^The argument "color" is 9007199254740992, beyond 2\^53/)
+      expect(text).to.match(/^The argument "color" is 9007199254740992, which is beyond 2\^53/)
     })
 
     it('keep several parameters of one path segment apart', async () => {

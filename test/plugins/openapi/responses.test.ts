@@ -84,7 +84,7 @@ describe('The result of an OpenAPI operation', () => {
         const result = await resultFor(`{"n": ${inexact}, "s": "9007199254740993"}`)
         expect(result.structuredContent, inexact).to.deep.equal({ n: inexact, s: '9007199254740993' })
         expect(textOf(result)).to.equal(
-          `{"n": ${inexact}, "s": "9007199254740993"}\n1 number of the response cannot be represented exactly. The structured content has text in place of them.`,
+          `{"n": ${inexact}, "s": "9007199254740993"}\n1 number of the response cannot be represented exactly. The structured content has strings in their place.`,
         )
       }
     })

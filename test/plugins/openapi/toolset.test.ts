@@ -180,7 +180,7 @@ describe('A toolset of an OpenAPI document', () => {
     const result = await call(checking.url, 'getOrder', { id: 5 })
     expect(result.isError).to.equal(true)
     expect(result.structuredContent).to.equal(undefined)
-    expect(result.content[0].text).to.match(/does not fit the output schema:\n.*id/s)
+    expect(result.content[0].text).to.match(/does not match the output schema:\n.*id/s)
     expect(result.content[1].text).to.equal('{"ok":true}')
   })
 
@@ -212,7 +212,7 @@ describe('The options of a document', () => {
       /credentials\.kee: the document has no security scheme "kee"; did you mean "key"\?/,
     ],
     ['a private address that is not allowed', { allowHosts: ['other.example'] }, /baseUrl: .*plain http/],
-    ['a missing file', { document: 'none.yaml' }, /documents\.orders\.document: there is no file none\.yaml/],
+    ['a missing file', { document: 'none.yaml' }, /documents\.orders\.document: none\.yaml does not exist/],
     ['a header of the connection', { headers: { host: 'x' } }, /headers/],
     ['a header with credentials of the caller', { forwardHeaders: ['authorization'] }, /forwardHeaders/],
   ] as const) {

@@ -214,7 +214,7 @@ describe('An upstream server that is down', () => {
       routes: { '/': { toolsets: 'far' } },
       plugins: { 'transport-streamable': {}, upstream: { whenDown: 'fail', servers: { far: { url: origin } } } },
     }).then(() => '', String)
-    expect(failure).to.match(/plugins\.upstream\.servers\.far: no connection: .*500/)
+    expect(failure).to.match(/plugins\.upstream\.servers\.far: cannot connect: .*500/)
   })
 })
 

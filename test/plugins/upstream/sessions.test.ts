@@ -87,7 +87,7 @@ describe('Calls that wait for a response of their client', () => {
     expect((await callTool(url, 'ask', retry)).message.result.content[0].text).to.equal('accept Ada')
     const again = (await callTool(url, 'ask', retry)).message.result
     expect(again.isError).to.equal(true)
-    expect(again.content[0].text).to.match(/too late, twice, or at another server.*may have been executed/)
+    expect(again.content[0].text).to.match(/too late, twice, or at another node.*may have been executed/)
   })
 
   it('belong to their user', async () => {
