@@ -4,10 +4,11 @@ import { type Api, type Candidate, childOf, objectAt } from './api.ts'
 import { below, DocumentError, type Place } from './document/place.ts'
 import type { Found } from './document/references.ts'
 import type { Source } from './options.ts'
+import { trimEndOf } from './trim-end.ts'
 
 /** Returns an absolute URL without a trailing slash. Throws a DocumentError. */
 export function baseUrlOf(api: Api, candidate: Candidate, source: Source): string {
-  if (source.baseUrl !== undefined) return source.baseUrl.replace(/\/+$/, '')
+  if (source.baseUrl !== undefined) return trimEndOf(source.baseUrl, '/')
   const lists = [
     childOf({ value: candidate.operation, place: candidate.place }, 'servers'),
     childOf(candidate.pathItem, 'servers'),
@@ -22,7 +23,7 @@ export function baseUrlOf(api: Api, candidate: Candidate, source: Source): strin
     const why = `the server ${url.origin} has another origin than the document`
     throw new DocumentError(place, `${why}: ${SET_IT}, or list "${url.host}" in \`allowHosts\``)
   }
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+  return `${url.origin}${trimEndOf(url.pathname, '/')}`
 }
 
 const SET_IT = 'set `baseUrl`'
