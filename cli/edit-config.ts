@@ -1,10 +1,13 @@
 // Adds toolsets of plugins, with their routes, to a config: JSON, YAML, or code with object literals.
-import { extname, relative } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { basename, extname, join, relative, resolve } from 'node:path'
 import { applyEdits, modify } from 'jsonc-parser'
-import { parseDocument } from 'yaml'
+import { parseDocument, stringify } from 'yaml'
 import { printable } from '../client/text.ts'
+import type { LoadedConfig } from '../core/config/load-config.ts'
 import { objectInCode } from '../core/config/locate-in-code.ts'
-import { isObject } from '../core/plugin.ts'
+import { isObject, StartError } from '../core/plugin.ts'
+import { readConfig } from './config.ts'
 import { readConfig as readText, writeConfig } from './connect/write-config.ts'
 import { type CommandContext, usage } from './context.ts'
 
@@ -25,24 +28,25 @@ export interface AddedToolset {
   readonly route: string
 }
 
-const entriesOf = ({ plugin, key, name, value, route }: AddedToolset) =>
-  [
-    [['plugins', plugin, key, name], value],
-    [['routes', route], { toolsets: name }],
-  ] as const
+type Entry = readonly [path: readonly string[], value: unknown]
 
-function addToJson(text: string, added: AddedToolset): string {
+const entriesOf = ({ plugin, key, name, value, route }: AddedToolset): readonly Entry[] => [
+  [['plugins', plugin, key, name], value],
+  [['routes', route], { toolsets: name }],
+]
+
+function addToJson(text: string, entries: readonly Entry[]): string {
   const unit = /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
   const formattingOptions = { insertSpaces: !unit.startsWith('\t'), tabSize: unit.length, eol: '\n' }
-  return entriesOf(added).reduce(
+  return entries.reduce(
     (edited, [path, value]) => applyEdits(edited, modify(edited, [...path], value, { formattingOptions })),
     text,
   )
 }
 
-function addToYaml(text: string, added: AddedToolset): string {
+function addToYaml(text: string, entries: readonly Entry[]): string {
   const document = parseDocument(text)
-  for (const [path, value] of entriesOf(added)) document.setIn(path, document.createNode(value))
+  for (const [path, value] of entries) document.setIn(path, document.createNode(value))
   return document.toString({ lineWidth: 0 })
 }
 
@@ -80,7 +84,7 @@ function addToCode(text: string, { plugin, key, name, value, route }: AddedTools
     }, text)
 }
 
-const EDITORS: Readonly<Record<string, (text: string, added: AddedToolset) => string | undefined>> = {
+const EDITORS: Readonly<Record<string, (text: string, entries: readonly Entry[]) => string>> = {
   '.json': addToJson,
   '.yaml': addToYaml,
   '.yml': addToYaml,
@@ -111,18 +115,44 @@ export function freeRoute(config: unknown, name: string, suffix: string): string
   return [`/${name}`, `/${name}-api`].find(route => !isTaken(route)) ?? `/${name}-${suffix}`
 }
 
-/** Writes the toolsets, or prints what to add if the config is code without literals. */
+const STANDARD_TRANSPORT: Entry = [['plugins', 'transport-streamable'], {}]
+
+const hasTransport = (plugins: unknown) =>
+  isObject(plugins) && Object.keys(plugins).some(name => name.startsWith('transport-'))
+
+const editCode = (text: string, added: readonly AddedToolset[]) =>
+  added.reduce<string | undefined>((before, one) => (before === undefined ? undefined : addToCode(before, one)), text)
+
+const NEW_CONFIG = 'mcp.config.yaml'
+
+/** Loads the config. Without one, writes a new config in the working directory. */
+export async function loadOrCreateConfig(
+  { config }: { readonly config?: string | undefined },
+  context: CommandContext,
+): Promise<LoadedConfig> {
+  try {
+    return await readConfig({ config }, context)
+  } catch (error) {
+    if (!(error instanceof StartError && error.code === 'MH1001') || config !== undefined) throw error
+  }
+  const name = basename(context.cwd).replace(/[^A-Za-z0-9_.-]/g, '-') || 'mcp-host'
+  const text = stringify({ server: { name, version: '1.0.0' }, plugins: { 'transport-streamable': {} } })
+  await writeFile(join(context.cwd, NEW_CONFIG), text, { flag: 'wx' })
+  context.print(`Created ${NEW_CONFIG}.`)
+  return readConfig({}, context)
+}
+
+/** Writes the toolsets, or prints what to add if the config is code without literals. Adds a transport if there is none. */
 export async function addToConfig(
-  file: string,
+  { config, file: name }: LoadedConfig,
   added: readonly AddedToolset[],
   { cwd, print }: CommandContext,
 ): Promise<void> {
+  const file = resolve(cwd, name)
   const text = (await readText(file)) ?? ''
-  const edit = EDITORS[extname(file)] ?? addToCode
-  const edited = added.reduce<string | undefined>(
-    (before, one) => (before === undefined ? undefined : edit(before, one)),
-    text,
-  )
+  const edit = EDITORS[extname(file)]
+  const transport = hasTransport(at(config, 'plugins')) ? [] : [STANDARD_TRANSPORT]
+  const edited = edit ? edit(text, [...transport, ...added.flatMap(entriesOf)]) : editCode(text, added)
   const shown = printable(relative(cwd, file))
   if (edited === undefined) {
     print(`${shown} cannot be edited automatically. Add:`)
@@ -131,5 +161,6 @@ export async function addToConfig(
   }
   const old = await writeConfig(file, text, edited)
   for (const { name, route } of added) print(printable(`Added toolset "${name}" to ${shown}, served at ${route}.`))
+  if (!edit && transport.length > 0) print("Add a transport to `plugins`: 'transport-streamable': {}")
   print(`The previous version is ${printable(relative(cwd, old ?? file))}.`)
 }

@@ -4,9 +4,8 @@ import { resolve } from 'node:path'
 import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
-import { readConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
-import { addToConfig, findToolset, freeRoute, isCode } from './edit-config.ts'
+import { addToConfig, findToolset, freeRoute, isCode, loadOrCreateConfig } from './edit-config.ts'
 import { readClientFile } from './upstream/read-client-file.ts'
 import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
 
@@ -26,9 +25,8 @@ async function importServers(
   const { cwd, print, say } = context
   const source = resolve(cwd, given)
   const text = readFile(source, given)
-  const loaded = await readConfig({ config }, context)
-  const file = resolve(cwd, loaded.file)
-  const { servers, notes } = readClientFile(source, text, isCode(file))
+  const loaded = await loadOrCreateConfig({ config }, context)
+  const { servers, notes } = readClientFile(source, text, isCode(loaded.file))
   const isNew = ({ name }: { readonly name: string }) => findToolset(loaded.config, name) === undefined
   const taken = servers
     .filter(server => !isNew(server))
@@ -45,7 +43,7 @@ async function importServers(
   const toolsets = added.map(({ name, value }) => {
     return { plugin: 'upstream', key: 'servers', name, value, route: freeRoute(loaded.config, name, 'upstream') }
   })
-  await addToConfig(file, toolsets, context)
+  await addToConfig(loaded, toolsets, context)
   const variables = [...new Set(added.flatMap(one => one.variables))]
   if (variables.length > 0)
     print(

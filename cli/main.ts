@@ -105,6 +105,7 @@ const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'p
 
 /** Returns the exit code. `release` leaves stdout errors to the command. */
 async function run(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
+  if (argv[0] === 'help') return run([...argv.slice(1), '--help'], context, release)
   const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
   const name = argv[at]
   const width = context.stdout.columns ?? HELP_WIDTH

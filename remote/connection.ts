@@ -269,12 +269,12 @@ export class BaseConnection implements Connection {
     }
     const { exchange: own, method, options } = pending
     own.open.delete(pending.id)
-    if (isObject(error) || !isObject(result)) {
-      pending.settle(undefined, isObject(error) ? rpcError(error) : noResult())
-      return
-    }
     if (options.maxResult !== undefined && text.length > options.maxResult) {
       pending.settle(undefined, tooLarge(options.maxResult))
+      return
+    }
+    if (isObject(error) || !isObject(result)) {
+      pending.settle(undefined, isObject(error) ? rpcError(error) : noResult())
       return
     }
     if (method === 'tools/list' && own.version !== undefined && Array.isArray(result['tools']))

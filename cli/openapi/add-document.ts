@@ -1,9 +1,8 @@
 // `mcp-host add openapi`: adds a document and a route for its toolset to the config.
 import { dirname, posix, relative, resolve, sep } from 'node:path'
 import { printable } from '../../client/text.ts'
-import { readConfig } from '../config.ts'
 import type { CommandContext } from '../context.ts'
-import { addToConfig, assertFree, freeRoute } from '../edit-config.ts'
+import { addToConfig, assertFree, freeRoute, loadOrCreateConfig } from '../edit-config.ts'
 import { readSurvey } from './read-survey.ts'
 
 /** `orders` for `apis/orders.openapi.yaml`. */
@@ -22,7 +21,7 @@ export async function addDocument(
 ): Promise<void> {
   const { cwd, print } = context
   const survey = await readSurvey(given, { methods: 'get' }, cwd)
-  const loaded = await readConfig({ config }, context)
+  const loaded = await loadOrCreateConfig({ config }, context)
   const file = resolve(cwd, loaded.file)
   const isUrl = /^https?:/.test(given)
   const path = relative(dirname(file), resolve(cwd, given)).replaceAll(sep, posix.sep)
@@ -30,7 +29,7 @@ export async function addDocument(
   const name = nameOf(given)
   assertFree(loaded.config, name, 'rename the file, or edit the config')
   const route = freeRoute(loaded.config, name, 'openapi')
-  await addToConfig(file, [{ plugin: 'openapi', key: 'documents', name, value: { document }, route }], context)
+  await addToConfig(loaded, [{ plugin: 'openapi', key: 'documents', name, value: { document }, route }], context)
   const { tools, operations, securitySchemes } = survey
   print(
     `${tools.length} of ${operations} operations become tools. By default only GET operations do; set \`methods\` to add others.`,

@@ -24,12 +24,12 @@ const refusal = (host: string, address: string): AuthError =>
 
 const notFound = (host: string) => Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' })
 
-/** Rejects if any resolved address is blocked. */
-function guardLookup(lookup: LookupFunction): LookupFunction {
+/** Rejects if there is no address, or one that is refused. */
+function guardLookup(lookup: LookupFunction, isRefused: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, found, family) => {
       const addresses = Array.isArray(found) ? found.map(({ address }) => address) : [found]
-      const refused = error ? undefined : addresses.find(isBlocked)
+      const refused = error ? undefined : addresses.find(isRefused)
       if (refused !== undefined) callback(refusal(hostname, refused), [], 0)
       // node:net throws an uncaught exception for an empty list.
       else if (!error && addresses.length === 0) callback(notFound(hostname), [], 0)
@@ -45,8 +45,10 @@ export function createGuardedAgents(
   options: Agent.Options = {},
 ): { agentFor(url: URL): Dispatcher; isAllowed(url: URL): boolean; close(): Promise<void> } {
   const isAllowed = allowedHosts(allowHosts)
-  const open = new undici.Agent({ ...options, connect: { lookup } })
-  const guarded = new undici.Agent({ ...options, connect: { lookup: guardLookup(lookup) } })
+  const agent = (isRefused: (address: string) => boolean) =>
+    new undici.Agent({ ...options, connect: { lookup: guardLookup(lookup, isRefused) } })
+  const open = agent(() => false)
+  const guarded = agent(isBlocked)
   return {
     isAllowed,
     agentFor(url) {

@@ -39,7 +39,7 @@ export function normalUri(uri: string): string {
 }
 
 export function normalTemplate(template: string): string {
-  const literals = template.replace(/\{[^}]*\}|[^{]+/g, part => (part.startsWith('{') ? part : normalText(part)))
+  const literals = template.replace(/\{[^{}]*\}|[^{]+/g, part => (part.startsWith('{') ? part : normalText(part)))
   return literals.replace(/^[a-z][a-z0-9+.-]*:(?:\/\/[^/?#{]*)?/i, start => start.toLowerCase())
 }
 

@@ -7,7 +7,7 @@
 // the start of idleness, `holders` by number of idle sessions.
 import { createHash } from 'node:crypto'
 import type { Logger } from '../kernel/log.ts'
-import { MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
+import { MAX_CLIENT_FACT, MAX_WATCHED, MAX_WATCHED_BYTES } from '../mcp/client-limits.ts'
 import type { LogLevel, RequestId } from '../mcp/protocol.ts'
 import type { Revision } from '../mcp/revisions.ts'
 import type { Fields, Found, Outcome, RecordStep, Score, SetStep, Store } from '../store/store.ts'
@@ -35,18 +35,23 @@ const INDEX = 'sessions'
 const IDLE = 'idle'
 const HOLDERS = 'holders'
 
-/** Milliseconds for which an ended session is remembered. */
+/** Milliseconds for which an ended session is remembered. Processes of one machine are not cut off for so long. */
 const ENDED_LIFETIME = 3_600_000
+const ENDED_LIFETIME_ON_HOST = 600_000
+/** Bytes of a session besides its opening request: client data, which follows, and overhead. */
+const SESSION_COST = 2 * MAX_CLIENT_FACT + 2_000
+/** Share of the space of a store that the sessions of one owner can use. */
+const OWNER_SHARE = 0.2
 /** Milliseconds after an outage for which other nodes can still restore sessions. */
-const UNSURE = 10_000
+const RECOVERY_TIME = 10_000
 /** Maximum sessions with completed requests that the store still has as running. */
-const MAX_LEFT = 10_000
+const MAX_COMPLETED = 10_000
 /** Milliseconds after which completed requests are written if the session sends no further request. */
 const LEAVE_DELAY = 100
 /** The same after a failure. */
 const RETRY_DELAY = 1_000
 /** Maximum uses per transaction. */
-const MARKED_AT_ONCE = 500
+const MAX_MARKED = 500
 const EXPIRED_AT_ONCE = 100
 const MAX_VICTIMS = 200
 
@@ -84,6 +89,9 @@ function writeRecord({ opening, home, state }: SessionRecord): Fields {
   }
 }
 
+const bytesOf = (fields: Fields) =>
+  Object.entries(fields).reduce((sum, entry) => sum + Buffer.byteLength(entry.join()), SESSION_COST)
+
 function changeStep(change: StateChange): Partial<RecordStep> {
   if ('watch' in change) {
     const uri = `w:${change.watch}`
@@ -112,6 +120,7 @@ class StoredSessions implements SessionStore {
   readonly shared: boolean | 'host'
   readonly #store: Store
   readonly #log: Logger
+  readonly #bytesPerOwner: number
   /** Sessions whose use by this node is stored. */
   readonly #inUse = new Set<string>()
   /** Completed requests that the store still has as running. */
@@ -119,8 +128,9 @@ class StoredSessions implements SessionStore {
   #leaving: NodeJS.Timeout | undefined
   #unsureUntil = 0
 
-  constructor(store: Store, { node, log }: SessionStoreSettings) {
+  constructor(store: Store, { node, log, maxSize = Number.POSITIVE_INFINITY }: SessionStoreSettings) {
     this.#store = store
+    this.#bytesPerOwner = maxSize * OWNER_SHARE
     this.#log = log
     this.node = node
     this.shared = store.shared
@@ -128,10 +138,12 @@ class StoredSessions implements SessionStore {
 
   async create(digest: string, record: SessionRecord, { idleTimeout: ttl, maxPerOwner }: SessionBounds) {
     const holder = nameHolder(record.opening.holder)
-    if (!(await this.#admit(digest, holder, ttl, maxPerOwner))) return undefined
+    const fields = writeRecord(record)
+    const most = Math.min(maxPerOwner ?? Number.POSITIVE_INFINITY, Math.floor(this.#bytesPerOwner / bytesOf(fields)))
+    if (!(await this.#admit(digest, holder, ttl, most))) return undefined
     try {
       const outcome = await this.#store.transact(partitionOf(digest), [
-        { record: SESSION, set: writeRecord(record), ttl },
+        { record: SESSION, set: fields, ttl },
         { record: USE, set: { [`n:${this.node}`]: '1' }, ttl },
       ])
       return outcome.done ? outcome.results[0]?.version : undefined
@@ -142,12 +154,12 @@ class StoredSessions implements SessionStore {
     }
   }
 
-  async #admit(digest: string, holder: string, ttl: number, maxPerOwner: number | undefined) {
+  async #admit(digest: string, holder: string, ttl: number, most = Number.POSITIVE_INFINITY) {
     const admitted = await this.#store.transact(INDEX, [
       {
         sortedSet: `of:${holder}`,
         below: { now: -ttl },
-        ...(maxPerOwner === undefined ? {} : { most: maxPerOwner - 1 }),
+        ...(most < Number.POSITIVE_INFINITY && { most: most - 1 }),
         put: { [digest]: { now: 0 } },
         ttl,
       },
@@ -220,7 +232,7 @@ class StoredSessions implements SessionStore {
   /** `found`: requests that another node runs are no longer ours. */
   #keepLeft(digest: string, keys: Iterable<string>, found: Fields = {}, delay = LEAVE_DELAY) {
     const left = this.#left.get(digest) ?? new Set<string>()
-    if (left.size === 0 && this.#left.size >= MAX_LEFT) return
+    if (left.size === 0 && this.#left.size >= MAX_COMPLETED) return
     for (const key of keys) if ((found[key] ?? this.node) === this.node) left.add(key)
     if (left.size === 0) return
     this.#left.set(digest, left)
@@ -305,7 +317,7 @@ class StoredSessions implements SessionStore {
       this.#store.transact(partitionOf(digest), [
         { record: SESSION, delete: true, know: 0 },
         { record: USE, ...idle, delete: true, know: 0 },
-        { record: ENDED, set: { ended: '1' }, ttl: ENDED_LIFETIME },
+        { record: ENDED, set: { ended: '1' }, ttl: this.shared === 'host' ? ENDED_LIFETIME_ON_HOST : ENDED_LIFETIME },
       ]),
       // At once: the next session of the owner can be opened before this one has ended.
       onlyIdle ? undefined : forget(),
@@ -347,8 +359,8 @@ class StoredSessions implements SessionStore {
   async mark(uses: readonly SessionUse[], { idleTimeout, maxIdle }: SessionBounds): Promise<readonly Victim[]> {
     let excess = 0
     await this.#tellLeft()
-    for (let at = 0; at < Math.max(1, uses.length); at += MARKED_AT_ONCE) {
-      const marks = uses.slice(at, at + MARKED_AT_ONCE).map(use => ({ ...use, owner: nameHolder(use.holder) }))
+    for (let at = 0; at < Math.max(1, uses.length); at += MAX_MARKED) {
+      const marks = uses.slice(at, at + MAX_MARKED).map(use => ({ ...use, owner: nameHolder(use.holder) }))
       excess = await this.#markSome(marks, idleTimeout, maxIdle)
     }
     return excess > 0 ? this.#evict(Math.min(excess, MAX_VICTIMS), idleTimeout) : []
@@ -457,12 +469,12 @@ class StoredSessions implements SessionStore {
       if (outcome.done) break
       if (outcome.step === 0) return false
     }
-    return this.#admit(digest, nameHolder(record.opening.holder), ttl, undefined)
+    return this.#admit(digest, nameHolder(record.opening.holder), ttl)
   }
 
   onReturn(listener: () => void) {
     this.#store.onReturn?.(() => {
-      this.#unsureUntil = performance.now() + UNSURE
+      this.#unsureUntil = performance.now() + RECOVERY_TIME
       listener()
     })
   }
@@ -504,6 +516,8 @@ function shareOut(
 }
 
 interface SessionStoreSettings {
+  /** Bytes of the store. Default: no limit. */
+  readonly maxSize?: number | undefined
   readonly node: string
   readonly log: Logger
 }

@@ -15,9 +15,9 @@ addErrorKinds({
   sessionNotFound: errorKind(404, -32001, 'Session not found'),
 })
 
-export const tooManySessions = (most: number | undefined) =>
+export const tooManySessions = () =>
   new HostError('tooManyRequests', {
-    detail: `at most ${most} sessions; end one with DELETE`,
+    detail: 'too many sessions; end one with DELETE',
     headers: { 'Retry-After': '60' },
   })
 

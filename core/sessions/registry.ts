@@ -145,7 +145,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const opening = { transport, route: route.path, params, holder, user, ip, headers }
     const created = store.create(digest, { opening, state: FIRST_STATE, version: 1, home: name }, bounds)
     const version = created instanceof Promise ? await created : created
-    if (version === undefined) throw tooManySessions(bounds.maxPerOwner)
+    if (version === undefined) throw tooManySessions()
     let session: Session
     try {
       session = await build(facts, { id, digest, keeper, opening, home: name, version })

@@ -70,7 +70,7 @@ export interface SessionStore {
   readonly node: string
   /** True: shared by every node; `host`: by all processes on this machine; false: only this process. */
   readonly shared: boolean | 'host'
-  /** Returns the version. Undefined, and nothing stored, above `bounds.maxPerOwner`. Otherwise this node has a copy in use. */
+  /** Returns the version. Undefined, and nothing stored, above `bounds.maxPerOwner` or the owner's share of the store. Otherwise this node has a copy in use. */
   create(digest: string, record: SessionRecord, bounds: SessionBounds): Awaitable<number | undefined>
   /** Called for each message. Returns a newer record and registers the requests. */
   enter(digest: string, visit: Visit, bounds: SessionBounds): Awaitable<Entered>

@@ -54,15 +54,17 @@ const amountIn = (add: Readonly<Record<string, number>>, field: string) =>
 
 const numberIn = (fields: Fields, field: string) => Number(fieldIn(fields, field) ?? 0)
 
-function recordHolds(found: RecordState | undefined, { exists, version, where = {}, most = {}, add = {} }: RecordStep) {
+function recordHolds(found: RecordState | undefined, { exists, version, where, most, add = {} }: RecordStep) {
   if (exists !== undefined && exists !== (found !== undefined)) return false
   if (version !== undefined && version !== (found?.version ?? 0)) return false
-  const fields = found?.fields ?? {}
-  for (const [field, allowed] of Object.entries(where)) {
+  const fields = found?.fields ?? NO_FIELDS
+  for (const [field, allowed] of where ? Object.entries(where) : []) {
     const value = fieldIn(fields, field)
     if (!(Array.isArray(allowed) ? allowed.includes(value) : allowed === value)) return false
   }
-  return Object.entries(most).every(([field, limit]) => numberIn(fields, field) + amountIn(add, field) <= limit)
+  return (
+    !most || Object.entries(most).every(([field, limit]) => numberIn(fields, field) + amountIn(add, field) <= limit)
+  )
 }
 
 function changeRecord(state: PartitionState, step: RecordStep, now: number): Found {
@@ -71,12 +73,8 @@ function changeRecord(state: PartitionState, step: RecordStep, now: number): Fou
     if (found) state.putRecord(step.record, undefined)
     return { version: 0, ...(step.know !== undefined && found ? { fields: found.fields } : {}) }
   }
-  const { set = {}, unset = [], add = {} } = step
-  const kept: Record<string, string> = { ...found?.fields, ...set }
-  for (const field of unset) delete kept[field]
-  const added = Object.entries(add).map(([field, amount]) => [field, String(numberIn(kept, field) + amount)])
-  const fields: Fields = added.length === 0 ? kept : { ...kept, ...Object.fromEntries(added) }
-  const changes = !found || !isSame(found.fields, fields)
+  const fields = changeFields(found?.fields ?? NO_FIELDS, step)
+  const changes = !found || (fields !== found.fields && !isSame(found.fields, fields))
   if (!found && Object.keys(fields).length === 0) return { version: 0 }
   const version = found ? found.version + (changes ? 1 : 0) : now
   const ttl = typeof step.ttl === 'object' ? (found ? undefined : step.ttl.new) : step.ttl
@@ -87,6 +85,17 @@ function changeRecord(state: PartitionState, step: RecordStep, now: number): Fou
     ...(step.know !== undefined && step.know !== version ? { fields } : {}),
     ...(expires === undefined ? {} : { expires }),
   }
+}
+
+const NO_FIELDS: Fields = Object.freeze({})
+
+function changeFields(fields: Fields, { set, unset = [], add }: RecordStep): Fields {
+  if (!set && !add && unset.length === 0) return fields
+  const kept: Record<string, string> = { ...fields, ...set }
+  for (const field of unset) delete kept[field]
+  if (!add) return kept
+  const added = Object.entries(add).map(([field, amount]) => [field, String(numberIn(kept, field) + amount)])
+  return { ...kept, ...Object.fromEntries(added) }
 }
 
 function isSame(one: Fields, other: Fields) {

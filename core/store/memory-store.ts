@@ -76,12 +76,9 @@ class MemoryPartition implements PartitionState {
   readonly #records = new Map<string, RecordState>()
   readonly #sets = new Map<string, SortedSet>()
   readonly #logs = new Map<string, Log>()
-  readonly #now: () => number
+  /** The time of the current operation. */
+  now = 0
   bytes = 0
-
-  constructor(now: () => number) {
-    this.#now = now
-  }
 
   get isEmpty(): boolean {
     return this.#records.size === 0 && this.#sets.size === 0 && this.#logs.size === 0
@@ -108,7 +105,7 @@ class MemoryPartition implements PartitionState {
   }
 
   #isOver(expires: number | undefined): boolean {
-    return expires !== undefined && expires <= this.#now()
+    return expires !== undefined && expires <= this.now
   }
 
   record(key: string): RecordState | undefined {
@@ -194,7 +191,8 @@ class MemoryPartition implements PartitionState {
     if (set) set.expires = at
   }
 
-  members({ sortedSet, from, to, reverse = false, limit }: SetQuery, now: number): Members {
+  members({ sortedSet, from, to, reverse = false, limit }: SetQuery): Members {
+    const { now } = this
     const set = this.#setOf(sortedSet)
     if (!set) return { members: [], size: 0, now }
     const { order } = set
@@ -260,7 +258,7 @@ class MemoryPartition implements PartitionState {
       this.bytes -= costOf(message) + ENTRY_COST
     }
     if (removed === 0) return
-    log.messages.splice(0, removed)
+    for (let index = 0; index < removed; index++) log.messages.shift()
     log.first += removed
   }
 
@@ -304,7 +302,8 @@ export function createMemoryStore(settings: MemoryStoreSettings = {}): MemorySto
 
   function use<Value>(name: string, work: (partition: MemoryPartition) => Value): Value {
     const found = partitions.get(name)
-    const partition = found ?? new MemoryPartition(now)
+    const partition = found ?? new MemoryPartition()
+    partition.now = now()
     const before = found ? found.bytes : -PARTITION_COST
     const result = work(partition)
     const isEmpty = partition.isEmpty
@@ -319,6 +318,7 @@ export function createMemoryStore(settings: MemoryStoreSettings = {}): MemorySto
       for (const check of partition.sweep()) {
         if (partitions.get(name) !== partition) break
         const before = partition.bytes
+        partition.now = now()
         check()
         bytes += partition.bytes - before
         yield
@@ -363,15 +363,15 @@ export function createMemoryStore(settings: MemoryStoreSettings = {}): MemorySto
     transact(name, steps) {
       sweepSome()
       if (steps.some(isGrowing)) makeRoom()
-      return use(name, partition => applySteps(partition, steps, now()))
+      return use(name, partition => applySteps(partition, steps, partition.now))
     },
     read<const Queries extends readonly Query[]>(name: string, queries: Queries) {
       const answers = use(name, partition =>
         queries.map(query => {
           if ('log' in query) return partition.page(query)
-          if ('sortedSet' in query) return partition.members(query, now())
+          if ('sortedSet' in query) return partition.members(query)
           const found = partition.record(query.record)
-          return found && { ...found, now: now() }
+          return found && { ...found, now: partition.now }
         }),
       )
       return answers as unknown as ReadAnswers<Queries>

@@ -5,7 +5,7 @@
 //   turns:<q>        holders by turn; some may have no queued task      lane:<h>:<q>  queued tasks by serial
 //   running:<q>, busy:<h>:<q>  running tasks         leases             running tasks by lease expiry
 // Records: tasks (see task-fields.ts), bytes:<h> (bytes of a holder), sums (all bytes; the last serial or turn).
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { systemClock } from '../http/clock.ts'
 import { HostError } from '../http/errors.ts'
 import { createMemoryStore } from '../store/memory-store.ts'
@@ -42,16 +42,16 @@ import {
   type TaskSummary,
 } from './task-store.ts'
 
-const MOST_BYTES = 256 * 1_048_576
+const MAX_BYTES = 256 * 1_048_576
 /** Maximum attempts of a change. Each failed attempt means that another change succeeded. */
-const MOST_ATTEMPTS = 200
+const MAX_ATTEMPTS = 200
 /** Maximum expired tasks to delete per search. */
-const SWEPT = 100
+const MAX_SWEPT = 100
 /** Maximum holders that a claim reads at once. */
 const HOLDERS = 8
-const MOST_QUEUES = 10_000
+const MAX_QUEUES = 10_000
 /** Remembered claims with an unknown outcome. */
-const MOST_LOST = 100
+const MAX_LOST = 100
 /** Milliseconds within which a failure is a broken connection. */
 const SOON = 3_000
 const ATTEMPTS = 3
@@ -196,7 +196,7 @@ class Tasks implements TaskStore {
   claimLapsed: TaskStore['claimLapsed'] = async lease => {
     const lost = await this.#claimLost(this.#lost.lapsed, lease)
     if (lost) return lost
-    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'leases', to: { now: 0 }, limit: 1 }])
       const id = members[0]?.member
       if (id === undefined) return undefined
@@ -293,7 +293,7 @@ class Tasks implements TaskStore {
 
   depths: TaskStore['depths'] = async () => {
     await this.#sweep()
-    const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'queues', limit: MOST_QUEUES }])
+    const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'queues', limit: MAX_QUEUES }])
     const queues = members.map(({ member }) => member)
     const sets = queues.flatMap(queue => [
       { sortedSet: `queued:${nameOf(queue)}`, limit: 1 },
@@ -429,7 +429,7 @@ class Tasks implements TaskStore {
     decide: (found: FoundTask, again: boolean) => Change<Value> | Value,
   ): Promise<Value> {
     return this.#persist(async again => {
-      for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const found = await this.#find(id)
         if (!found) return missing
         const change = decide(found, again)
@@ -517,7 +517,7 @@ class Tasks implements TaskStore {
   }
 
   async #claimNext(offers: readonly QueueOffer[], lease: number): Promise<TaskRecord | undefined> {
-    for (let attempt = 0; attempt < MOST_ATTEMPTS && offers.length > 0; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && offers.length > 0; attempt++) {
       const sets = offers.flatMap(({ queue }) => [
         { sortedSet: `turns:${nameOf(queue)}`, limit: HOLDERS },
         { sortedSet: `running:${nameOf(queue)}`, limit: 0 },
@@ -611,7 +611,7 @@ class Tasks implements TaskStore {
     more: readonly Step[] = [],
   ): Promise<TaskRecord | false> {
     const key = keyOf(id)
-    const claim = randomBytes(9).toString('base64url')
+    const claim = randomUUID()
     const news = { id, queue, state: 'running' } as const
     const add = { version: 1, fence: 1, runs: more.length > 0 ? 1 : 0 }
     const steps: readonly Step[] = [
@@ -635,7 +635,7 @@ class Tasks implements TaskStore {
       if (outcome.step === 1) await this.#drop(id)
       return false
     } catch (error) {
-      if (lost.size < MOST_LOST) lost.set(id, claim)
+      if (lost.size < MAX_LOST) lost.set(id, claim)
       throw withoutLoss(error)
     }
   }
@@ -643,7 +643,7 @@ class Tasks implements TaskStore {
   /** Deletes expired tasks. Returns whether there were any. */
   async #sweep(): Promise<boolean> {
     for (let found = false; ; found = true) {
-      const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'ends', to: { now: 0 }, limit: SWEPT }])
+      const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'ends', to: { now: 0 }, limit: MAX_SWEPT }])
       if (members.length === 0) return found
       for (const { member } of members) await this.#drop(member)
     }
@@ -653,7 +653,7 @@ class Tasks implements TaskStore {
   async #drop(id: string): Promise<void> {
     const key = keyOf(id)
     const remove = [id]
-    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const [small] = await this.#store.read(TASKS, [{ record: `t:${key}` }])
       const facts = small && readFacts(small.fields)
       if (facts && facts.until > small.now) return
@@ -710,7 +710,7 @@ export interface TaskStoreSettings extends TaskNewsParts {
   readonly mostBytes?: number
 }
 
-export const createTaskStore = (store: Store, { mostBytes = MOST_BYTES, ...parts }: TaskStoreSettings): TaskStore =>
+export const createTaskStore = (store: Store, { mostBytes = MAX_BYTES, ...parts }: TaskStoreSettings): TaskStore =>
   new Tasks(store, new TaskNewsLog(store, parts), mostBytes)
 
 const MEMORY_BYTES = 128 * 1_048_576

@@ -81,8 +81,9 @@ export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): vo
   demandNode(host)
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
-  const mostBytes = Math.floor(parseSize(options.maxSize) * TASK_SHARE)
-  provideStores(host, createSqliteStore(file), options, { mostBytes })
+  const maxSize = parseSize(options.maxSize)
+  const mostBytes = Math.floor(maxSize * TASK_SHARE)
+  provideStores(host, createSqliteStore(file), options, { maxSize, mostBytes })
 }
 
 function demandNode({ config: { at } }: InternalHost) {

@@ -89,7 +89,7 @@ export function compileRules(
   return { policies, list, mode }
 }
 
-const globOf = (template: string) => template.replace(/\{[^}]*\}/g, '*')
+const globOf = (template: string) => template.replace(/\{[^{}]*\}/g, '*')
 
 /** Returns an invalid encoding as it is. */
 function decode(name: string): string {

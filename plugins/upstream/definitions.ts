@@ -48,8 +48,11 @@ function annotationsOf(given: unknown, own: ToolAnnotations | undefined): ToolAn
   return { ...(title !== undefined && { title }), ...Object.fromEntries(hints), ...own }
 }
 
+/** Characters of a URI or template. */
+const MAX_URI = 8_192
+
 const variablesOf = (template: string): string[] =>
-  [...template.matchAll(/\{[+#./;?&]?([^}]*)\}/g)].flatMap(([, list = '']) =>
+  [...template.matchAll(/\{[+#./;?&]?([^{}]*)\}/g)].flatMap(([, list = '']) =>
     list.split(',').map(name => name.replace(/\*$|:\d+$/, '')),
   )
 
@@ -108,6 +111,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
 
   function defineOneResource(item: Item, key: 'uri' | 'uriTemplate', canComplete: boolean): Definition {
     const uri = String(item[key])
+    if (uri.length > MAX_URI) throw new Error(`its ${key} has ${uri.length} characters, more than ${MAX_URI}`)
     // A template without a fixed scheme could match the URIs of other toolsets.
     if (!/^[A-Za-z][A-Za-z0-9+.-]*:/.test(uri)) throw new Error(`its ${key} does not begin with a scheme`)
     const ref = { type: 'ref/resource', uri }

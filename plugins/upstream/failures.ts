@@ -39,7 +39,8 @@ export function callFailure(name: string, error: unknown): Error {
   const { reason, code, data, status, executed } = error
   const done = executed === 'maybe' ? ` ${MAY_BE_DONE}` : ''
   if (reason === 'rpc' && code === MISSING_CAPABILITY && isObject(data)) {
-    return new HostError('missingCapability', { detail: short(error.message), data })
+    const { requiredCapabilities } = data
+    return new HostError('missingCapability', { detail: short(error.message), data: { requiredCapabilities } })
   }
   if (reason === 'rpc') return new ToolError(short(error.message))
   if (reason === 'timeout') return new ToolError(`The server "${name}" did not respond in time.${done}`)

@@ -1,8 +1,8 @@
 // Sessions at a server: opens one for each group of callers that shares it, and ends idle ones.
-import { ToolError } from '../../core/index.ts'
 import type { Call, Clock, Timer } from '../../core/plugin.ts'
 import { holderOf } from '../../core/transport.ts'
-import type { Connection, ServerNotification, ServerRequest } from '../../remote/index.ts'
+import { type Connection, RemoteError, type ServerNotification, type ServerRequest } from '../../remote/index.ts'
+import { type Placed, Places } from './places.ts'
 import type { Run } from './run.ts'
 import type { ServerSettings } from './settings.ts'
 
@@ -14,7 +14,7 @@ export interface ServerSession {
   logLevel: string | undefined
 }
 
-interface SessionEntry {
+interface SessionEntry extends Placed {
   readonly key: string
   session: ServerSession | undefined
   readonly opening: Promise<ServerSession>
@@ -23,8 +23,8 @@ interface SessionEntry {
   isClosed: boolean
 }
 
-/** `call`: the call that opens the session. */
-type OpenSession = (call: Call, events: SessionEvents) => Promise<Connection>
+/** `call`: the call that opens the session. `signal`: aborts when the session is closed. */
+type OpenSession = (call: Call, events: SessionEvents, signal: AbortSignal) => Promise<Connection>
 
 export interface SessionEvents {
   onRequest(request: ServerRequest): Promise<Record<string, unknown>>
@@ -32,16 +32,11 @@ export interface SessionEvents {
   onClosed(): void
 }
 
-/** Counts processes of all servers. */
-export interface ProcessLimit {
-  readonly max: number
-  count: number
-}
-
 interface SessionParts {
   readonly settings: Pick<ServerSettings, 'name' | 'sessions' | 'maxSessions' | 'idle' | 'command'>
   readonly clock: Clock
-  readonly processes: ProcessLimit
+  /** Of all servers. */
+  readonly processes: Places
   /** Only this machine can reach the host, so anonymous callers count as one user. */
   readonly isLocal: boolean
   readonly open: OpenSession
@@ -58,8 +53,24 @@ function runOf(owner: unknown, runs: ReadonlySet<Run>): Run | undefined {
   return [...runs].at(-1)
 }
 
+/** A caller that is gone does not wait for its session. */
+async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  let abort: () => void = () => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(new RemoteError('cancelled', 'the call was cancelled'))
+  })
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
 export function createSessions({ settings, clock, processes, isLocal, ...parts }: SessionParts) {
   const entries = new Map<string, SessionEntry>()
+  const places = new Places(settings.maxSessions, !isLocal)
   const ofSession = new WeakMap<Session, string>()
   let lastSession = 0
 
@@ -80,32 +91,16 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     return isLocal ? 'local' : undefined
   }
 
-  function close(one: SessionEntry) {
-    if (one.isClosed) return
-    one.isClosed = true
-    clock.clear(one.timer)
-    if (entries.get(one.key) === one) entries.delete(one.key)
-    if (settings.command) processes.count--
-    one.opening.then(({ connection }) => connection.close()).catch(() => undefined)
-  }
-
   function end(key: string) {
-    const one = entries.get(key)
-    if (one) close(one)
-  }
-
-  /** Closes the least recently used idle session if a limit is reached. */
-  function makeRoom() {
-    const isFull = () => entries.size >= settings.maxSessions || (settings.command && processes.count >= processes.max)
-    if (!isFull()) return
-    const idle = [...entries.values()].find(({ users }) => users === 0)
-    if (idle) close(idle)
-    if (isFull()) throw new ToolError(`The server "${settings.name}" has too many sessions. Try again later.`)
+    entries.get(key)?.close()
   }
 
   function open(key: string, call: Call): SessionEntry {
-    makeRoom()
+    const holder = holderOf({ user: call.user, ip: call.offer.ip })
+    const limits = settings.command ? [processes, places] : [places]
+    const replaced = limits.map(limit => limit.toReplace(holder, settings.name))
     const runs = new Set<Run>()
+    const stop = new AbortController()
     const events: SessionEvents = {
       onRequest: request => {
         const run = runOf(request.owner, runs)
@@ -115,16 +110,49 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
         if (notification.method === 'notifications/message') runOf(notification.owner, runs)?.log(notification.params)
         else parts.onNotification(notification)
       },
-      onClosed: () => close(one),
+      onClosed: () => one.close(),
     }
-    const opening = parts.open(call, events).then(connection => {
+    async function connect(): Promise<ServerSession> {
+      await Promise.all(replaced.map(other => other?.ended))
+      stop.signal.throwIfAborted()
+      const connection = await parts.open(call, events, stop.signal)
       one.session = { connection, runs, logLevel: undefined }
       return one.session
+    }
+    let finish: () => void = () => undefined
+    const ended = new Promise<void>(resolve => {
+      finish = resolve
     })
-    const one: SessionEntry = { key, session: undefined, opening, users: 0, timer: undefined, isClosed: false }
-    if (settings.command) processes.count++
+    // The connection is made after this turn, when `one` is complete.
+    const opening = Promise.resolve().then(connect)
+    const one: SessionEntry = {
+      key,
+      holder,
+      session: undefined,
+      opening,
+      ended,
+      users: 0,
+      timer: undefined,
+      isClosed: false,
+      close() {
+        if (one.isClosed) return
+        one.isClosed = true
+        clock.clear(one.timer)
+        if (entries.get(key) === one) entries.delete(key)
+        stop.abort(new RemoteError('closed', 'the session was closed'))
+        // It keeps its place until its process has ended.
+        opening
+          .then(({ connection }) => connection.close())
+          .catch(() => undefined)
+          .finally(() => {
+            for (const limit of limits) limit.free(one)
+            finish()
+          })
+      },
+    }
+    for (const [index, limit] of limits.entries()) limit.take(one, replaced[index])
     entries.set(key, one)
-    opening.catch(() => close(one))
+    opening.catch(() => one.close())
     return one
   }
 
@@ -140,8 +168,8 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       const key = shared ?? `call ${++lastCall}`
       const one = entries.get(key) ?? open(key, call)
       // Moves the session to the end: the least recently used session is closed first.
-      entries.delete(key)
-      entries.set(key, one)
+      places.used(one)
+      if (settings.command) processes.used(one)
       one.users++
       clock.clear(one.timer)
       let isOver = false
@@ -149,20 +177,20 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
         if (isOver) return
         isOver = true
         if (--one.users > 0 || one.isClosed) return
-        if (shared === undefined) close(one)
-        else if (settings.idle > 0) one.timer = clock.setTimeout(() => close(one), settings.idle).unref()
+        if (shared === undefined) one.close()
+        else if (settings.idle > 0) one.timer = clock.setTimeout(() => one.close(), settings.idle).unref()
       }
       try {
-        return { session: await one.opening, leave }
+        return { session: one.session ?? (await unlessAborted(one.opening, call.signal)), leave }
       } catch (error) {
         leave()
         throw error
       }
     },
     async close() {
-      const all = [...entries.values()]
-      for (const one of all) close(one)
-      await Promise.allSettled(all.map(({ opening }) => opening.then(({ connection }) => connection.close())))
+      const { all } = places
+      for (const one of all) one.close()
+      await Promise.all(all.map(({ ended }) => ended))
     },
   }
 }

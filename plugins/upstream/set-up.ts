@@ -4,7 +4,7 @@ import type { InternalHost } from '../../core/internal.ts'
 import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
 import { createHeld } from './held.ts'
 import type { UpstreamOptions } from './options.ts'
-import type { ProcessLimit } from './sessions.ts'
+import { Places } from './places.ts'
 import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets } from './targets.ts'
 import { Upstream } from './upstream.ts'
@@ -43,7 +43,8 @@ function addMetrics({ metrics }: InternalHost, upstreams: readonly Upstream[], h
 export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): void {
   const { log, clock, metrics } = host
   const { held: heldOptions = {}, processes: processOptions = {} } = options
-  const processes: ProcessLimit = { max: processOptions.max ?? 200, count: 0 }
+  const isLocal = isLocalHost(host)
+  const processes = new Places(processOptions.max ?? 200, !isLocal)
   const limits = {
     max: heldOptions.max ?? 100,
     maxPerUser: heldOptions.maxPerUser ?? 5,
@@ -70,7 +71,6 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       restart: () => restarts(1, { upstream: name }),
     }
     const targets = createTargets(settings, host)
-    const isLocal = isLocalHost(host)
     return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, count })
   }
 

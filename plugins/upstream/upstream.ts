@@ -17,8 +17,9 @@ import { type Caller, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
+import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
-import { createSessions, type ProcessLimit, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
+import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import type { Targets } from './targets.ts'
@@ -37,7 +38,7 @@ export interface UpstreamParts {
   readonly toolset: ServedToolset
   readonly targets: Targets
   readonly held: HeldCalls
-  readonly processes: ProcessLimit
+  readonly processes: Places
   readonly isLocal: boolean
   /** Counts calls by outcome, and reconnections. */
   readonly count: { call(outcome: string): void; restart(): void }
@@ -94,7 +95,7 @@ export class Upstream implements Caller {
       clock: host.clock,
       processes: parts.processes,
       isLocal: parts.isLocal,
-      open: (call, events) => this.#openSession(call, events),
+      open: (...opened) => this.#openSession(...opened),
       onNotification: notification => this.#handleNotification(notification),
     })
   }
@@ -327,13 +328,14 @@ export class Upstream implements Caller {
     else this.#subscribe(isWatched ? 'resources/subscribe' : 'resources/unsubscribe', uri)
   }
 
-  async #openSession(call: Call, events: SessionEvents): Promise<Connection> {
+  async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
     const target = await this.#parts.targets.target()
+    signal.throwIfAborted()
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
     return connect(
       target,
-      this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed() }),
+      this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed(), signal }),
     )
   }
 

@@ -190,6 +190,7 @@ function createStreamable(link: Link, tools: ToolHeaders): Transport {
       body: exchange.out.text,
       harmless: isHarmless(exchange),
       cancellations: [exchange.cancellation, end],
+      isPersonal: exchange.headers !== undefined,
     })
 
   async function open(exchange: Exchange): Promise<void> {

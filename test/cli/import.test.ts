@@ -116,6 +116,10 @@ describe('mcp-host add upstream', () => {
     const hosted = await add('github', 'https://mcp.example.com/mcp')
     expect(hosted.plugins.upstream.servers).to.deep.equal({ github: { url: 'https://mcp.example.com/mcp' } })
     expect(hosted.routes).to.deep.equal({ '/github': { toolsets: 'github' } })
+    expect((await add('near', 'localhost:3901/mcp')).plugins.upstream.servers).to.deep.equal({
+      near: { url: 'http://localhost:3901/mcp' },
+    })
+    expect(hosted.plugins['transport-streamable']).to.deep.equal({})
     const local = await add('files', 'npx', '-y', '@scope/files')
     expect(local.plugins.upstream.servers).to.deep.equal({ files: { command: 'npx', args: ['-y', '@scope/files'] } })
   })
@@ -125,8 +129,17 @@ describe('mcp-host add upstream', () => {
       [['own', 'https://a.example'], 'at toolsets.own'],
       [['a b', 'https://a.example'], 'not a valid toolset name'],
       [['a'], 'give the URL'],
-      [['a', 'https://a.example', 'b'], 'is not a valid server URL'],
+      [['a', 'https://a.example', 'b'], 'unexpected "b" after the URL'],
     ] as const)
       expect(String(await rejectionOf(add(...words)))).to.contain(text)
+  })
+
+  it('creates a config in a folder without one', async () => {
+    const folder = await makeFolder({ 'package.json': '{}' })
+    const context = testContext({ cwd: folder })
+    await addVerb.run({}, ['upstream', 'near', 'localhost:3901/mcp'], context)
+    const written = readFileSync(join(folder, 'mcp.config.yaml'), 'utf8')
+    expect(written).to.contain('transport-streamable: {}').and.contain('http://localhost:3901/mcp')
+    expect(context.text.stdout).to.contain('Created mcp.config.yaml.')
   })
 })

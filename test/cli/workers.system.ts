@@ -116,7 +116,7 @@ describe('a start with workers that cannot succeed', function () {
       /^mcp-host: error \w+: 2 processes are to serve this config, but each would keep to itself\n- [^\n]+\n$/,
     )
     expect(stderr).to.match(/routes\['\/'\]/)
-    expect(stderr).to.include('set `stateless: true` on that route, or switch on store-sqlite or cluster-redis')
+    expect(stderr).to.match(/set `stateless: true` on that route, or switch on .*store-sqlite.*cluster-redis/)
     expect([stdout, code]).to.deep.equal(['', 2])
   })
 

@@ -245,6 +245,21 @@ describe('A connection over HTTP', () => {
     ])
   })
 
+  it('keeps cookies of personal calls of a legacy server apart', async () => {
+    const seen: unknown[] = []
+    const url = await serveScript(({ id, method, request: { headers }, response, json }) => {
+      if (id === undefined) return void response.writeHead(202).end()
+      const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'a', version: '1' } }
+      if (method === 'initialize') return json({ jsonrpc: '2.0', id, result })
+      seen.push(headers.cookie)
+      json({ jsonrpc: '2.0', id, result: {} }, 200, headers['x-key'] ? { 'set-cookie': `me=${headers['x-key']}` } : {})
+    })
+    const connection = await open({ url }, { revision: '2025-06-18' })
+    for (const key of ['ada', 'ben']) await connection.request('ping', {}, { headers: { 'X-Key': key } })
+    await connection.request('ping')
+    expect(seen).to.deep.equal([undefined, undefined, undefined])
+  })
+
   it('gives the exact text of a response', async () => {
     const url = await serveModern(({ id, response }) =>
       response

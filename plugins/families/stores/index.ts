@@ -28,7 +28,9 @@ export function demandSecrets(
   report(new StartError('MH1404', `${why} were made by this one; ${how}`, { at }))
 }
 
-interface TaskSettings {
+interface StoreSettings {
+  /** Bytes of the store. Default: no limit. */
+  readonly maxSize?: number
   /** Bytes of all tasks. */
   readonly mostBytes?: number
   readonly bus?: Bus
@@ -39,9 +41,9 @@ export function provideStores(
   host: InternalHost,
   store: Store,
   options: StreamOptions,
-  tasks: TaskSettings = {},
+  { maxSize, ...tasks }: StoreSettings = {},
 ): void {
-  host.provide('sessionStore', createSessionStore(store, { node: host.config.node, log: host.log }))
+  host.provide('sessionStore', createSessionStore(store, { node: host.config.node, log: host.log, maxSize }))
   host.provide('eventStore', createEventStore(store, readStreamBounds(host, options)))
   host.provide('grantStore', createGrantStore(store))
   host.provide('taskStore', createTaskStore(store, { log: host.log, clock: host.clock, ...tasks }))

@@ -35,6 +35,33 @@ if (hasSqlite) {
       await eventually('it tells its size', () => writer.bytes > MIB && writer.evicted > 0)
     })
 
+    it('limits the space of the sessions of one owner, whatever their sizes', async () => {
+      const path = newFile()
+      const maxSize = 8 * MIB
+      const { sessions, node, writer } = await openFile(path, { bounds: { maxSize } })
+      const { BOUNDS_OF_SESSIONS, recordOf } = await import('./support/records.ts')
+      const client = {
+        info: { name: 'c', version: '1', title: 'i'.repeat(8_000) },
+        capabilities: { experimental: { x: { y: 'c'.repeat(8_000) } } },
+      }
+      const open = async (digest: string, holder: string, size: number) => {
+        const { opening, ...record } = recordOf(node, holder)
+        const padded = { ...record, opening: { ...opening, headers: { 'x-pad': 'x'.repeat(size) } } }
+        const version = await sessions.create(digest, padded, BOUNDS_OF_SESSIONS)
+        if (version !== undefined) await sessions.change(digest, { revision: '2025-11-25', client })
+        return version !== undefined
+      }
+      let opened = 0
+      for (let size = 16_000; size >= 0; size -= 2_000) {
+        while (await open(`digest-${opened}`, 'ada', size)) opened++
+      }
+      expect(opened).to.be.within(80, 92)
+      expect(writer.bytes).to.be.below(0.4 * maxSize)
+      expect(await open('of-another', 'bob', 16_000)).to.equal(true)
+      await sessions.end('digest-0', 'ada')
+      expect(await open('next', 'ada', 0)).to.equal(true)
+    })
+
     it('deletes expired entries and frees their space', async () => {
       const path = newFile()
       const { events, grants, sessions, node } = await openFile(path, { bounds: { ttl: 1_500 } })

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { examineConfig } from '../../../core/create-host.ts'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../../core/index.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
-import { serve, serveScript, stopServers } from '../../remote/support/servers.ts'
+import { serve, serveModern, serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { listen, nextMessage } from '../../support/session-client.ts'
@@ -299,6 +299,30 @@ describe('An upstream server that lies', () => {
 })
 
 describe('Trust in an upstream server', () => {
+  it('leaves out long URIs, and reads templates in linear time', async () => {
+    const resources = [{ uri: `test:${'x'.repeat(8_192)}`, name: 'long' }]
+    const resourceTemplates = [
+      { uriTemplate: `test:${'{'.repeat(60_000)}`, name: 'open' },
+      { uriTemplate: 'test:{one}/{two}', name: 'good' },
+    ]
+    const server = await serveModern(
+      ({ id, method, json }) => {
+        const lists = method === 'resources/list' ? { resources } : { resourceTemplates }
+        json({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...lists } })
+      },
+      { resources: {}, completions: {} },
+    )
+    const gateway = await startHost({
+      toolsets: {},
+      routes: { '/': { toolsets: 'far' } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url: server } } } },
+    })
+    expect(await list(gateway.url, 'resources')).to.deep.equal([])
+    const templates = await list(gateway.url, 'resourceTemplates', 'resources/templates')
+    expect(templates.map(({ name }) => name)).to.deep.equal(['good'])
+    expect(logged(gateway, 'MH2945')[0]).to.include({ left: 2 })
+  })
+
   it('leaves out large schemas and references to other documents, and escapes invisible characters', async () => {
     const big = { type: 'object', properties: { a: { type: 'string', description: 'x'.repeat(2_000) } } } as const
     const { gateway, url } = await through(

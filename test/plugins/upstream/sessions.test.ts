@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
-import { type LegacyHttp, serveLegacy, stopServers } from '../../remote/support/servers.ts'
+import { type LegacyHttp, serveLegacy, serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { modern } from '../../support/rpc.ts'
@@ -75,6 +75,55 @@ describe('Sessions at an upstream server', () => {
     const { url } = await started({ maxSessions: 2 })
     for (const user of ['ada', 'ben', 'cleo']) await modern(url, 'tools/call', add, { headers: { 'x-user': user } })
     await eventually('one session ends', () => server.ended.length === 1)
+  })
+
+  it('are limited for each user, who ends no sessions of others', async () => {
+    const { url } = await started({ maxSessions: 8 })
+    const headers = { 'x-user': 'ada' }
+    await modern(url, 'tools/call', add, { headers })
+    const [, ofAda] = [...server.sessions.keys()]
+    const client = () => openSession(url, { headers: { 'x-user': 'mallory' } })
+    for (let count = 0; count < 10; count++)
+      await (await client()).request('tools/call', add, { headers: { 'x-user': 'mallory' } })
+    expect(server.ended).to.have.lengthOf(8).and.not.include(ofAda)
+    const before = server.sessions.size
+    await modern(url, 'tools/call', add, { headers })
+    expect(server.sessions.size).to.equal(before)
+    const ask = () => callTool(url, 'ask', { headers: { 'x-user': 'ben' } })
+    expect((await ask()).message.result.resultType).to.equal('input_required')
+  })
+
+  it('are refused to a user whose sessions are all in use', async () => {
+    const { url } = await started({ maxSessions: 4, sessions: 'per-call' })
+    const ask = (user: string) => callTool(url, 'ask', { headers: { 'x-user': user } })
+    await ask('mallory')
+    expect((await ask('mallory')).message.result.content[0].text).to.match(/too many sessions/)
+    expect((await ask('ben')).message.result.resultType).to.equal('input_required')
+  })
+
+  it('that are being opened end with their client session', async () => {
+    let handshakes = 0
+    let isGone = false
+    const slow = await serveScript(({ id, method, json, response }) => {
+      const capabilities = { tools: {} }
+      if (id === undefined) return void response.writeHead(202).end()
+      if (method === 'tools/list')
+        return json({ jsonrpc: '2.0', id, result: { tools: [{ name: 'add', inputSchema: { type: 'object' } }] } })
+      if (method !== 'initialize') return json({ jsonrpc: '2.0', id, result: {} })
+      const close = () => {
+        isGone = true
+      }
+      if (++handshakes > 1) return void response.once('close', close)
+      const result = { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'slow', version: '1' } }
+      json({ jsonrpc: '2.0', id, result }, 200, { 'mcp-session-id': 'one' })
+    })
+    const { url } = await started({ url: slow, revision: '2025-11-25', connectTimeout: '1h' })
+    const client = await openSession(url)
+    const failed = client.request('tools/call', add).catch(() => undefined)
+    await eventually('the handshake begins', () => handshakes === 2)
+    await client.end()
+    await eventually('the handshake is cancelled', () => isGone)
+    await failed
   })
 })
 

@@ -1,8 +1,9 @@
 // Tests upstream servers that are processes: sessions, environment, failures, restarts and their end.
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { callTool, questionsIn } from '../../fixtures/asking-client.ts'
@@ -93,6 +94,25 @@ describe('Upstream processes', () => {
     const pids = await pidsAt(host.url)
     await host.host.close({ grace: 0 })
     await eventually('the processes end', () => pids.every(pid => !isRunning(pid)))
+  })
+
+  it('are not more than the limit when clients open and leave sessions', async () => {
+    const { url } = await started({}, { processes: { max: 2 } })
+    const running = () =>
+      execFileSync('ps', ['-o', 'args=', '--ppid', String(process.pid)], { encoding: 'utf8' })
+        .split('\n')
+        .filter(line => line.includes(SERVER)).length
+    let most = 0
+    for (let count = 0; count < 10; count++) {
+      const client = await openSession(url)
+      const failed = client.request('tools/call', { name: 'count', arguments: {} }).catch(() => undefined)
+      for (let turn = 0; turn < 20; turn++) await setImmediate()
+      await client.end()
+      await failed
+      most = Math.max(most, running())
+    }
+    expect(most).to.be.at.most(3)
+    expect(await textOf(url, 'count')).to.equal('1')
   })
 
   it('that cannot start are reported, and do not stop the host', async () => {

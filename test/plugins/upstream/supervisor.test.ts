@@ -70,6 +70,24 @@ describe('A supervisor', () => {
     await clock.advance(300_000)
     expect(attempts).to.have.length(6)
     expect((attempts.at(-1) ?? 0) - begun).to.be.closeTo(300_000, 10)
+    await clock.advance(900_000)
+    expect(attempts).to.have.length(9)
+    expect(supervisor.state.status).to.equal('crash loop')
+  })
+
+  it('stays in a crash loop when a connection ends soon', async () => {
+    const { supervisor, attempts, clock, setWorks, end } = start()
+    setWorks(false)
+    await messageOf(supervisor.get())
+    await clock.advance(60_000)
+    setWorks(true)
+    for (let count = 1; count <= 3; count++) {
+      await clock.advance(300_000)
+      expect(supervisor.state.status).to.equal('up')
+      end()
+      expect(supervisor.state.status).to.equal('crash loop')
+      expect(attempts).to.have.length(5 + count)
+    }
   })
 
   it('tries for callers of a server at a URL, at most once a second, without a crash loop', async () => {

@@ -60,10 +60,10 @@ export async function serveScript(answer: (answering: Answering) => void): Promi
 }
 
 /** Answers the handshake of a modern server, and passes on everything else. */
-export const serveModern = (answer: (answering: Answering) => void): Promise<string> =>
+export const serveModern = (answer: (answering: Answering) => void, capabilities: object = {}): Promise<string> =>
   serveScript(answering => {
     if (answering.method !== 'server/discover') return answer(answering)
-    const result = { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: {} }
+    const result = { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities }
     answering.json({ jsonrpc: '2.0', id: answering.id, result })
   })
 

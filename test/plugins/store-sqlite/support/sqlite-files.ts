@@ -72,7 +72,7 @@ export async function openFile(file: string, { bounds, ...settings }: FileSettin
   const store = createSqliteStore(writer)
   const stores = {
     store,
-    sessions: createSessionStore(store, { node, log }),
+    sessions: createSessionStore(store, { node, log, maxSize: bounds?.maxSize }),
     events: createEventStore(store, { ...BOUNDS, ...bounds }),
     grants: createGrantStore(store),
     tasks: createTaskStore(store, { log, clock: systemClock, mostBytes: 0.2 * (bounds?.maxSize ?? BOUNDS.maxSize) }),

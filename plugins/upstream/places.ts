@@ -1,0 +1,74 @@
+// Limits the sessions of callers, with a share for each holder: a user, or the network of anonymous callers.
+import { ToolError } from '../../core/index.ts'
+
+/** A session that counts. */
+export interface Placed {
+  readonly holder: string
+  readonly users: number
+  readonly isClosed: boolean
+  /** Resolves when its connection or process has ended. */
+  readonly ended: Promise<void>
+  close(): void
+}
+
+/** One holder has at most this part of the places, at least one. */
+const SHARE = 1 / 4
+
+/** The one to end first: one that is closed already, or the one without calls that was used first. */
+const leastUsed = (list: readonly Placed[]): Placed | undefined =>
+  list.find(({ isClosed }) => isClosed) ?? list.find(({ users }) => users === 0)
+
+export class Places {
+  readonly #max: number
+  readonly #share: number
+  /** The last used one is the last. */
+  readonly #taken = new Set<Placed>()
+
+  /** `isShared`: false if all callers are one person. */
+  constructor(max: number, isShared: boolean) {
+    this.#max = max
+    this.#share = isShared ? Math.max(1, Math.floor(max * SHARE)) : max
+  }
+
+  get all(): readonly Placed[] {
+    return [...this.#taken]
+  }
+
+  /** The session whose place a new one of `holder` takes; undefined if a place is free. Throws a ToolError if there is none. */
+  toReplace(holder: string, server: string): Placed | undefined {
+    const byHolder = new Map<string, Placed[]>()
+    for (const one of this.#taken) byHolder.set(one.holder, [...(byHolder.get(one.holder) ?? []), one])
+    const own = byHolder.get(holder) ?? []
+    const full = () => new ToolError(`The server "${server}" has too many sessions. Try again later.`)
+    if (own.length >= this.#share) {
+      const found = leastUsed(own)
+      if (!found) throw full()
+      return found
+    }
+    if (this.#taken.size < this.#max) return undefined
+    // A holder with fewer sessions loses none.
+    const others = [...byHolder.values()].filter(list => list.length >= own.length)
+    for (const list of others.sort((one, other) => other.length - one.length)) {
+      const found = leastUsed(list)
+      if (found) return found
+    }
+    throw full()
+  }
+
+  /** Takes the place of `replaced`, which ends before the new session begins. */
+  take(one: Placed, replaced: Placed | undefined): void {
+    if (replaced) {
+      this.#taken.delete(replaced)
+      replaced.close()
+    }
+    this.#taken.add(one)
+  }
+
+  used(one: Placed): void {
+    if (this.#taken.delete(one)) this.#taken.add(one)
+  }
+
+  free(one: Placed): void {
+    this.#taken.delete(one)
+  }
+}
