@@ -3,7 +3,7 @@ import type { ClientContext } from './context.ts'
 import { type Authority, createAuthorityFinder, discoverServer } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
 import { createOAuthHttp } from './http.ts'
-import { createNetPolicy } from './net-policy.ts'
+import { createNetPolicy, type NetworkPolicy } from './net-policy.ts'
 import type { ClientIdentity } from './parties.ts'
 import { resolveOptions } from './resolve-options.ts'
 import { createSecrets } from './secrets.ts'
@@ -15,6 +15,8 @@ export interface TokenClientOptions {
   readonly apiUrl: string
   readonly issuer?: string | undefined
   readonly tokenEndpoint?: string | undefined
+  /** For a token endpoint that is not from the config. Without it, the token endpoint can have any address. */
+  readonly networkPolicy?: NetworkPolicy | undefined
   readonly clientId: string
   readonly clientSecret?: string | undefined
   /** PKCS#8 PEM or a private JWK as JSON, for private_key_jwt. */
@@ -46,7 +48,7 @@ const isJwk = (key: string): boolean => key.trimStart().startsWith('{')
 
 /** Throws an AuthError `invalid_options`. */
 export function createTokenClient(given: TokenClientOptions): TokenClient {
-  const { apiUrl, issuer, tokenEndpoint, clientId, clientSecret, privateKey, dpop = false } = given
+  const { apiUrl, issuer, tokenEndpoint, networkPolicy, clientId, clientSecret, privateKey, dpop = false } = given
   const options = resolveOptions({
     serverUrl: apiUrl,
     clientId,
@@ -59,7 +61,7 @@ export function createTokenClient(given: TokenClientOptions): TokenClient {
   const secrets = createSecrets()
   secrets.add(clientSecret, privateKey)
   // The operator configures the issuer: it can be in the same private network as the host.
-  const policy = createNetPolicy(issuer ?? apiUrl, {}, tokenEndpoint)
+  const policy = createNetPolicy(issuer ?? apiUrl, networkPolicy, networkPolicy ? undefined : tokenEndpoint)
   const http = createOAuthHttp({ fetch: options.fetch, policy, secrets })
   const ctx: ClientContext = { options, http, secrets, emit: () => undefined, now: Date.now }
   const finder = createAuthorityFinder(ctx)

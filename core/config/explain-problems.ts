@@ -75,17 +75,26 @@ const keysOf = (schema: JsonSchema): object => (isSchema(schema['properties']) ?
 function meantBranch({ data, schema }: ErrorObject, root: object): JsonSchema | undefined {
   if (typeof data !== 'object' || data === null) return undefined
   const kind = Array.isArray(data) ? 'array' : 'object'
-  const fitting = branchesOf({ anyOf: schema }, root).filter(({ type }) => [type].flat().includes(kind))
+  const ofType = branchesOf({ anyOf: schema }, root).filter(({ type }) => [type].flat().includes(kind))
+  const ofKind = ofType.filter(branch => !Object.entries(keysOf(branch)).some(([key, one]) => isOther(one, key, data)))
+  const fitting = ofKind.length > 0 ? ofKind : ofType
   const known = fitting.map(branch => Object.keys(data).filter(key => Object.hasOwn(keysOf(branch), key)).length)
   const best = fitting.filter((_, index) => known[index] === Math.max(...known))
   return best.length === 1 ? best[0] : undefined
 }
 
+const isOther = (schema: JsonSchema, key: string, data: object): boolean =>
+  schema['const'] !== undefined && Object.hasOwn(data, key) && Reflect.get(data, key) !== schema['const']
+
 const OTHER_KIND: ReadonlySet<string> = new Set(['type', 'const', 'enum'])
 
 function isOf(branch: JsonSchema, inner: ErrorObject, choice: ErrorObject, root: object): boolean {
   const [key] = stepsOf(inner.instancePath.slice(choice.instancePath.length), choice.data)
-  if (key !== undefined) return !isSchema(branch['properties']) || Object.hasOwn(keysOf(branch), key)
+  if (key !== undefined) {
+    const own = Object.entries(keysOf(branch)).find(([name]) => name === key)?.[1]
+    const isOfOther = inner.keyword === 'const' && own?.const === inner.data
+    return !isSchema(branch['properties']) || (own !== undefined && !isOfOther)
+  }
   const given = followRef(inner.parentSchema ?? {}, root)
   return !OTHER_KIND.has(inner.keyword) && `${Object.keys(keysOf(given))}` === `${Object.keys(keysOf(branch))}`
 }
@@ -95,6 +104,7 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
   const properties = (schema['properties'] ?? {}) as Record<string, JsonSchema>
   switch (error.keyword) {
     case 'required':
+    case 'dependentRequired':
       return explainMissing([...path, error.params['missingProperty']], properties[error.params['missingProperty']])
     case 'additionalProperties':
     case 'unevaluatedProperties': {

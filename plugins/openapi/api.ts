@@ -16,6 +16,8 @@ export interface Api {
   readonly place: Place
   readonly version: '3.0' | '3.1'
   readonly securitySchemes: SecuritySchemes
+  /** Whether a server or a token URL can receive credentials. */
+  readonly trusts: (url: URL) => boolean
   /** Ignored or replaced invalid parts of the document, with their places. */
   readonly notes: ReadonlyMap<string, Note>
   readonly note: (place: Place, text: string) => void
@@ -53,7 +55,7 @@ export const childOf = ({ value, place }: Found, key: string): Found => ({
 })
 
 /** Throws a DocumentError for a document of another version or kind. */
-export function createApi(documents: Documents): Api {
+export function createApi(documents: Documents, trusts: Api['trusts'] = () => true): Api {
   const place = rootOf(documents.main)
   const root = objectAt({ value: documents.main.root, place }, 'an OpenAPI document')
   const version = versionOf(root, place)
@@ -68,6 +70,7 @@ export function createApi(documents: Documents): Api {
     root,
     place,
     version,
+    trusts,
     notes,
     note,
     securitySchemes: securitySchemesOf({ value: root, place }, references),

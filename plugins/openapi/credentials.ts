@@ -79,6 +79,7 @@ function describeScheme(scheme: SecurityScheme): string {
 export function findCredentialFaults(
   schemes: SecuritySchemes,
   credentials: Readonly<Record<string, Credential>>,
+  trusts: (url: URL) => boolean = () => true,
 ): CredentialFault[] {
   return Object.entries(credentials).flatMap(([name, credential]) => {
     const scheme = schemes.get(name)
@@ -88,11 +89,32 @@ export function findCredentialFaults(
       return [{ scheme: name, text: `the document has no security scheme "${name}"; ${hint}` }]
     }
     const accepted = acceptedBy(scheme)
-    if (accepted.includes(kindOf(credential).kind)) return []
+    const kinded = kindOf(credential)
+    if (accepted.includes(kinded.kind)) {
+      const fault = kinded.kind === 'token' ? endpointFault(scheme, kinded.auth, trusts) : undefined
+      return fault === undefined ? [] : [{ scheme: name, text: `the security scheme "${name}" ${fault}` }]
+    }
     const wanted = accepted.map(kind => EXPECTED[kind]).join(' or ')
     const text = wanted === '' ? 'is not supported' : `requires ${wanted}`
     return [{ scheme: name, text: `the security scheme "${name}" (${describeScheme(scheme)}) ${text}` }]
   })
+}
+
+const tokenUrlOf = (scheme: SecurityScheme): string | undefined =>
+  scheme.type === 'oauth2' ? scheme.tokenUrl : undefined
+
+/** Why the client credentials cannot be sent to the token endpoint of a scheme. */
+function endpointFault(scheme: SecurityScheme, auth: UpstreamAuth, trusts: (url: URL) => boolean): string | undefined {
+  if (auth.kind !== 'client-credentials' || auth.issuer !== undefined) return undefined
+  const tokenUrl = tokenUrlOf(scheme)
+  if (tokenUrl === undefined) {
+    return auth.clientSecret === undefined ? undefined : 'has no token URL for `clientSecret`: set `issuer`'
+  }
+  const url = URL.parse(tokenUrl)
+  if (!url) return `has the token URL "${tokenUrl}", which is not absolute: set \`issuer\``
+  if (trusts(url)) return undefined
+  const why = `has the token URL ${url.origin}, whose origin is not that of the document`
+  return `${why}: set \`issuer\`, or list "${url.host}" in \`allowHosts\``
 }
 
 /** Adds one credential. */
@@ -165,6 +187,8 @@ export interface CredentialOptions {
   readonly credentials: Readonly<Record<string, Credential>>
   /** For operations without security requirements. */
   readonly auth: UpstreamAuth | undefined
+  /** Hosts with private addresses that token URLs of the document can have. */
+  readonly allowHosts: readonly string[]
   readonly services: () => Services
   readonly clock: Clock
 }
@@ -183,6 +207,7 @@ export function planCredentials({
   schemes,
   credentials,
   auth,
+  allowHosts,
   services,
   clock,
 }: CredentialOptions): CredentialPlan {
@@ -192,7 +217,7 @@ export function planCredentials({
     const at = `${key} ${apiUrl}`
     const known = adders.get(at)
     if (known) return known
-    const source = createTokenSource(about, { what: key, apiUrl, tokenEndpoint, services, clock })
+    const source = createTokenSource(about, { what: key, apiUrl, tokenEndpoint, allowHosts, services, clock })
     const made = tokenAdder(source)
     adders.set(at, made)
     return made
@@ -206,7 +231,7 @@ export function planCredentials({
     const credential = kindOf(given)
     if (credential.kind === 'basic') return basicAdder(credential.username, credential.password, key)
     if (credential.kind === 'token') {
-      return tokens(key, credential.auth, apiUrl, scheme.type === 'oauth2' ? scheme.tokenUrl : undefined)
+      return tokens(key, credential.auth, apiUrl, tokenUrlOf(scheme))
     }
     return scheme.type === 'apiKey' ? apiKeyAdder(scheme, credential.source, key) : bearerAdder(credential.source, key)
   }

@@ -1,6 +1,7 @@
 // Names of tools and arguments that all clients accept.
 import { createHash } from 'node:crypto'
 import type { Candidate } from './api.ts'
+import { trimEndOf } from './trim-end.ts'
 
 /** Limit of the Anthropic and OpenAI APIs. */
 const MAX_NAME = 64
@@ -13,9 +14,9 @@ function hashOf(text: string): string {
 }
 
 const shorten = (name: string, whole: string): string =>
-  name.length <= MAX_NAME ? name : `${name.slice(0, MAX_NAME - HASH - 1).replace(/_+$/, '')}_${hashOf(whole)}`
+  name.length <= MAX_NAME ? name : `${trimEndOf(name.slice(0, MAX_NAME - HASH - 1), '_')}_${hashOf(whole)}`
 
-const clean = (text: string): string => text.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replaceAll(/^_+|_+$/g, '')
+const clean = (text: string): string => trimEndOf(text.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+/, ''), '_')
 
 /** `get_pets_by_id` for `GET /pets/{id}`. */
 const nameByPath = ({ method, path }: Candidate): string =>

@@ -1,7 +1,7 @@
 // The options of `plugins.openapi`.
 import type { JsonSchema, Typed } from '../../core/index.ts'
 import { DURATION_PATTERN, type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
-import { SECRET, type SecretSource, UPSTREAM_AUTH } from '../families/credentials/index.ts'
+import { SCHEME_AUTH, SECRET, type SecretSource, UPSTREAM_AUTH } from '../families/credentials/index.ts'
 import type { Credential } from './credentials.ts'
 
 const text = <const D extends string>(description: D) => ({ type: 'string', minLength: 1, description }) as const
@@ -130,7 +130,7 @@ const credentials = {
         required: ['username', 'password'],
         properties: { username: text('The user name.'), password: SECRET },
       },
-      UPSTREAM_AUTH,
+      SCHEME_AUTH,
     ],
   },
   writeOnly: true,
@@ -196,7 +196,7 @@ const source = {
     access: text('The policy, scope or role that all tools require.'),
     credentials,
     auth: {
-      anyOf: [UPSTREAM_AUTH],
+      ...UPSTREAM_AUTH,
       description: 'How the host gets access tokens for operations without security requirements in the document.',
     },
     headers,

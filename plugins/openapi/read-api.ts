@@ -5,11 +5,12 @@ import { parseSize } from '../../core/plugin.ts'
 import { type Api, type Candidate, candidatesOf, createApi } from './api.ts'
 import { createDocuments, type LoadSettings, loadDocument } from './document/load.ts'
 import { applyOverlay } from './document/overlay.ts'
-import { DocumentError, located, MissingDocument } from './document/place.ts'
+import { DocumentError, type DocumentFile, located, MissingDocument } from './document/place.ts'
 import { createNames } from './names.ts'
 import type { Source } from './options.ts'
 import { type ApiTool, readTool } from './read-tool.ts'
 import { overrideKeyOf, reasonToSkip } from './select.ts'
+import { originsIn } from './servers.ts'
 
 interface LeftOut {
   /** The operationId, or the method and path. */
@@ -36,8 +37,10 @@ export interface ReadSettings extends LoadSettings {
 export async function readApi(source: Source, settings: ReadSettings): Promise<ApiReading> {
   const maxSchema = parseSize(source.maxSchema)
   let { file } = await loadDocument(urlOf(source.document, settings), source.document, settings)
+  let trusted = isFile(file) ? undefined : new Set([file.url.origin])
   for (const name of [source.overlay ?? []].flat()) {
     const overlay = await loadDocument(urlOf(name, settings), name, settings)
+    if (!isFile(overlay.file)) trusted ??= originsIn(file, source)
     file = await applyOverlay(overlay.file, file)
   }
   const documents = createDocuments(file, settings)
@@ -51,7 +54,9 @@ export async function readApi(source: Source, settings: ReadSettings): Promise<A
       }
     }
   }
-  const api = await retrying(() => createApi(documents))
+  const api = await retrying(() =>
+    createApi(documents, url => !trusted || trusted.has(url.origin) || isAllowed(url, source)),
+  )
   const { candidates, faults } = await retrying(() => candidatesOf(api))
   const nameOf = createNames(candidates, source.prefix)
   const reading = {
@@ -78,6 +83,10 @@ export async function readApi(source: Source, settings: ReadSettings): Promise<A
   }
   return reading
 }
+
+const isFile = ({ url }: DocumentFile): boolean => url.protocol === 'file:'
+
+const isAllowed = ({ host }: URL, { allowHosts = [] }: Source): boolean => allowHosts.includes(host)
 
 const urlOf = (name: string, { directory }: ReadSettings): URL =>
   /^https?:\/\//.test(name) ? new URL(name) : pathToFileURL(resolve(directory, name))

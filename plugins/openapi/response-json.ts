@@ -1,4 +1,5 @@
 // Parses JSON responses and detects numbers and keys that JavaScript values cannot hold.
+import { trimEndOf } from './trim-end.ts'
 
 /** The result of `parseResponse`. */
 export interface ParsedJson {
@@ -17,19 +18,24 @@ const MAX_DEPTH = 512
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[{}[\],:]/g
 
+/** Longer numbers are not compared: a double has no more than 17 significant digits and an exponent of three. */
+const LONGEST_NUMBER = 400
+const LARGE_EXPONENT = /[eE][+-]?\d{6}/
+
 /** Significant digits and magnitude, to compare two spellings of a number. */
 function digitsOf(text: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
   const digits = (whole + fraction).replace(/^0+/, '')
-  const significant = digits.replace(/0+$/, '')
+  const significant = trimEndOf(digits, '0')
   if (significant === '') return '0'
-  return `${sign}${significant}e${BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length)}`
+  return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
 }
 
 /** A double is read back from 17 digits: more of them are lost, and so are numbers beyond its range. */
 function isExact(token: string): boolean {
   if (token.length < 16 && !/[eE]/.test(token)) return true
+  if (token.length > LONGEST_NUMBER || LARGE_EXPONENT.test(token)) return false
   return digitsOf(String(Number(token))) === digitsOf(token)
 }
 

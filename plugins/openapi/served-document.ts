@@ -25,6 +25,7 @@ interface UnknownKey {
 export interface ReadDocument {
   readonly tools: readonly ApiTool[]
   readonly securitySchemes: SecuritySchemes
+  readonly trusts: ApiReading['api']['trusts']
   /** Keys of `overrides` that match no operation or argument. */
   readonly unknownKeys: readonly UnknownKey[]
   /** Left-out operations with the reasons. */
@@ -51,6 +52,7 @@ function summarize({ api, candidates, tools, faulty }: ApiReading, source: Sourc
   return {
     tools,
     securitySchemes: api.securitySchemes,
+    trusts: api.trusts,
     unknownKeys: [...unknownNames, ...unknownInTools],
     faults: faulty.map(({ reason }) => `left out: ${reason}`),
     notes: [...api.notes.values()].map(({ place, text }) => located(place, text)),
@@ -132,9 +134,17 @@ export class ServedDocument {
     const { clock, log } = this.#host
     const what = formatPath(this.#at)
     const services = () => this.#host.services
-    const [fault] = findCredentialFaults(read.securitySchemes, credentials)
+    const [fault] = findCredentialFaults(read.securitySchemes, credentials, read.trusts)
     if (fault) throw this.#error('MH3406', ['credentials', fault.scheme], fault.text)
-    const plan = planCredentials({ what, schemes: read.securitySchemes, credentials, auth, services, clock })
+    const plan = planCredentials({
+      what,
+      schemes: read.securitySchemes,
+      credentials,
+      auth,
+      allowHosts,
+      services,
+      clock,
+    })
     const requester = createRequester({
       what,
       allowHosts,

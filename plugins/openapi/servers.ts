@@ -1,13 +1,14 @@
 // The base URL of an operation: configured, or from the document's servers.
 import { isObject } from '../../core/plugin.ts'
 import { type Api, type Candidate, childOf, objectAt } from './api.ts'
-import { below, DocumentError, type Place } from './document/place.ts'
+import { below, DocumentError, type DocumentFile, type Place, rootOf } from './document/place.ts'
 import type { Found } from './document/references.ts'
 import type { Source } from './options.ts'
+import { trimEndOf } from './trim-end.ts'
 
 /** Returns an absolute URL without a trailing slash. Throws a DocumentError. */
 export function baseUrlOf(api: Api, candidate: Candidate, source: Source): string {
-  if (source.baseUrl !== undefined) return source.baseUrl.replace(/\/+$/, '')
+  if (source.baseUrl !== undefined) return trimEndOf(source.baseUrl, '/')
   const lists = [
     childOf({ value: candidate.operation, place: candidate.place }, 'servers'),
     childOf(candidate.pathItem, 'servers'),
@@ -18,11 +19,37 @@ export function baseUrlOf(api: Api, candidate: Candidate, source: Source): strin
   if (!list && main.protocol === 'file:') throw new DocumentError(api.place, `has no \`servers\`: ${SET_IT}`)
   const url = list ? serverUrl(childOf(list, '0'), source) : new URL('/', main)
   const place = list ? below(list.place, 0, 'url') : api.place
-  if (main.protocol !== 'file:' && url.origin !== main.origin && !source.allowHosts?.includes(url.host)) {
-    const why = `the server ${url.origin} has another origin than the document`
+  if (!api.trusts(url)) {
+    const why = `the server ${url.origin} ${main.protocol === 'file:' ? 'is of an overlay at a URL' : 'has another origin than the document'}`
     throw new DocumentError(place, `${why}: ${SET_IT}, or list "${url.host}" in \`allowHosts\``)
   }
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+  return `${url.origin}${trimEndOf(url.pathname, '/')}`
+}
+
+/** The origins of the servers and token URLs of a document, before an overlay at a URL changes them. */
+export function originsIn(file: DocumentFile, source: Source): Set<string> {
+  const root = { value: file.root, place: rootOf(file) }
+  const items = childrenOf(childOf(root, 'paths'))
+  const servers = [root, ...items, ...items.flatMap(childrenOf)].map(holder => childOf(childOf(holder, 'servers'), '0'))
+  const schemes = childrenOf(childOf(childOf(root, 'components'), 'securitySchemes'))
+  const flows = schemes.flatMap(scheme => childrenOf(childOf(scheme, 'flows')))
+  const urls = [
+    ...servers.filter(({ value }) => value !== undefined).map(server => urlOrNone(() => serverUrl(server, source))),
+    ...flows.map(flow => URL.parse(String(childOf(flow, 'tokenUrl').value))),
+  ]
+  return new Set(urls.flatMap(url => url?.origin ?? []))
+}
+
+const childrenOf = (found: Found): Found[] =>
+  isObject(found.value) ? Object.keys(found.value).map(key => childOf(found, key)) : []
+
+/** The fault is reported when the server is used. */
+function urlOrNone(read: () => URL): URL | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
 }
 
 const SET_IT = 'set `baseUrl`'

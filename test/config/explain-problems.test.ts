@@ -3,6 +3,8 @@ import { expect } from 'chai'
 import { formatProblems } from '../../core/config/check-config.ts'
 import { validateValue } from '../../core/config/validate-value.ts'
 import { formatPath } from '../../core/http/errors.ts'
+import { openapi } from '../../plugins/openapi/index.ts'
+import { upstream } from '../../plugins/upstream/index.ts'
 import { checkWith } from './checked.ts'
 
 /** The only problem that a change makes, as `path: found; expected`. */
@@ -77,6 +79,27 @@ describe('Config error messages', () => {
     ])
     expect(told({ mode: 'a' })).to.deep.equal(['x.node: nothing; a string or an object'])
     expect(told({ other: 1 })).to.deep.equal(['x: an object; a string or an object'])
+  })
+
+  it('name the issuer that a client secret requires, in each plugin with client credentials', () => {
+    const auth = { kind: 'client-credentials', clientId: 'host', clientSecret: 'a-secret' }
+    const told = ({ plugin }: { plugin: { options?: object } }, options: (auth: object) => object) =>
+      [auth, { ...auth, issuer: 'https://idp.example' }, { kind: auth.kind, clientId: 'host', privateKey: 'k' }].map(
+        given =>
+          validateValue(options(given), plugin.options ?? {}, []).map(
+            ({ kind, path }) => `${formatPath(path)}: ${kind}`,
+          ),
+      )
+    expect(told(upstream, given => ({ servers: { a: { url: 'https://a.example/mcp', auth: given } } }))).to.deep.equal([
+      ['servers.a.auth.issuer: missing'],
+      [],
+      [],
+    ])
+    expect(told(openapi, given => ({ documents: { a: { document: 'a.json', auth: given } } }))).to.deep.equal([
+      ['documents.a.auth.issuer: missing'],
+      [],
+      [],
+    ])
   })
 
   const suggestions: [object, string][] = [

@@ -11,6 +11,7 @@ export type UpstreamAuth =
       readonly clientId: string
       readonly clientSecret?: SecretSource
       readonly privateKey?: SecretSource
+      /** Required with `clientSecret`, unless the token endpoint is known. */
       readonly issuer?: string
       readonly scopes?: readonly string[]
       readonly resource?: string
@@ -51,18 +52,20 @@ const kind = (title: string, name: UpstreamAuth['kind'], required: readonly stri
   properties: { kind: { const: name }, ...properties },
 })
 
-export const UPSTREAM_AUTH = {
+const CLIENT_CREDENTIALS = kind('ClientCredentialsAuth', 'client-credentials', ['clientId'], {
+  clientId: text('The client id of this host.'),
+  clientSecret: SECRET,
+  privateKey: { ...SECRET, description: 'PKCS#8 PEM or private JWK for private_key_jwt.' },
+  issuer: url('The authorization server. Default with `privateKey`: the metadata of the API names it.'),
+  scopes,
+  resource,
+  dpop: { type: 'boolean', description: 'Requests tokens that are bound to a key (RFC 9449).' },
+})
+
+const authOf = (clientCredentials: object) => ({
   description: 'How the host gets access tokens. The token of the caller is never forwarded.',
   anyOf: [
-    kind('ClientCredentialsAuth', 'client-credentials', ['clientId'], {
-      clientId: text('The client id of this host.'),
-      clientSecret: SECRET,
-      privateKey: { ...SECRET, description: 'PKCS#8 PEM or private JWK for private_key_jwt.' },
-      issuer: url('The authorization server. Default: the metadata of the API names it.'),
-      scopes,
-      resource,
-      dpop: { type: 'boolean', description: 'Requests tokens that are bound to a key (RFC 9449).' },
-    }),
+    clientCredentials,
     kind('BridgeAuth', 'bridge', [], {
       scope: {
         anyOf: [text('Scopes, separated by spaces.'), scopes],
@@ -78,4 +81,16 @@ export const UPSTREAM_AUTH = {
       scopes,
     }),
   ],
-} as unknown as JsonSchema & Typed<UpstreamAuth>
+})
+
+/** The API could name another authorization server, which would receive the secret. */
+export const UPSTREAM_AUTH = authOf({
+  ...CLIENT_CREDENTIALS,
+  dependentRequired: { clientSecret: ['issuer'] },
+}) as unknown as JsonSchema & Typed<UpstreamAuth>
+
+/** For security schemes, which can have a token endpoint. */
+export const SCHEME_AUTH = authOf({
+  ...CLIENT_CREDENTIALS,
+  title: 'SchemeClientCredentials',
+}) as unknown as JsonSchema & Typed<UpstreamAuth>

@@ -32,8 +32,10 @@ export interface TokenSourceParts {
   /** Where the option is, for messages. */
   readonly what: string
   readonly apiUrl: string
-  /** Of an `oauth2` scheme, for `client-credentials` without issuer. */
+  /** Of a document, for `client-credentials` without issuer. */
   readonly tokenEndpoint?: string | undefined
+  /** Hosts with private addresses that `tokenEndpoint` can have. */
+  readonly allowHosts?: readonly string[]
   readonly services: () => Services
   readonly clock: Clock
 }
@@ -92,17 +94,24 @@ function createTokenCache(clock: Clock) {
 type Requested = Exclude<UpstreamAuth, { readonly kind: 'bridge' }>
 
 /** One client for each secret, so that a rotated secret is used. */
-function createClients(auth: Requested, { what, apiUrl, tokenEndpoint, services }: TokenSourceParts) {
+function createClients(auth: Requested, { what, apiUrl, tokenEndpoint, allowHosts = [], services }: TokenSourceParts) {
   let current: { readonly key: string; readonly client: Promise<TokenClient> } | undefined
   return async (): Promise<TokenClient> => {
     const clientSecret = await readKey(auth.clientSecret, `${what}.clientSecret`)
     const isExchange = auth.kind === 'exchange'
     const privateKey = isExchange ? undefined : await readKey(auth.privateKey, `${what}.privateKey`)
+    if (!isExchange && clientSecret !== undefined && (auth.issuer ?? tokenEndpoint) === undefined) {
+      throw new Error(`${what} requires \`issuer\` with \`clientSecret\``)
+    }
     const key = digest(JSON.stringify([clientSecret, privateKey]))
     if (current?.key !== key) {
       const own = isExchange
         ? { tokenEndpoint: auth.tokenEndpoint }
-        : { issuer: auth.issuer, tokenEndpoint: auth.issuer === undefined ? tokenEndpoint : undefined, dpop: auth.dpop }
+        : {
+            issuer: auth.issuer,
+            ...(auth.issuer === undefined && { tokenEndpoint, networkPolicy: { allowHosts } }),
+            dpop: auth.dpop,
+          }
       const client = services().createTokenClient({ apiUrl, clientId: auth.clientId, clientSecret, privateKey, ...own })
       client.catch(() => {
         current = undefined

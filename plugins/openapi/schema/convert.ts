@@ -40,8 +40,10 @@ interface Converting extends Conversion {
 
 /** Levels of one schema without `$ref`; core allows 64 of a whole one. */
 const MAX_DEPTH = 40
-/** Levels of `allOf` that are searched for `readOnly` and `writeOnly` properties. */
-const MAX_BRANCHES = 4
+/** Branches of `allOf` that are searched for `readOnly` and `writeOnly` properties. */
+const MAX_BRANCHES = 200
+/** `$ref`s that lead to a branch or a property. */
+const MAX_STEPS = 4
 
 type Schema = JsonSchema | boolean
 
@@ -195,22 +197,24 @@ function omittedFrom(
   const targetOf = (value: unknown): unknown => {
     let found: Found = { value, place }
     for (let steps = 0; isObject(found.value) && typeof found.value['$ref'] === 'string'; steps++) {
-      if (steps === MAX_BRANCHES) return undefined
+      if (steps === MAX_STEPS) return undefined
       found = references.target(found.value['$ref'], found.place)
     }
     return found.value
   }
-  const visit = (value: unknown, depth: number) => {
-    const branch = targetOf(value)
-    if (!isObject(branch) || depth > MAX_BRANCHES) return
+  // A branch that is added while the set is iterated is visited, too.
+  const branches = new Set<unknown>([schema])
+  for (const branch of branches) {
+    if (!isObject(branch)) continue
     const { properties, allOf } = branch
     for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) {
       const target = targetOf(property)
       if (isObject(target) && target[flag] === true) names.add(name)
     }
-    for (const next of Array.isArray(allOf) ? allOf : []) visit(next, depth + 1)
+    for (const next of Array.isArray(allOf) ? allOf : []) {
+      if (branches.size <= MAX_BRANCHES) branches.add(targetOf(next))
+    }
   }
-  visit(schema, 0)
   return names.size === omitted.size ? omitted : names
 }
 

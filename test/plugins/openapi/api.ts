@@ -120,7 +120,15 @@ export function requesterOf(api: Pick<Api, 'host'>, options: Given = {}) {
   const { schemes = new Map(), given = {}, auth, ...rest } = options
   const what = 'plugins.openapi.documents.test'
   const clock = rest.clock ?? systemClock
-  const credentials = planCredentials({ what, schemes, credentials: given, auth, services: () => services, clock })
+  const credentials = planCredentials({
+    what,
+    schemes,
+    credentials: given,
+    auth,
+    allowHosts: [],
+    services: () => services,
+    clock,
+  })
   const request = createRequester({
     what,
     allowHosts: [api.host],

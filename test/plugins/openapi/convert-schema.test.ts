@@ -190,6 +190,17 @@ describe('Conversion of schemas', () => {
     expect(notes.filter(note => note.includes('refers to itself'))).to.have.length(2)
   })
 
+  it('visits each branch of `allOf` once, also of schemas that lead back to themselves', () => {
+    const refs = Array.from({ length: 300 }, () => ({ $ref: '#/components/schemas/A' }))
+    const secret = { properties: { at: { type: 'string', readOnly: true }, name: {} } }
+    const deep = Array.from({ length: 8 }).reduce<object>(inner => ({ allOf: [inner] }), secret)
+    const { converted } = convert(
+      { allOf: [{ $ref: '#/components/schemas/A' }, deep], required: ['at', 'name'] },
+      { schemas: { A: { allOf: refs } } },
+    )
+    expect(converted).to.deep.include({ required: ['name'] })
+  })
+
   it('resolves escaped pointers, pointers into other parts, $anchor, $id and $dynamicRef', () => {
     const schemas = {
       'a/b~c d': { type: 'string' },

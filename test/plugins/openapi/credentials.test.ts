@@ -206,6 +206,42 @@ describe('Credentials of an OpenAPI document', () => {
       expect(sent.every(({ result }) => !result.isError)).to.equal(true)
     })
 
+    it('are never sent to a server that the API or another origin names', async () => {
+      const trusts = (url: URL) => url.host === 'idp.example'
+      const scheme = (tokenUrl?: string) =>
+        new Map<string, SecurityScheme>([['oauth', { type: 'oauth2', scopes: [], ...(tokenUrl && { tokenUrl }) }]])
+      const faultOf = (tokenUrl: string | undefined, given: object = auth) =>
+        findCredentialFaults(scheme(tokenUrl), { oauth: given as typeof auth }, trusts)[0]?.text
+      expect(faultOf('https://evil.example/token')).to.equal(
+        'the security scheme "oauth" has the token URL https://evil.example, whose origin is not that of the document: set `issuer`, or list "evil.example" in `allowHosts`',
+      )
+      const { clientSecret: _, ...rest } = auth
+      expect(faultOf('https://evil.example/token', { ...rest, privateKey: 'x' })).to.match(/evil\.example/)
+      expect(faultOf('/token')).to.match(/"\/token", which is not absolute: set `issuer`$/)
+      expect(faultOf(undefined)).to.match(/has no token URL for `clientSecret`: set `issuer`$/)
+      expect(faultOf('https://idp.example/token')).to.equal(undefined)
+      expect(faultOf('https://evil.example/token', { ...auth, issuer: 'https://idp.example' })).to.equal(undefined)
+      api.answer = (_, res) =>
+        res.writeHead(401, { 'WWW-Authenticate': `Bearer resource_metadata="${tokens.url}"` }).end()
+      const { sent } = await open({ auth }).send([])
+      expect(sent).to.equal(undefined)
+      expect(api.requests).to.deep.equal([])
+    })
+
+    it('are sent to private addresses and by plain http only if that is allowed', async () => {
+      for (const tokenUrl of [`${tokens.url}/token`, 'http://idp.example/token']) {
+        const schemes = new Map<string, SecurityScheme>([['oauth', { type: 'oauth2', scopes: [], tokenUrl }]])
+        const { credentials } = requesterOf(api, { schemes, given: { oauth: auth } })
+        const security = requires(['oauth'])
+        const adding = credentials.of({ security, baseUrl: 'https://api.example' })
+        const added = { headers: [], query: [], cookies: [], secrets: [], tokens: [] }
+        const request = { ctx: contextOf(), method: 'GET', url: 'https://api.example/things' }
+        const thrown = await Promise.resolve(adding.add(request, added)).catch((error: unknown) => error)
+        expect(thrown).to.be.an('error').with.property('code').that.is.oneOf(['blocked_address', 'invalid_options'])
+      }
+      expect(tokens.requests).to.deep.equal([])
+    })
+
     it('find the token endpoint of an issuer by its metadata', async () => {
       const issue = tokens.answer
       tokens.answer = (request, res) => {

@@ -238,6 +238,38 @@ describe('A document at a URL', () => {
   })
 })
 
+describe('An overlay at a URL', () => {
+  it('cannot send requests to other hosts', async () => {
+    let update: object = {}
+    const server = createServer((_, res) => {
+      const actions = [{ target: '$.servers[0]', update }]
+      res.end(JSON.stringify({ overlay: '1.0.0', info: {}, actions }))
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+    const local = { target: "$.paths['/a']", update: { servers: [{ url: 'https://other.example/v1' }] } }
+    const files = {
+      'api.yaml': `${HEAD}paths:\n  /a: { get: { ${OK} } }\n  /b: { get: { ${OK} } }\n`,
+      'o.json': JSON.stringify({ overlay: '1.0.0', info: {}, actions: [local] }),
+    }
+    const read = (more: SurveyOptions = {}) =>
+      survey(files, { overlay: ['o.json', `http://${host}/o.json`], allowHosts: [host], ...more })
+    try {
+      expect((await read()).tools).to.have.length(2)
+      update = { url: 'https://evil.example' }
+      const { tools, leftOut } = await read()
+      expect(tools.map(({ name }) => name)).to.deep.equal(['get_a'])
+      expect(leftOut[0]?.reason).to.match(
+        /the server https:\/\/evil\.example is of an overlay at a URL: set `baseUrl`, or list "evil\.example"/,
+      )
+      expect((await read({ baseUrl: 'https://api.example' })).tools).to.have.length(2)
+      expect((await read({ allowHosts: [host, 'evil.example'] })).tools).to.have.length(2)
+    } finally {
+      await new Promise(resolve => server.close(resolve))
+    }
+  })
+})
+
 describe('An overlay', () => {
   const API = `${HEAD}paths:\n  /a: { get: { tags: [x], ${OK} } }\n  /b: { get: { deprecated: true, ${OK} } }\n`
   const withOverlay = (actions: object[], more: SurveyOptions = {}) =>

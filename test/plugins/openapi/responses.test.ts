@@ -89,6 +89,20 @@ describe('The result of an OpenAPI operation', () => {
       }
     })
 
+    it('is not delayed by numbers with many digits', async () => {
+      const zeros = '0'.repeat(900_000)
+      for (const inexact of [
+        `1${zeros}1`,
+        `1e${'9'.repeat(900_000)}`,
+        `0.${zeros}1`,
+        `1e-123456`,
+        `1${'0'.repeat(400)}`,
+      ]) {
+        const { structuredContent } = await resultFor(`{"n": ${inexact}}`)
+        expect(structuredContent).to.deep.equal({ n: inexact })
+      }
+    })
+
     it('drops no member with a repeated key', async () => {
       for (const json of ['{"a":1,"b":2,"a":3}', '[{"x":{"a":1,"\\u0061":2}}]']) {
         const result = await resultFor(json)

@@ -212,6 +212,11 @@ describe('The options of a document', () => {
       /credentials\.kee: the document has no security scheme "kee"; did you mean "key"\?/,
     ],
     ['a private address that is not allowed', { allowHosts: ['other.example'] }, /baseUrl: .*plain http/],
+    [
+      'a client secret without the authorization server that receives it',
+      { auth: { kind: 'client-credentials', clientId: 'host', clientSecret: 'a-secret' } },
+      /documents\.orders\.auth\.issuer\n.*missing/,
+    ],
     ['a missing file', { document: 'none.yaml' }, /documents\.orders\.document: none\.yaml does not exist/],
     ['a header of the connection', { headers: { host: 'x' } }, /headers/],
     ['a header with credentials of the caller', { forwardHeaders: ['authorization'] }, /forwardHeaders/],
