@@ -11,7 +11,7 @@ export interface Placed {
   close(): void
 }
 
-/** One holder has at most this part of the places, at least one. */
+/** One holder has at most this part of the places, rounded up. */
 const SHARE = 1 / 4
 
 /** The one to end first: one that is closed already, or the one without calls that was used first. */
@@ -27,7 +27,7 @@ export class Places {
   /** `isShared`: false if all callers are one person. */
   constructor(max: number, isShared: boolean) {
     this.#max = max
-    this.#share = isShared ? Math.max(1, Math.floor(max * SHARE)) : max
+    this.#share = isShared ? Math.ceil(max * SHARE) : max
   }
 
   get all(): readonly Placed[] {
