@@ -143,7 +143,8 @@ class CallEnd implements StepLimit {
   }
 }
 
-const ownerOf = (ctx: CallContext): string => holderOf({ user: ctx.user, ip: callOf(ctx)?.offer.ip ?? '' })
+const ownerOf = (ctx: CallContext): string =>
+  holderOf({ user: ctx.user, ip: callOf(ctx)?.offer.ip ?? ctx.session?.id ?? '' })
 
 /** Milliseconds. */
 function retryAfterOf({ headers }: ReceivedResponse, clock: Clock): number | undefined {
