@@ -37,8 +37,8 @@ function withHeaders(wire: Wire, headers: HttpTarget['headers']): Wire {
 interface Opened {
   readonly transport: Transport
   end(): Promise<void>
-  /** Returns details for the message about a failed handshake. */
-  explain(): string
+  /** What the program printed last. */
+  printed(): string | undefined
 }
 
 async function openHttp(target: HttpTarget, options: ConnectOptions, connection: BaseConnection): Promise<Opened> {
@@ -64,7 +64,7 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
       over.abort(new RemoteError('closed', 'the connection is closed'))
       await own?.close()
     },
-    explain: () => '',
+    printed: () => undefined,
   }
 }
 
@@ -81,8 +81,7 @@ function openStdio(target: CommandTarget, options: ConnectOptions, connection: B
   return {
     transport,
     end: () => transport.process.end(),
-    explain: () =>
-      transport.process.stderr.length === 0 ? '' : `; it printed: ${transport.process.stderr.join('\n')}`,
+    printed: () => (transport.process.stderr.length === 0 ? undefined : transport.process.stderr.join('\n')),
   }
 }
 
@@ -182,7 +181,7 @@ async function open(target: Target, options: ConnectOptions): Promise<Connection
     return connection
   } catch (error) {
     const explained = late.signal.aborted
-      ? new RemoteError('timeout', `no MCP handshake within ${connectTimeout / 1_000} s${opened.explain()}`)
+      ? new RemoteError('timeout', `no MCP handshake within ${connectTimeout / 1_000} s`, { printed: opened.printed() })
       : error
     await connection.close()
     throw explained

@@ -354,8 +354,9 @@ export class BaseConnection implements Connection {
   /** The connection has ended: rejects all pending requests. */
   fail(error: RemoteError): void {
     if (this.#closed) return
-    this.#closed = new RemoteError(error.reason, error.message, { cause: error })
-    const inFlight = new RemoteError(error.reason, error.message, { executed: 'maybe', cause: error })
+    const about = { cause: error, printed: error.printed }
+    this.#closed = new RemoteError(error.reason, error.message, about)
+    const inFlight = new RemoteError(error.reason, error.message, { ...about, executed: 'maybe' })
     for (const pending of [...this.#pending.values()]) {
       pending.settle(undefined, inFlight)
       pending.exchange.drop(pending.id, error.message)

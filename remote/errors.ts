@@ -29,6 +29,8 @@ interface About {
   readonly challenge?: string | undefined
   /** `no`: certainly not. `maybe`: the server can have executed the request. */
   readonly executed?: 'no' | 'maybe'
+  /** What the program printed last. */
+  readonly printed?: string | undefined
   readonly cause?: unknown
 }
 
@@ -39,6 +41,8 @@ export class RemoteError extends Error {
   readonly status: number | undefined
   readonly challenge: string | undefined
   readonly executed: 'no' | 'maybe'
+  /** What the program printed last. For its operator only: it can contain secrets. */
+  readonly printed: string | undefined
 
   constructor(reason: RemoteReason, message: string, about: About = {}) {
     super(message, about.cause === undefined ? undefined : { cause: about.cause })
@@ -49,5 +53,13 @@ export class RemoteError extends Error {
     this.status = about.status
     this.challenge = about.challenge
     this.executed = about.executed ?? 'no'
+    this.printed = about.printed
   }
+}
+
+/** The message for the operator of a program: with what it printed. */
+export function operatorText(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  const printed = error instanceof RemoteError ? error.printed : undefined
+  return printed === undefined ? message : `${message}; it printed: ${printed}`
 }

@@ -15,5 +15,5 @@ export type {
   Target,
   TlsOptions,
 } from './connection-types.ts'
-export { RemoteError, type RemoteReason } from './errors.ts'
+export { operatorText, RemoteError, type RemoteReason } from './errors.ts'
 export { createPool } from './http/wire.ts'

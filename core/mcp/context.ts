@@ -165,13 +165,28 @@ export class HandlerContext implements PlainContext {
 
   /** Sends the requests of a handler that has ended. */
   async #nextRound(asked: InputRequired, handle: Handle): Promise<unknown> {
+    let isSent = false
+    const sent = () => {
+      isSent = true
+    }
+    try {
+      return await this.#sendRound(asked, handle, sent)
+    } catch (error) {
+      if (!isSent) asked.refused?.()
+      throw error
+    }
+  }
+
+  async #sendRound(asked: InputRequired, handle: Handle, sent: () => void): Promise<unknown> {
     const { call, item, settings, turn: _, enterAgain, round, ...run } = this.#run
     if (!call.asks || !this.#canAsk) throw this.#cannotAsk()
     if (call.asks === 'input_required') {
-      return sealRound(call, item, { ...asked }, { keys: settings.stateKeys, clock: settings.clock })
+      const { requests, state } = asked
+      return sealRound(call, item, { requests, state }, { keys: settings.stateKeys, clock: settings.clock })
     }
     const number = (round?.number ?? 0) + 1
     const answered = await askRound(call.asks, call, asked, number)
+    sent()
     const turn = enterAgain?.()
     await turn?.ready
     const next = { ...answered, number, timeLeft: this.#left, progress: this.#progress }

@@ -27,15 +27,17 @@ export interface Round {
 
 /**
  * A handler returns it to send requests to the client. The handler runs again with the responses: see `roundOf`. `state`: JSON, kept
- * in the sealed `requestState` of a 2026-07-28 client.
+ * in the sealed `requestState` of a 2026-07-28 client. `refused` is called if the requests cannot be sent.
  */
 export class InputRequired {
   readonly requests: Readonly<Record<string, Question>>
   readonly state: unknown
+  readonly refused: (() => void) | undefined
 
-  constructor(requests: Readonly<Record<string, Question>>, state: unknown) {
+  constructor(requests: Readonly<Record<string, Question>>, state: unknown, refused?: () => void) {
     this.requests = requests
     this.state = state
+    this.refused = refused
   }
 }
 

@@ -13,7 +13,7 @@ import { changeArguments, changeInput } from './arguments.ts'
 import type { Item, Snapshot } from './lists.ts'
 import { isIncluded, isServed, promptName, toolName } from './names.ts'
 import type { ServerSettings } from './settings.ts'
-import { passedMeta, safeIcons, visibleText, visibleTexts } from './texts.ts'
+import { checkVisible, passedMeta, safeIcons, visibleLine, visibleText, visibleTexts } from './texts.ts'
 
 type ToolAnnotations = NonNullable<ToolDefinition['annotations']>
 type Completer = NonNullable<ResourceDefinition['complete']>[string]
@@ -48,6 +48,8 @@ function annotationsOf(given: unknown, own: ToolAnnotations | undefined): ToolAn
   return { ...(title !== undefined && { title }), ...Object.fromEntries(hints), ...own }
 }
 
+/** Characters of a name in the log. */
+const MAX_LABEL = 200
 /** Characters of a URI or template. */
 const MAX_URI = 8_192
 
@@ -67,8 +69,8 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
     present({
       title: text(item['title']),
       description: text(item['description']),
-      icons: safeIcons(item['icons'], origin) as never,
-      _meta: passedMeta(item['_meta'], meta),
+      icons: safeIcons(item['icons'], origin, maxSchema) as never,
+      _meta: visibleTexts(passedMeta(item['_meta'], meta)),
       access,
     })
 
@@ -79,8 +81,6 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       inputSchema: isObject(item['inputSchema']) ? item['inputSchema'] : { type: 'object' },
       outputSchema: isObject(item['outputSchema']) ? item['outputSchema'] : undefined,
     })
-    const size = JSON.stringify([inputSchema, outputSchema]).length
-    if (size > maxSchema) throw new Error(`its schemas have ${size} characters; the limit is ${maxSchema} (maxSchema)`)
     if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas reference another document')
     const listed = changeInput(inputSchema, override?.arguments)
     const isListed = outputSchema !== undefined && (override?.output ?? output) === 'pass'
@@ -111,6 +111,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
 
   function defineOneResource(item: Item, key: 'uri' | 'uriTemplate', canComplete: boolean): Definition {
     const uri = String(item[key])
+    checkVisible(uri.slice(0, MAX_URI), `its ${key}`)
     if (uri.length > MAX_URI) throw new Error(`its ${key} has ${uri.length} characters, more than ${MAX_URI}`)
     // A template without a fixed scheme could match the URIs of other toolsets.
     if (!/^[A-Za-z][A-Za-z0-9+.-]*:/.test(uri)) throw new Error(`its ${key} does not begin with a scheme`)
@@ -137,7 +138,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
     const list = Array.isArray(item['arguments']) ? item['arguments'].filter(isObject) : []
     const ref = { type: 'ref/prompt', name }
     const args = list.map(argument => {
-      const own = String(argument['name'])
+      const own = checkVisible(String(argument['name']), 'the argument')
       const fields = { title: text(argument['title']), description: text(argument['description']) }
       const required = argument['required'] === true || undefined
       return [own, present({ ...fields, required, complete: canComplete ? completer(ref, own) : undefined })] as const
@@ -156,13 +157,16 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
     const left = new Map<string, string>()
     const definitions: Definition[] = []
     function add(label: string, item: Item, make: () => Definition) {
-      const key = `${label} ${canComplete} ${JSON.stringify(item)}`
       try {
+        const { icons: _, ...rest } = item
+        const size = JSON.stringify(rest).length
+        if (size > maxSchema) throw new Error(`it has ${size} characters; the limit is ${maxSchema} (maxSchema)`)
+        const key = `${label} ${canComplete} ${JSON.stringify(item)}`
         const definition = kept.get(key) ?? make()
         next.set(key, definition)
         definitions.push(definition)
       } catch (error) {
-        left.set(label, (error as Error).message)
+        left.set(visibleLine(label).slice(0, MAX_LABEL), (error as Error).message)
       }
     }
     for (const item of snapshot.tools) {

@@ -1,12 +1,12 @@
 // `mcp-host doctor --config`: connects to each server and reads its lists.
-import { type Examination, errorText, type PluginFinding } from '../../core/plugin.ts'
-import { connect } from '../../remote/index.ts'
+import type { Examination, PluginFinding } from '../../core/plugin.ts'
+import { connect, operatorText } from '../../remote/index.ts'
 import { isLoginNeeded } from './failures.ts'
 import { readLists } from './lists.ts'
 import type { UpstreamOptions } from './options.ts'
 import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets } from './targets.ts'
-import { visibleText } from './texts.ts'
+import { visibleLine, visibleText } from './texts.ts'
 
 const CLIENT = { name: 'mcp-host doctor', version: '1.0.0' }
 
@@ -21,7 +21,7 @@ async function describeServer(settings: ServerSettings): Promise<string> {
       const { tools, resources, resourceTemplates, prompts } = await readLists(connection, limits)
       const { server, revision } = connection
       const counts = `${tools.length} tools, ${resources.length + resourceTemplates.length} resources, ${prompts.length} prompts`
-      return `${visibleText(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
+      return `${visibleLine(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
     } finally {
       await connection.close()
     }
@@ -48,7 +48,7 @@ async function examineServer(name: string, options: UpstreamOptions, about: Exam
     const fix = isLoginNeeded(error)
       ? FIX_LOGIN
       : `correct \`${settings.http ? 'url' : 'command'}\`, or start the server`
-    return { check, level: 'wrong', text: visibleText(errorText(error)), fix }
+    return { check, level: 'wrong', text: visibleText(operatorText(error)), fix }
   }
 }
 

@@ -16,7 +16,7 @@ export interface Snapshot {
 const MAX_PAGES = 1_000
 const MAX_ITEMS = 10_000
 /** Characters of JSON. */
-const MAX_TEXT = 64 * 1_024 * 1_024
+const MAX_TEXT = 4 * 1_024 * 1_024
 
 /** A list exceeds a limit or is invalid. */
 export class ListFault extends Error {}
@@ -44,7 +44,8 @@ async function readList(
     const onText = (text: string) => {
       size += text.length
     }
-    const result = await connection.request(method, cursor === undefined ? {} : { cursor }, { timeout, signal, onText })
+    const options = { timeout, signal, onText, maxResult: MAX_TEXT }
+    const result = await connection.request(method, cursor === undefined ? {} : { cursor }, options)
     const entries = result[list]
     if (!Array.isArray(entries)) throw new ListFault(`the result of ${method} does not contain \`${list}\``)
     items.push(...entries.filter(isObject))

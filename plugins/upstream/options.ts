@@ -235,7 +235,7 @@ const server = {
         '`_meta` of calls and results. `pass` (default): passed on without protocol fields. `drop`: removed.',
       ),
       maxResult: size('Maximum size of a result. Default `1mb`.'),
-      maxSchema: size('Maximum size of the schemas of a tool. Default `64kb`.'),
+      maxSchema: size('Maximum size of a tool, resource or prompt, without its icons. Default `64kb`.'),
       maxTools: count('Maximum number of tools. Default 1000.'),
       ...defaults,
     },
@@ -267,8 +267,8 @@ export const OPTIONS = {
     ) as JsonSchema,
     held: closed(
       {
-        max: count('Maximum calls per process that wait for a response of the client. Default 100.'),
-        maxPerUser: count('The same limit per user. Default 5.'),
+        max: count('Maximum calls per server, in one process, that wait for a response of the client. Default 100.'),
+        maxPerUser: count('The same limit per user and server. Default 5.'),
         for: duration('Maximum waiting time of a call. Default `5m`.'),
       },
       'Limits for calls that wait for a response of the client.',

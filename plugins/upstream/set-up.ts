@@ -1,7 +1,8 @@
 // Sets up the upstream servers: toolsets, connections, readiness, metrics and explanations.
 import { isLoopback } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
-import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
+import { parseDuration, StartError } from '../../core/plugin.ts'
+import { operatorText } from '../../remote/index.ts'
 import { createHeld } from './held.ts'
 import type { UpstreamOptions } from './options.ts'
 import { Places } from './places.ts'
@@ -15,7 +16,8 @@ function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>
   return isLoopback(http.host) && http.publicUrl === undefined && http.allowedHosts.length === 0
 }
 
-function addMetrics({ metrics }: InternalHost, upstreams: readonly Upstream[], held: ReturnType<typeof createHeld>) {
+function addMetrics({ metrics }: InternalHost, upstreams: readonly Upstream[]) {
+  const sum = (read: (upstream: Upstream) => number) => () => upstreams.reduce((total, one) => total + read(one), 0)
   const labels = ['upstream']
   const each = (read: (upstream: Upstream) => number) => () =>
     upstreams.map(one => [read(one), { upstream: one.settings.name }] as const)
@@ -29,14 +31,14 @@ function addMetrics({ metrics }: InternalHost, upstreams: readonly Upstream[], h
   )
   metrics.gauge(
     { name: 'mcp_host_upstream_held', help: 'Calls to upstream servers that wait for a response of the client.' },
-    () => held.size,
+    sum(({ held }) => held.size),
   )
   metrics.gauge(
     {
       name: 'mcp_host_upstream_held_expired',
       help: 'Calls to upstream servers that ended because the client did not respond in time, since startup.',
     },
-    () => held.expired,
+    sum(({ held }) => held.expired),
   )
 }
 
@@ -50,7 +52,6 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     maxPerUser: heldOptions.maxPerUser ?? 5,
     for: parseDuration(heldOptions.for ?? '5m'),
   }
-  const held = createHeld(limits, clock)
   const calls = metrics.counter({
     name: 'mcp_host_upstream_calls_total',
     help: 'Calls to upstream servers, by outcome.',
@@ -71,11 +72,12 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       restart: () => restarts(1, { upstream: name }),
     }
     const targets = createTargets(settings, host)
+    const held = createHeld(limits, clock)
     return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, count })
   }
 
   const upstreams = Object.keys(options.servers).map(name => create(resolveServer(name, options, host.config)))
-  addMetrics(host, upstreams, held)
+  addMetrics(host, upstreams)
   for (const upstream of upstreams) {
     const { name, whenDown } = upstream.settings
     if (whenDown !== 'fail') continue
@@ -88,7 +90,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     } catch (cause) {
       if (cause instanceof StartError) throw cause
       if (upstream.settings.whenDown !== 'fail') return
-      throw new StartError('MH2940', `cannot connect: ${errorText(cause)}`, { at: upstream.settings.at, cause })
+      throw new StartError('MH2940', `cannot connect: ${operatorText(cause)}`, { at: upstream.settings.at, cause })
     }
   }
   host.onStart(async () => {
@@ -99,7 +101,9 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const started = await Promise.allSettled(upstreams.map(start))
     for (const result of started) if (result.status === 'rejected') throw result.reason
   })
-  host.preClose(() => held.close())
+  host.preClose(() => {
+    for (const { held } of upstreams) held.close()
+  })
   host.onClose(async () => {
     const closed = await Promise.allSettled(upstreams.map(one => one.close()))
     for (const result of closed) {

@@ -8,6 +8,7 @@ import {
   type ConnectOptions,
   connect,
   type Listening,
+  operatorText,
   RemoteError,
   type RequestOptions,
   type ServerNotification,
@@ -23,7 +24,7 @@ import { createSessions, type ServerSession, type SessionEvents, type Sessions }
 import type { ServerSettings } from './settings.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import type { Targets } from './targets.ts'
-import { visibleText } from './texts.ts'
+import { visibleLine, visibleText } from './texts.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
@@ -31,6 +32,10 @@ export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 const REFRESH_INTERVAL = 1_000
 const RESUBSCRIBE_DELAY = 50
 const JITTER = 0.1
+/** The pause between two reads of the lists, as a multiple of the time that the last one took. */
+const REFRESH_PAUSE = 10
+/** Bytes of requests to a client. They are part of `requestState`. */
+const MAX_QUESTIONS = 48_000
 
 export interface UpstreamParts {
   readonly host: InternalHost
@@ -44,7 +49,8 @@ export interface UpstreamParts {
   readonly count: { call(outcome: string): void; restart(): void }
 }
 
-const reasonOf = (error: unknown): string => visibleText(error instanceof Error ? error.message : String(error))
+/** For the log and the operator. */
+const reasonOf = (error: unknown): string => visibleText(operatorText(error))
 
 interface RoundState {
   /** The id of a held call, and the node that runs it. */
@@ -68,10 +74,13 @@ export class Upstream implements Caller {
   #era: Connection['era'] | undefined
   #state: State = 'starting'
   #why = ''
+  /** The reason that callers read. */
+  #shownWhy = ''
   #since: number
   #refreshTimer: Timer | undefined
   #refreshing: Promise<void> | undefined
-  #refreshedAt = Number.NEGATIVE_INFINITY
+  /** When a notification can cause a refresh. */
+  #refreshFrom = Number.NEGATIVE_INFINITY
   #isStale = false
   #listening: Listening | undefined
   #resubscribeTimer: Timer | undefined
@@ -103,6 +112,9 @@ export class Upstream implements Caller {
   get state(): State {
     return this.#state
   }
+  get held(): HeldCalls {
+    return this.#parts.held
+  }
   get sessions(): number {
     return this.#sessions.size
   }
@@ -113,7 +125,7 @@ export class Upstream implements Caller {
     const { revision, server } = this.#connection ?? {}
     const { tools = [], resources = [], prompts = [] } = this.#snapshot ?? {}
     const counts = `${tools.length} tools, ${resources.length} resources, ${prompts.length} prompts`
-    return `up, ${server?.name ?? 'unnamed'} ${server?.version ?? ''} (${revision}), ${counts}`
+    return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}`
   }
 
   get #sinceText() {
@@ -142,6 +154,7 @@ export class Upstream implements Caller {
     this.#listening?.end()
     this.#parts.host.clock.clear(this.#refreshTimer)
     const { error, since } = state
+    this.#shownWhy = visibleText(error.message)
     if (isLoginNeeded(error)) this.#parts.targets.refused()
     this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, reasonOf(error), since)
     if (this.settings.whenDown === 'hide') this.#parts.toolset.replace([])
@@ -210,12 +223,16 @@ export class Upstream implements Caller {
       this.#parts.host.runtime.resourceUpdated(uri)
   }
 
-  /** Reads the lists again, at most once a second. */
+  /** Reads the lists again: at most once a second, and after 10 times as long as the last time took. */
   #refreshSoon() {
     if (this.#isStale || this.#stop.signal.aborted) return
     this.#isStale = true
+    if (!this.#refreshing) this.#refreshLater()
+  }
+
+  #refreshLater() {
     const { clock } = this.#parts.host
-    const wait = Math.max(0, this.#refreshedAt + REFRESH_INTERVAL - clock.monotonic())
+    const wait = Math.max(0, this.#refreshFrom - clock.monotonic())
     clock.setTimeout(() => this.#refreshNow(), wait).unref()
   }
 
@@ -226,6 +243,7 @@ export class Upstream implements Caller {
       .finally(() => {
         this.#refreshing = undefined
         this.#scheduleRefresh()
+        if (this.#isStale) this.#refreshLater()
       })
   }
 
@@ -248,10 +266,21 @@ export class Upstream implements Caller {
   }
 
   async #refresh() {
+    this.#isStale = false
     const connection = this.#connection
     if (!connection) return
-    this.#refreshedAt = this.#parts.host.clock.monotonic()
-    this.#isStale = false
+    const { clock } = this.#parts.host
+    const begun = clock.monotonic()
+    this.#refreshFrom = begun + REFRESH_INTERVAL
+    try {
+      await this.#readLists(connection)
+    } finally {
+      const now = clock.monotonic()
+      this.#refreshFrom = Math.max(this.#refreshFrom, now + REFRESH_PAUSE * (now - begun))
+    }
+  }
+
+  async #readLists(connection: Connection) {
     const { maxTools, callTimeout } = this.settings
     const snapshot = await readLists(connection, { maxTools, timeout: callTimeout, signal: this.#stop.signal })
     if (this.#connection !== connection) return
@@ -350,7 +379,7 @@ export class Upstream implements Caller {
   async #enterSession(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
     const connection = await this.#supervisor.get().catch(() => {
       throw new ToolError(
-        `The server "${this.settings.name}" has been unavailable since ${this.#sinceText} (${this.#why}). Try again later.`,
+        `The server "${this.settings.name}" has been unavailable since ${this.#sinceText} (${this.#shownWhy}). Try again later.`,
       )
     })
     if (!this.#isShared(connection)) return this.#sessions.enter(call)
@@ -455,6 +484,8 @@ export class Upstream implements Caller {
     const { requests } = running.run
     let id: string
     try {
+      const isTooLarge = call.asks === 'input_required' && Buffer.byteLength(JSON.stringify(requests)) > MAX_QUESTIONS
+      if (isTooLarge) throw new ToolError(`A request of the server "${this.settings.name}" to the user is too large.`)
       id = held.add(running, holderOf({ user: call.user, ip: call.offer.ip }))
     } catch (error) {
       running.run.giveUp()
@@ -463,7 +494,7 @@ export class Upstream implements Caller {
     }
     // Only clients with a session can cancel the call during a request. For other clients, each request has ended.
     if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
-    return new InputRequired(requests, { held: id, node: host.config.node })
+    return new InputRequired(requests, { held: id, node: host.config.node }, () => held.giveUp(id))
   }
 
   async complete(ref: Json, argument: Json, context: Json, ctx: CallContext): Promise<{ values: string[] }> {

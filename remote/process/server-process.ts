@@ -93,8 +93,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
   let skipped = 0
   let ending: Promise<void> | undefined
 
-  const withStderr = (text: string): string =>
-    stderr.last.length === 0 ? text : `${text}; it printed: ${stderr.last.join('\n')}`
+  const printed = () => (stderr.last.length === 0 ? undefined : stderr.last.join('\n'))
 
   function report(error: RemoteError): void {
     if (isOver) return
@@ -120,7 +119,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     foreign.push(text)
     if (skipped === 1) events.note(`skipped a line of ${command} on stdout that is not JSON: ${text}`)
     if (foreign.length >= MAX_FOREIGN)
-      refuse(new RemoteError('invalid', `${command} is not an MCP server; it printed: ${foreign.join('\n')}`))
+      refuse(new RemoteError('invalid', `${command} is not an MCP server`, { printed: foreign.join('\n') }))
   }
 
   child.stdout.on(
@@ -154,7 +153,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       const how = signal === null ? `exit code ${code}` : String(signal)
       child.once('close', () => {
         clearTimeout(timer)
-        report(new RemoteError('lost', withStderr(`${command} has ended (${how})`)))
+        report(new RemoteError('lost', `${command} has ended (${how})`, { printed: printed() }))
       })
     })
   })
@@ -194,7 +193,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     pid,
     stderr: stderr.last,
     write(line) {
-      if (isOver || isEnding) throw new RemoteError('lost', withStderr(`${command} has ended`))
+      if (isOver || isEnding) throw new RemoteError('lost', `${command} has ended`, { printed: printed() })
       if (child.stdin.writableLength > MAX_UNREAD)
         throw new RemoteError('refused', `${command} does not read its input`)
       child.stdin.write(`${line}\n`)

@@ -95,14 +95,16 @@ describe('A connection over stdio', () => {
   it('names what a program printed that is no MCP server', async () => {
     const error = await errorOf(open('noServer'))
     expect(error.reason).to.equal('invalid')
-    expect(error.message).to.contain('not an MCP server').and.contain('Usage: something 1')
+    expect(error.message).to.contain('not an MCP server').and.not.contain('Usage')
+    expect(error.printed).to.contain('Usage: something 1')
   })
 
   it('ends a program without a handshake, and tells its stderr', async () => {
     const mark = newMark()
     const error = await errorOf(open('silent', {}, { connectTimeout: 1_500 }, mark))
     expect(error).to.include({ reason: 'timeout' })
-    expect(error.message).to.contain('waiting for a database')
+    expect(error.message).to.not.contain('database')
+    expect(error.printed).to.contain('waiting for a database')
     expect(processesOf(mark)).to.deep.equal([])
   })
 
@@ -111,7 +113,8 @@ describe('A connection over stdio', () => {
     expect(missing).to.include({ reason: 'unreachable' })
     expect(missing.message).to.contain('mcp-no-such-program').and.contain('ENOENT')
     const crashed = await errorOf(open('crash'))
-    expect(crashed.message).to.contain('exit code 7').and.contain('no configuration')
+    expect(crashed.message).to.contain('exit code 7').and.not.contain('configuration')
+    expect(crashed.printed).to.contain('no configuration')
   })
 
   it('starts a program again without the probe if the probe ended it', async () => {
@@ -125,9 +128,16 @@ describe('A connection over stdio', () => {
     const connection = await open('dies', {}, { onClosed: error => void errors.push(error) })
     const error = await errorOf(connection.request('tools/call', { name: 'x' }))
     expect(error).to.include({ reason: 'lost', executed: 'maybe' })
-    expect(error.message).to.contain('exit code 9').and.contain('out of memory')
+    expect(error.message).to.contain('exit code 9').and.not.contain('memory')
+    expect(error.printed).to.contain('out of memory')
     expect(errors).to.have.length(1)
     expect(await errorOf(connection.request('ping'))).to.include({ reason: 'lost', executed: 'no' })
+  })
+
+  it('refuses an error that is larger than the limit of its request', async () => {
+    const connection = await open('largeError')
+    const error = await errorOf(connection.request('tools/call', { name: 'x' }, { maxResult: 1_000 }))
+    expect(error).to.include({ reason: 'too-large' })
   })
 
   it('ends a program that sends a message above the limit', async () => {

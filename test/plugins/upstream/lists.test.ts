@@ -299,6 +299,78 @@ describe('An upstream server that lies', () => {
 })
 
 describe('Trust in an upstream server', () => {
+  const serving = async (tools: object[], prompts: object[] = []) => {
+    const server = await serveModern(
+      ({ id, method, json }) => {
+        const lists = method === 'tools/list' ? { tools } : { prompts }
+        json({ jsonrpc: '2.0', id, result: { resultType: 'complete', ...lists } })
+      },
+      { tools: {}, prompts: {} },
+    )
+    return startHost({
+      toolsets: {},
+      routes: { '/': { toolsets: 'far' } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url: server, prefix: '' } } } },
+    })
+  }
+
+  it('escapes invisible characters of every kind, and leaves out items whose names have them', async () => {
+    const hidden = [
+      '\u00ad',
+      '\u034f',
+      '\u061c',
+      '\u180e',
+      '\u200d',
+      '\u2028',
+      '\u2029',
+      '\u206a',
+      '\u3164',
+      '\ufe0f',
+      '\ufff9',
+      '\u{e0100}',
+      '\u0085',
+      '\u007f',
+      '\b',
+    ]
+    const emoji = '\u{1f469}\u200d\u{1f4bb} \u2764\ufe0f\ntext\t\\n'
+    const object = (properties: object) => ({ type: 'object', properties })
+    const about = hidden.map(one => `a${one}b`)
+    const host = await serving(
+      [
+        { name: 'shown', inputSchema: object({ a: { description: emoji, enum: about } }), _meta: { note: about[0] } },
+        { name: 'key', inputSchema: object({ 'a\u200bb': {} }) },
+      ],
+      [{ name: 'good' }, { name: 'bad', arguments: [{ name: 'a\u00adb' }] }],
+    )
+    const [shown, ...more] = await list(host.url, 'tools')
+    expect(more).to.deep.equal([])
+    const schema = shown?.['inputSchema'] as { properties: Record<string, Record<string, unknown>> } | undefined
+    const a = schema?.properties['a']
+    expect(a?.['description']).to.equal(emoji)
+    expect(a?.['enum']).to.deep.equal(hidden.map(one => `a\\u{${one.codePointAt(0)?.toString(16)}}b`))
+    expect(shown?.['_meta']).to.include({ note: 'a\\u{ad}b' })
+    expect((await list(host.url, 'prompts')).map(({ name }) => name)).to.deep.equal(['good'])
+    expect(logged(host, 'MH2945')[0]).to.include({ left: 2 })
+  })
+
+  it('leaves out large and deep items, and refuses large lists', async () => {
+    const inputSchema = { type: 'object' }
+    const tools = [
+      { name: 'small', inputSchema },
+      { name: 'meta', inputSchema, _meta: { x: 'x'.repeat(70_000) } },
+      { name: 'hints', inputSchema, annotations: { x: 'x'.repeat(70_000) } },
+    ]
+    expect(await namesAt((await serving(tools)).url)).to.deep.equal(['small'])
+    const args = [{ name: 'a', description: 'x'.repeat(70_000) }]
+    const { url } = await serving([], [{ name: 'large', arguments: args }])
+    expect(await list(url, 'prompts')).to.deep.equal([])
+    const large = await serving(
+      Array.from({ length: 70 }, (_, at) => ({ name: `t${at}`, inputSchema, x: 'x'.repeat(62_000) })),
+    )
+    expect(await namesAt(large.url)).to.deep.equal([])
+    expect(logged(large, 'MH2942')).to.have.lengthOf(1)
+  })
+
   it('leaves out long URIs, and reads templates in linear time', async () => {
     const resources = [{ uri: `test:${'x'.repeat(8_192)}`, name: 'long' }]
     const resourceTemplates = [

@@ -163,4 +163,20 @@ describe('Calls that wait for a response of their client', () => {
     expect((await callTool(url, 'ask', retry)).message.result.isError).to.equal(true)
     expect((await ask('ada')).message.result.resultType).to.equal('input_required')
   })
+
+  it('are limited for each server, and not kept if the request is too large', async () => {
+    const { url } = await startHost({
+      toolsets: {},
+      routes: { '/': { toolsets: ['a', 'b'] } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: { held: { maxPerUser: 1 }, servers: { a: { url: server.url }, b: { url: server.url } } },
+      },
+    })
+    for (let count = 0; count < 2; count++)
+      expect((await callTool(url, 'a_askLong')).message.result.content[0].text).to.match(/too large/)
+    for (const name of ['a_ask', 'b_ask'])
+      expect((await callTool(url, name)).message.result.resultType).to.equal('input_required')
+    expect((await callTool(url, 'a_ask')).message.result.content[0].text).to.match(/Too many calls/)
+  })
 })

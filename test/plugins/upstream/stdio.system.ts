@@ -86,6 +86,10 @@ describe('Upstream processes', () => {
     expect(dead.isError).to.equal(true)
     expect(dead.content[0].text).to.match(/connection to the server "counter" ended\. The call may have been executed/)
     expect(logged(host, 'MH2942')[0]?.['reason']).to.match(/exit code 3.*dying as requested/s)
+    const down = (await modern(host.url, 'tools/call', { name: 'count', arguments: {} })).message.result
+    expect(down.content[0].text)
+      .to.match(/unavailable since .*exit code 3/)
+      .and.not.match(/dying/)
     await eventually('the server runs again', async () => (await textOf(host.url, 'count')) === '1')
   })
 

@@ -93,6 +93,10 @@ function makeLegacyServer(calls: string[]): LegacyServer {
     await sendNotification({ method: 'notifications/message', params: { level: 'info', data: 'stepping' } })
     return text('done')
   })
+  server.registerTool('askLong', {}, async ({ sendRequest }) => {
+    const params = { message: 'x'.repeat(60_000), requestedSchema: { type: 'object' as const, properties: {} } }
+    return text((await sendRequest({ method: 'elicitation/create', params }, ElicitResultSchema)).action)
+  })
   server.registerTool('ask', {}, async ({ sendRequest }) => {
     const requestedSchema = { type: 'object' as const, properties: { name: { type: 'string' as const } } }
     const params = { message: 'Your name?', requestedSchema }

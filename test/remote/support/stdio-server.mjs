@@ -87,6 +87,9 @@ const kinds = {
       process.exit(9)
     })
   },
+  largeError() {
+    serveByHand(id => send({ id, error: { code: -32021, message: 'no', data: { x: 'x'.repeat(5_000) } } }))
+  },
   huge() {
     serveByHand(id => send({ id, result: text('x'.repeat(3_000_000)) }))
   },
