@@ -46,9 +46,10 @@ export function mapArguments(
 ): Arguments {
   const { list, from, ...placed } =
     grouping === 'grouped' ? placeInGroups(parameters, body) : placeFlat(parameters, body)
-  const renamed = new Map(list.map(one => [one.path, pathWith(one.path, overrides[one.name]?.name)]))
+  const overrideOf = ({ name }: Argument) => (Object.hasOwn(overrides, name) ? overrides[name] : undefined)
+  const renamed = new Map(list.map(one => [one.path, pathWith(one.path, overrideOf(one)?.name)]))
   const final = (path: ArgumentPath) => renamed.get(path) ?? path
-  const changed = list.map(one => ({ ...one, path: final(one.path), override: overrides[one.name] }))
+  const changed = list.map(one => ({ ...one, path: final(one.path), override: overrideOf(one) }))
   const values = changed.filter(({ override }) => override && ('value' in override || 'default' in override))
   return {
     parameters: placed.parameters.map(one => ({ ...one, argument: final(one.argument) })),

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { isObject } from '../../core/plugin.ts'
 import type { ArgumentPath, Operation, OperationArguments, PropertyEncoding, RequestBody } from './operation.ts'
+import { createNameCheck } from './request-names.ts'
 import { argumentAt, forArgument } from './request-target.ts'
 import { ArgumentFault, namedValues, textOf } from './request-values.ts'
 
@@ -51,12 +52,13 @@ function jsonText(value: unknown): string {
 /** Forms encode a space as `+`. */
 const formPart = (part: string): string => part.replaceAll('%20', '+')
 
-function formParts(name: string, value: unknown, encoding: PropertyEncoding): string[] {
+function formParts(name: string, value: unknown, encoding: PropertyEncoding, taken: readonly string[]): string[] {
   const { style, explode, allowReserved, contentType } = encoding
   const isStyled = style !== undefined || explode !== undefined || allowReserved !== undefined
   if (isStyled) {
     const about = { style: style ?? 'form', explode: explode ?? (style ?? 'form') === 'form' }
-    return namedValues({ name, ...about, allowReserved: allowReserved ?? false }, value)
+    const checkName = createNameCheck({ name, style: about.style }, taken)
+    return namedValues({ name, ...about, allowReserved: allowReserved ?? false, checkName }, value)
   }
   // Without a style, objects are JSON, and items of an array are repeated.
   const asJson = contentType !== undefined && /[/+]json\b/i.test(contentType)
@@ -162,6 +164,8 @@ export function encodeBody({ body }: Operation, args: OperationArguments): Encod
   if (body.kind === 'multipart') {
     return encodeParts(encodeEach(({ name, value }) => multipartParts(name, value, body)))
   }
-  const parts = encodeEach(({ name, value }) => formParts(name, value, body.encoding.get(name) ?? {}))
+  const declared = isObject(body.schema['properties']) ? Object.keys(body.schema['properties']) : []
+  const taken = [...declared, ...properties.map(({ name }) => name)]
+  const parts = encodeEach(({ name, value }) => formParts(name, value, body.encoding.get(name) ?? {}, taken))
   return { contentType: body.mediaType, content: parts.map(formPart).join('&') }
 }

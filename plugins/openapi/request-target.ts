@@ -1,5 +1,6 @@
 // Builds the path, query, headers and cookies of a request from arguments, and refuses arguments that change the request.
 import type { ArgumentPath, Operation, OperationArguments, Parameter } from './operation.ts'
+import { withNameChecks } from './request-names.ts'
 import {
   ArgumentFault,
   encodeText,
@@ -161,18 +162,19 @@ export function createPath({ baseUrl, path, parameters }: Operation): (args: Ope
 
 /** Builds the query of one operation, without `?`. `owned`: names that the credentials set. */
 export function createQuery(operation: Operation, owned: ReadonlySet<string>): (args: OperationArguments) => string[] {
-  const { path, parameters } = operation
+  const { path } = operation
   const literal = /\?([^#]*)/.exec(path)?.[1]
   const fixed = literal ? [encodeLiteral(literal)] : []
-  const inQuery = parameters.filter(({ in: place, name }) => place === 'query' && !owned.has(name))
+  const taken = [...owned, ...new URLSearchParams(literal).keys()]
+  const inQuery = withNameChecks(operation, 'query', taken).filter(({ parameter: { name } }) => !owned.has(name))
   return args =>
-    inQuery.reduce<string[]>((found, parameter) => {
+    inQuery.reduce<string[]>((found, { parameter, checkName }) => {
       const value = argumentAt(args, parameter.argument)
       if (value === undefined) return found
       found.push(
         ...forArgument(parameter.argument, () => {
           const { style, value: text } = styled(parameter, value)
-          return namedValues(style, text)
+          return namedValues({ ...style, checkName }, text)
         }),
       )
       return found
@@ -214,20 +216,20 @@ export function createHeaders(
 
 /** Builds the cookies of one operation. Values are percent-encoded, so each is a `cookie-value` of RFC 6265. */
 export function createCookies(
-  { parameters }: Operation,
+  operation: Operation,
   owned: ReadonlySet<string>,
 ): (args: OperationArguments) => string[] {
-  const inCookie = parameters.filter(
-    ({ in: place, name }) => place === 'cookie' && TOKEN.test(name) && !owned.has(name),
+  const inCookie = withNameChecks(operation, 'cookie', owned).filter(
+    ({ parameter: { name } }) => TOKEN.test(name) && !owned.has(name),
   )
   return args =>
-    inCookie.flatMap(parameter => {
+    inCookie.flatMap(({ parameter, checkName }) => {
       const value = argumentAt(args, parameter.argument)
       if (value === undefined) return []
       return forArgument(parameter.argument, () => {
         const { style, value: text } = styled(parameter, value)
         // A comma is no character of a `cookie-value`.
-        return namedValues(style, text).map(pair => pair.replaceAll(',', '%2C'))
+        return namedValues({ ...style, checkName }, text).map(pair => pair.replaceAll(',', '%2C'))
       })
     })
 }

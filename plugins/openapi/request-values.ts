@@ -12,6 +12,8 @@ export interface ValueStyle {
   readonly explode: boolean
   /** Keeps reserved characters of query values. */
   readonly allowReserved?: boolean
+  /** Throws for a name that a key of an object must not set. */
+  readonly checkName?: (name: string) => void
 }
 
 type Encode = (text: string) => string
@@ -99,9 +101,12 @@ export function pathValue({ style, explode, name }: ValueStyle, value: unknown):
 }
 
 /** Members of nested objects and items by index: `a[b][0]=c`, as common parsers expect them. */
-function deepPairs(name: string, value: unknown, found: Pair[] = []): Pair[] {
+function deepPairs(name: string, value: unknown, checkName: ValueStyle['checkName'], found: Pair[] = []): Pair[] {
   if (isObject(value) || Array.isArray(value)) {
-    for (const [key, member] of Object.entries(value)) deepPairs(`${name}[${key}]`, member, found)
+    for (const [key, member] of Object.entries(value)) {
+      checkName?.(`${name}[${key}]`)
+      deepPairs(`${name}[${key}]`, member, checkName, found)
+    }
     return found
   }
   const text = textOf(value)
@@ -115,11 +120,16 @@ const DELIMITERS: Readonly<Partial<Record<ParameterStyle, string>>> = {
 }
 
 /** `name=value` parts of a query, a form or a cookie. */
-export function namedValues({ style, explode, name, allowReserved = false }: ValueStyle, value: unknown): string[] {
+export function namedValues(
+  { style, explode, name, allowReserved = false, checkName }: ValueStyle,
+  value: unknown,
+): string[] {
   const encode = allowReserved ? encodeReserved : encodeText
   const part = (text: string) => `${encodeText(name)}=${text}`
-  if (style === 'deepObject') return deepPairs(name, value).map(([at, text]) => `${encodeText(at)}=${encode(text)}`)
+  if (style === 'deepObject')
+    return deepPairs(name, value, checkName).map(([at, text]) => `${encodeText(at)}=${encode(text)}`)
   if (explode && Array.isArray(value)) return textsOf(value).map(text => part(encode(text)))
+  if (explode && checkName && isObject(value)) Object.keys(value).forEach(checkName)
   const list = listOf(value, explode, encode)
   if (list) {
     if (list.length === 0) return []

@@ -2,6 +2,7 @@
 import { type CallContext, type CallToolResult, ToolError } from '../../core/index.ts'
 import type { Connections, Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
+import { callOf, holderOf } from '../../core/transport.ts'
 import { readSecret, type SecretSource } from '../families/credentials/index.ts'
 import { type AddedCredentials, type CredentialPlan, type OperationCredentials, refuseTokens } from './credentials.ts'
 import type { Operation, OperationArguments } from './operation.ts'
@@ -142,8 +143,8 @@ class CallEnd implements StepLimit {
   }
 }
 
-const ownerOf = ({ user, session }: CallContext): string =>
-  user ? JSON.stringify([user.issuer, user.subject]) : (session?.id ?? '')
+const ownerOf = (ctx: CallContext): string =>
+  holderOf({ user: ctx.user, ip: callOf(ctx)?.offer.ip ?? ctx.session?.id ?? '' })
 
 /** Milliseconds. */
 function retryAfterOf({ headers }: ReceivedResponse, clock: Clock): number | undefined {

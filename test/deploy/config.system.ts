@@ -228,8 +228,8 @@ describe('examples/deploy/mcp.config.ts with the commented login enabled', funct
     expect(await ended, said()).to.equal(0)
     expect(said())
       .to.match(/^\/mcp .*mcp\.tools/m)
-      .and.not.include('anyone')
-    expect((await check({})).said).to.match(/^\/mcp .*anyone$/m)
+      .and.not.match(/^\/mcp .*open$/m)
+    expect((await check({})).said).to.match(/^\/mcp .*open$/m)
   })
 })
 

@@ -425,14 +425,17 @@ export function redisBus(
   }
 }
 
-const BUSES = new WeakMap<RedisConnection, RedisBus>()
+const BUSES = new WeakMap<RedisConnection, Map<string, RedisBus>>()
 
-/** The bus of this connection, for all plugins of a host. Call it in `setup`. */
+/** The bus of this connection, for all plugins with one name for this node. Call it in `setup`. */
 export function busOf(host: InternalHost, redis: RedisConnection): RedisBus {
-  const known = BUSES.get(redis)
+  const { node } = host.config
+  const buses = BUSES.get(redis) ?? new Map<string, RedisBus>()
+  BUSES.set(redis, buses)
+  const known = buses.get(node)
   if (known) return known
   const bus = redisBus(redis, host)
-  BUSES.set(redis, bus)
+  buses.set(node, bus)
   if (host.config.purpose !== 'inspect') host.onStart(() => bus.begin())
   host.onClose(() => bus.close())
   return bus

@@ -268,6 +268,74 @@ describe('Attacks through an OpenAPI operation', () => {
     })
   })
 
+  describe('with keys of objects', () => {
+    const open = { additionalProperties: true }
+    const schemes = new Map([
+      ['query', { type: 'apiKey', name: 'api_key', in: 'query' } as const],
+      ['cookie', { type: 'apiKey', name: 'session', in: 'cookie' } as const],
+    ])
+    const options = { schemes, given: { query: 'the-real-key', cookie: 'the-real-key' } }
+    const security = [new Map([...schemes.keys()].map(name => [name, []]))]
+    const others = [
+      parameter({ name: 'tenant', in: 'query' }),
+      parameter({ name: 'o[status]', in: 'query' }),
+      parameter({ name: 'more', in: 'query', schema: { properties: { role: {} } } }),
+      parameter({ name: 'theme', in: 'cookie' }),
+    ]
+    const refs = { Known: { allOf: [{ properties: { a: {} } }, { anyOf: [{ properties: { b: {} } }] }] } }
+
+    for (const [what, given, value, isSent] of [
+      ['a query credential', { in: 'query', schema: open }, { api_key: 'evil' }],
+      ['a query credential in upper case', { in: 'query', schema: open }, { API_KEY: 'evil' }],
+      ['a query credential as an array', { in: 'query', schema: open }, { 'api_key[]': 'evil' }],
+      ['a query credential that PHP normalizes', { in: 'query', schema: open }, { 'api.key': 'evil' }],
+      ['another parameter', { in: 'query', schema: open }, { tenant: 'evil' }],
+      ['a key of another parameter', { in: 'query', schema: open }, { role: 'evil' }],
+      ['a parameter of the path template', { in: 'query', schema: open }, { mode: 'evil' }],
+      ['another style', { in: 'query', style: 'pipeDelimited', explode: true, schema: open }, { tenant: 'evil' }],
+      ['a part of a deep object', { in: 'query', style: 'deepObject', schema: open }, { status: 'evil' }],
+      ['an unknown key', { in: 'query', schema: {} }, { admin: 'evil' }],
+      ['an unknown key next to known ones', { in: 'query', schema: { $ref: '#/$defs/Known' } }, { admin: 'evil' }],
+      ['a cookie credential', { in: 'cookie', schema: open }, { session: 'evil' }],
+      ['another cookie', { in: 'cookie', schema: open }, { theme: 'evil' }],
+      ['an unknown cookie', { in: 'cookie', schema: {} }, { admin: 'evil' }],
+      ['known keys', { in: 'query', schema: { $ref: '#/$defs/Known' } }, { a: 'good', b: 'good' }, true],
+      ['any key', { in: 'query', schema: open }, { any: 'good' }, true],
+      ['a deep key', { in: 'query', style: 'deepObject' }, { any: 'good' }, true],
+    ] as const) {
+      it(`${isSent ? 'set' : 'never set'} ${what}`, async () => {
+        count('parameters by keys of objects')
+        const parameters = [parameter({ name: 'o', ...given }), ...others]
+        const operation = { path: '/things?mode=safe', parameters, security, schemas: refs }
+        const { sent, result } = await sentBy(api, operation, { o: value }, options)
+        if (isSent) return expect(sent?.url).to.include('=good')
+        expect(sent).to.equal(undefined)
+        return expect(textOf(result)).to.match(/^The argument "o" (?:sets "|has the unknown key ")/)
+      })
+    }
+
+    it('never set another property of a form', async () => {
+      count('parameters by keys of objects')
+      const body = {
+        mediaType: 'application/x-www-form-urlencoded',
+        kind: 'form',
+        required: true,
+        schema: { properties: { o: {}, amount: {} } },
+        from: {
+          properties: new Map([
+            ['o', ['o'] as const],
+            ['amount', ['amount'] as const],
+          ]),
+        },
+        encoding: new Map([['o', { style: 'form', explode: true } as const]]),
+        binary: new Set<string>(),
+      } as const
+      const { sent, result } = await sentBy(api, { method: 'post', body }, { o: { amount: 'evil' }, amount: 1 })
+      expect(sent).to.equal(undefined)
+      expect(textOf(result)).to.match(/^The argument "o" sets "amount", which is another parameter/)
+    })
+  })
+
   describe('with addresses', () => {
     const withoutHosts = { allowHosts: [] as string[] }
 

@@ -90,7 +90,10 @@ describe('Parameters of an OpenAPI operation', () => {
 
   async function written(given: Parameters<typeof parameter>[0], value: unknown): Promise<string> {
     const path = given.in === 'path' ? `/things/${'{color}'}` : '/things'
-    const operation = operationAt(api.url, { path, parameters: [parameter(given)] })
+    const operation = operationAt(api.url, {
+      path,
+      parameters: [parameter({ schema: { additionalProperties: true }, ...given })],
+    })
     const before = api.requests.length
     const result = await resultOf(calls.request(operation, { [given.name]: value }, contextOf()))
     const sent = api.requests[before]

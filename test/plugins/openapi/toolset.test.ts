@@ -132,6 +132,16 @@ describe('A toolset of an OpenAPI document', () => {
     expect(JSON.parse(`${body}`)).to.deep.equal({ id: 6, item: 'tea' })
   })
 
+  it('can have arguments with the names of object members, with overrides for others', async () => {
+    const text = DOCUMENT.replace('name: id, in: query,', 'name: constructor, in: query,')
+    const overrides = { getOrder: { arguments: { id: { description: 'The order.' } } } }
+    const { url } = await start({ source: { overrides }, files: { 'orders.yaml': text } })
+    const [tool] = await toolsAt(url)
+    expect(Object.keys(tool?.['inputSchema'].properties)).to.include.members(['id', 'constructor'])
+    await call(url, 'getOrder', { id: 5, constructor: 'x' })
+    expect(lastUrl()).to.equal('/orders/5?constructor=x')
+  })
+
   it('can have its arguments in groups', async () => {
     const { url } = await start({ source: { arguments: 'grouped', credentials: { key: 'the-secret' } } })
     const put = (await toolsAt(url)).find(({ name }) => name === 'putOrder')
