@@ -198,7 +198,7 @@ const source = {
     auth: {
       ...UPSTREAM_AUTH,
       description: 'How the host gets access tokens for operations without security requirements in the document.',
-    },
+    } as typeof UPSTREAM_AUTH,
     headers,
     forwardHeaders: {
       type: 'array',
