@@ -38,6 +38,8 @@ export interface Supervisor {
   readonly state: SupervisorState
   /** Rejects at once with the last error until the next attempt. */
   get(): Promise<Connection>
+  /** Reports that the server cannot be reached. Ends the connection and schedules the next attempt. */
+  lost(error: RemoteError): void
   /** Ends the connection, and resolves when it has ended. */
   close(): Promise<void>
 }
@@ -131,6 +133,12 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
       const isDue = onDemand && clock.now() - last >= FIRST_PAUSE
       if ((state.status === 'down' || state.status === 'crash loop') && !isDue) return Promise.reject(state.error)
       return connect()
+    },
+    lost(error) {
+      if (state.status !== 'up') return
+      const { connection } = state
+      fail(error)
+      void connection.close().catch(() => undefined)
     },
     async close() {
       const before = state

@@ -239,12 +239,20 @@ export class Upstream implements Caller {
   #refreshNow() {
     if (this.#stop.signal.aborted) return
     this.#refreshing ??= this.#refresh()
-      .catch(error => this.#logListFault(error))
+      .catch(error => {
+        this.#noteUnreachable(error)
+        this.#logListFault(error)
+      })
       .finally(() => {
         this.#refreshing = undefined
         this.#scheduleRefresh()
         if (this.#isStale) this.#refreshLater()
       })
+  }
+
+  /** An HTTP connection does not end by itself when its server stops. */
+  #noteUnreachable(error: unknown) {
+    if (error instanceof RemoteError && error.reason === 'unreachable') this.#supervisor.lost(error)
   }
 
   #scheduleRefresh() {
@@ -416,6 +424,7 @@ export class Upstream implements Caller {
       return result
     } catch (error) {
       this.#parts.count.call('error')
+      this.#noteUnreachable(error)
       if (isUnknownItem(error)) this.#refreshSoon()
       // No result: the resource does not exist.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never

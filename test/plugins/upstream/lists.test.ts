@@ -203,6 +203,11 @@ describe('An upstream server that is down', () => {
     const { result } = await call(gateway.url, 'up_far')
     expect(result.isError).to.equal(true)
     expect(result.content[0].text).to.match(/The server "up" is not|connection to the server "up"/)
+    expect(gateway.host.inspect('/')?.explainPlugins().join()).to.match(/server "up": down since .*:/)
+    expect(logged(gateway, 'MH2942').map(({ upstream }) => upstream)).to.deep.equal(['down', 'up'])
+    expect((await call(gateway.url, 'up_far')).result.content[0].text).to.match(
+      /"up" has been unavailable since 2\d{3}-/,
+    )
     expect(await namesAt(gateway.url)).to.deep.equal(['own', 'up_far'])
     expect((await call(gateway.url, 'own')).result.structuredContent.name).to.equal('own')
   })
