@@ -186,12 +186,21 @@ export class ServedDocument {
     this.#host.clock.setTimeout(end, parseDuration(timeout)).unref()
   }
 
-  /** Reports why the host would refuse all requests to `baseUrl`. Called before the host serves. */
+  /** Reports why the host would refuse all requests to `baseUrl` or a server of the document. Called before the host serves. */
   async checkBaseUrl(): Promise<void> {
     const { baseUrl } = this.#source
-    if (baseUrl === undefined || !this.#requester) return
-    const reason = await this.#requester.reasonAgainst(baseUrl)
-    if (reason !== undefined) this.#host.report(this.#error('MH3408', ['baseUrl'], reason))
+    if (!this.#requester) return
+    if (baseUrl !== undefined) {
+      const reason = await this.#requester.reasonAgainst(baseUrl)
+      if (reason !== undefined) this.#host.report(this.#error('MH3408', ['baseUrl'], reason))
+      return
+    }
+    const servers = new Set(this.#read?.tools.map(({ operation }) => operation.baseUrl))
+    for (const server of [...servers].slice(0, MAX_REPORTED)) {
+      const reason = await this.#requester.reasonAgainst(server)
+      const text = `all requests to this server of the document are blocked: ${reason}`
+      if (reason !== undefined) this.#host.report(this.#error('MH3408', ['document'], text), 'warning')
+    }
   }
 
   /** Reads the document and serves it. */

@@ -237,6 +237,17 @@ describe('The options of a document', () => {
     })
   }
 
+  it('report servers of the document that are not allowed as warnings', async () => {
+    const text = `${DOCUMENT}\nservers: [{ url: 'http://orders.example/v1' }]\n`
+    const files = { 'orders.yaml': text }
+    const { log } = await start({ files, source: { baseUrl: undefined } })
+    expect(JSON.stringify(log)).to.match(
+      /MH3408[^}]*all requests to this server of the document are blocked: .*plain http/,
+    )
+    const allowed = await start({ files, source: { baseUrl: undefined, allowHosts: ['orders.example'] } })
+    expect(JSON.stringify(allowed.log)).not.to.contain('MH3408')
+  })
+
   it('report parts of the document that are not used as warnings', async () => {
     const text = DOCUMENT.replace('summary: Gets an order.', 'security: [{ none: [] }]')
     const { log } = await start({ files: { 'orders.yaml': text } })
