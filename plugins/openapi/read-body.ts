@@ -1,6 +1,8 @@
 // Reads the request body of an operation.
+
 import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
+import { visibleText } from '../families/texts/index.ts'
 import { type Api, type Candidate, childOf, objectAt } from './api.ts'
 import type { Found } from './document/references.ts'
 import { chooseMediaType } from './media-types.ts'
@@ -33,7 +35,7 @@ export function readBody(api: Api, { operation, place }: Candidate, uses: Set<st
     kind,
     mediaType,
     required: required === true,
-    ...(typeof description === 'string' && { description }),
+    ...(typeof description === 'string' && { description: visibleText(description) }),
     encoding: encodingOf(api, childOf(media, 'encoding')),
   }
   const none = { ...about, binary: new Set<string>() }

@@ -1,6 +1,8 @@
 // Reads the parameters of an operation.
+
 import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
+import { visibleText } from '../families/texts/index.ts'
 import { type Api, type Candidate, childOf, objectAt } from './api.ts'
 import { below, DocumentError } from './document/place.ts'
 import type { Found } from './document/references.ts'
@@ -86,7 +88,7 @@ function readParameter(api: Api, found: Found, uses: Set<string>): ReadParameter
     allowReserved: where === 'query' && allowReserved === true,
     allowEmptyValue: where === 'query' && allowEmptyValue === true,
     deprecated: deprecated === true,
-    ...(typeof description === 'string' && { description }),
+    ...(typeof description === 'string' && { description: visibleText(description) }),
   }
 }
 

@@ -1,6 +1,8 @@
 // Reads one operation of a document as a tool: its request, schemas, name and description.
+
 import type { JsonSchema } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
+import { visibleText } from '../families/texts/index.ts'
 import { type Api, type Candidate, childOf, idByPath, objectAt, securityOf } from './api.ts'
 import { mapArguments } from './arguments.ts'
 import { DocumentError } from './document/place.ts'
@@ -136,6 +138,6 @@ function descriptionOf(candidate: Candidate): string {
   )
   const [short, long] = [summary, description].map(text => (typeof text === 'string' ? text.trim() : ''))
   const texts = [short && !long?.startsWith(short) ? short : '', long, deprecated === true ? 'Deprecated.' : '']
-  const text = texts.filter(Boolean).join('\n\n') || idByPath(candidate)
+  const text = visibleText(texts.filter(Boolean).join('\n\n')) || idByPath(candidate)
   return text.length <= MAX_DESCRIPTION ? text : `${text.slice(0, MAX_DESCRIPTION - 1).trimEnd()}…`
 }

@@ -9,11 +9,12 @@ import {
   type ToolDefinition,
 } from '../../core/index.ts'
 import { isObject, uncheckedSchema } from '../../core/plugin.ts'
+import { checkVisible, visibleLine, visibleText, visibleTexts } from '../families/texts/index.ts'
 import { changeArguments, changeInput } from './arguments.ts'
 import type { Item, Snapshot } from './lists.ts'
 import { isIncluded, isServed, promptName, toolName } from './names.ts'
 import type { ServerSettings } from './settings.ts'
-import { checkVisible, passedMeta, safeIcons, visibleLine, visibleText, visibleTexts } from './texts.ts'
+import { passedMeta, safeIcons } from './texts.ts'
 
 type ToolAnnotations = NonNullable<ToolDefinition['annotations']>
 type Completer = NonNullable<ResourceDefinition['complete']>[string]

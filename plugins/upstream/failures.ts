@@ -2,7 +2,7 @@
 import { HostError, ToolError } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
 import { RemoteError } from '../../remote/index.ts'
-import { visibleText } from './texts.ts'
+import { visibleText } from '../families/texts/index.ts'
 
 const MAX_MESSAGE = 2_000
 const MISSING_CAPABILITY = -32_021

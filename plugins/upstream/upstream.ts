@@ -13,6 +13,7 @@ import {
   type RequestOptions,
   type ServerNotification,
 } from '../../remote/index.ts'
+import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnknownItem } from './failures.ts'
@@ -24,7 +25,6 @@ import { createSessions, type ServerSession, type SessionEvents, type Sessions }
 import type { ServerSettings } from './settings.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import type { Targets } from './targets.ts'
-import { visibleLine, visibleText } from './texts.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 

@@ -1,6 +1,8 @@
 // Converts schemas of OpenAPI 3.0 and 3.1 to JSON Schema 2020-12 that always compiles: invalid keywords are left out and noted.
+
 import type { JsonSchema } from '../../../core/index.ts'
 import { isObject } from '../../../core/plugin.ts'
+import { visibleText } from '../../families/texts/index.ts'
 import { below, DocumentError, type Place } from '../document/place.ts'
 import type { Found, References } from '../document/references.ts'
 import { hasType, isTypeName, plainValue } from './plain-value.ts'
@@ -226,6 +228,12 @@ const drop = (at: Position, { note }: Converting, text: string) => {
 const text: Keyword = (value, at, converting) =>
   typeof value === 'string' ? value : drop(at, converting, `must be a string, not ${kindOf(value)}: ignored`)
 
+/** A text that models read. */
+const shownText: Keyword = (value, at, converting) => {
+  const converted = text(value, at, converting)
+  return typeof converted === 'string' ? visibleText(converted) : converted
+}
+
 const flag: Keyword = (value, at, converting) => {
   if (typeof value !== 'boolean') return drop(at, converting, 'must be true or false: ignored')
   return value || undefined
@@ -321,8 +329,8 @@ const dependentRequired: Keyword = (value, at, converting) =>
 /** Keywords that are not here are left out: `$id`, `$anchor` and `$defs`, `xml`, `externalDocs`, and extensions. */
 const KEYWORDS: Readonly<Record<string, Keyword>> = {
   type,
-  title: text,
-  description: text,
+  title: shownText,
+  description: shownText,
   format: text,
   pattern,
   enum: values,

@@ -35,6 +35,11 @@ function convert(
 const PET = { type: 'object', properties: { name: { type: 'string' } } }
 
 const TABLE: ReadonlyArray<readonly [what: string, given: unknown, expected: unknown]> = [
+  [
+    'invisible characters in texts',
+    { type: 'string', title: 'a\u200bb', description: 'x\u{e0041}y' },
+    { type: 'string', title: 'a\\u{200b}b', description: 'x\\u{e0041}y' },
+  ],
   ['nullable', { type: 'string', nullable: true }, { type: ['string', 'null'] }],
   ['nullable: false', { type: 'string', nullable: false }, { type: 'string' }],
   [

@@ -119,6 +119,12 @@ describe('A toolset of an OpenAPI document', () => {
     expect((await call(url, 'getOrder', { id: 5, id_query: `${'a'.repeat(40)}!` })).isError).to.not.equal(true)
   })
 
+  it('shows invisible characters of descriptions', async () => {
+    const text = DOCUMENT.replace('summary: Gets an order.', 'summary: "Gets\u200b an order.\u{e0041}"')
+    const { url } = await start({ files: { 'orders.yaml': text } })
+    expect((await toolsAt(url))[0]?.['description']).to.contain('Gets\\u{200b} an order.\\u{e0041}')
+  })
+
   it('leaves out operations without credentials, and sends those that there are', async () => {
     const { url, log } = await start()
     expect((await toolsAt(url)).map(({ name }) => name)).to.deep.equal(['getOrder'])

@@ -1,0 +1,40 @@
+// Escapes invisible characters in texts of servers and documents, which clients and models read.
+
+/** Bytes of a description. */
+const MAX_DESCRIPTION = 8_192
+
+/** Joins and styles emoji. */
+const OF_EMOJI =
+  /(?<=\p{Extended_Pictographic})\ufe0f|(?<=\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?)\u200d(?=\p{Extended_Pictographic})/u
+const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}\u2028\u2029]/u
+const INVISIBLE = new RegExp(`(?!${OF_EMOJI.source})(?:${UNSEEN.source}|(?![\\n\\r\\t])\\p{Cc})`, 'gu')
+const INVISIBLE_IN_LINE = new RegExp(`(?!${OF_EMOJI.source})(?:${UNSEEN.source}|\\p{Cc})`, 'gu')
+
+const escapeCharacter = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`
+const cut = (text: string) => (text.length <= MAX_DESCRIPTION ? text : `${text.slice(0, MAX_DESCRIPTION)}… (cut)`)
+
+/** Escapes invisible characters, except line breaks and tabs, and cuts the text at 8 KiB. */
+export const visibleText = (text: string): string => cut(text.replaceAll(INVISIBLE, escapeCharacter))
+
+/** Escapes invisible characters, line breaks and tabs. */
+export const visibleLine = (text: string): string => cut(text.replaceAll(INVISIBLE_IN_LINE, escapeCharacter))
+
+/** A name cannot be escaped, because the server would not know it. */
+export function checkVisible(name: string, what: string): string {
+  const shown = visibleLine(name)
+  if (shown !== name) throw new Error(`${what} "${shown}" has invisible characters or is too long`)
+  return name
+}
+
+/** Escapes invisible characters in all strings of a value. Throws if the name of a property has such characters. */
+export function visibleTexts<Value>(value: Value): Value {
+  const change = (part: unknown): unknown => {
+    if (typeof part === 'string') return visibleText(part)
+    if (typeof part !== 'object' || part === null) return part
+    if (Array.isArray(part)) return part.map(change)
+    return Object.fromEntries(
+      Object.entries(part).map(([key, one]) => [checkVisible(key, 'the property'), change(one)]),
+    )
+  }
+  return change(value) as Value
+}
