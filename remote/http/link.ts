@@ -152,7 +152,8 @@ export const broken = (url: string, cause?: unknown): RemoteError =>
     { executed: 'maybe', cause },
   )
 
-const typeOf = (response: WireResponse) => response.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+export const typeOf = (response: WireResponse) =>
+  response.header('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
 
 export const isOk = ({ status }: WireResponse): boolean => status >= 200 && status < 300
 

@@ -4,7 +4,7 @@ import { Cancellation, sleep } from '../cancellation.ts'
 import { RemoteError } from '../errors.ts'
 import { type Exchange, type Fields, isHarmless, readMessages, resultIn } from '../messages.ts'
 import { EventTooLarge, readEvents } from './event-stream.ts'
-import { ownHeaders, POST_HEADERS, type ToolHeaders } from './headers.ts'
+import { JSON_TYPE, ownHeaders, POST_HEADERS, type ToolHeaders } from './headers.ts'
 import {
   broken,
   createBackOff,
@@ -20,6 +20,7 @@ import {
   refusal,
   type Send,
   type Transport,
+  typeOf,
 } from './link.ts'
 import { createOlderSse } from './older-sse.ts'
 import { createKeptSession, createSessionStreams, hasLost } from './session.ts'
@@ -120,7 +121,7 @@ function createOwnExchanges(link: Link, send: Send, tools: ToolHeaders) {
     if (isOk(response)) {
       const passed = text ? link.receive(text, exchange) : undefined
       if (passed) await passed
-      if (exchange.open.size > 0) throw noResponse(url)
+      if (exchange.open.size > 0) throw noResponse(url, response)
       return false
     }
     if (errorIn(text)?.['code'] === HEADER_MISMATCH && request?.method === 'tools/call' && tries === 0) {
@@ -151,8 +152,17 @@ class MaybeOlder extends Error {
   }
 }
 
-const noResponse = (url: string) =>
-  new RemoteError('invalid', `${printableUrl(url)} sent no response to the request; see its log`, { executed: 'maybe' })
+/** For a success without a response to the request. */
+function noResponse(url: string, response: WireResponse): RemoteError {
+  const { status } = response
+  const type = typeOf(response)
+  if (type === undefined || type === JSON_TYPE || status !== 200)
+    return new RemoteError('invalid', `${printableUrl(url)} sent no response to the request; see its log`, {
+      executed: 'maybe',
+    })
+  const why = `is not an MCP endpoint: it returned ${type.slice(0, 100)}; check the path of the URL`
+  return new RemoteError('refused', `${printableUrl(url)} ${why}`, { status, executed: 'maybe' })
+}
 
 function createStreamable(link: Link, tools: ToolHeaders): Transport {
   const { url } = link
@@ -179,7 +189,7 @@ function createStreamable(link: Link, tools: ToolHeaders): Transport {
       const passed = link.receive(text, exchange)
       if (passed) await passed
     }
-    if (exchange.open.size > 0 && !exchange.cancellation.aborted) throw noResponse(url)
+    if (exchange.open.size > 0 && !exchange.cancellation.aborted) throw noResponse(url, response)
     return undefined
   }
 

@@ -172,7 +172,9 @@ describe('A connection over HTTP', () => {
     const login = await serveScript(({ json }) => json({}, 401, { 'www-authenticate': 'Bearer realm="x"' }))
     expect(await errorOf(open({ url: login }))).to.include({ status: 401, challenge: 'Bearer realm="x"' })
     const page = await serveScript(({ response }) => response.writeHead(200, { 'content-type': 'text/html' }).end('hi'))
-    expect(await errorOf(open({ url: page }))).to.include({ reason: 'invalid' })
+    const wrong = await errorOf(open({ url: page }))
+    expect(wrong).to.include({ reason: 'refused', status: 200 })
+    expect(String(wrong)).to.contain('/mcp is not an MCP endpoint: it returned text/html; check the path of the URL')
   })
 
   it('ends a request without a sign of life, and one that takes too long', async () => {
