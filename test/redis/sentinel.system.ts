@@ -107,7 +107,7 @@ describe('Redis Sentinel startup', function () {
     const node = await startNode({ url: '' }, { ...HOST_CONFIG, redis })
     const session = await openSession(`${node.url}/`)
     expect((await session.request('ping')).status).to.equal(200)
-    primary.cli('--user', 'admin', '--pass', 'admin', '--no-auth-warning', 'ACL', 'SETUSER', 'mcp', '-zincrby', '-xlen')
+    primary.cli('--user', 'admin', '--pass', 'admin', '--no-auth-warning', 'ACL', 'SETUSER', 'mcp', '-zadd', '-xadd')
     const error = await rejectionOf(startNode({ url: '' }, { ...HOST_CONFIG, redis }))
     expect(String(error)).to.match(/NOPERM/)
   })
