@@ -92,6 +92,8 @@ export function createSessionRegistry(settings: RegistrySettings) {
     adoptRun: session => startRun(session, true),
   })
   let released = false
+  /** Event streams of ended sessions that are being deleted. */
+  const dropping = new Set<Promise<void>>()
 
   const keeper: SessionKeeper = {
     ...messages,
@@ -111,9 +113,10 @@ export function createSessionRegistry(settings: RegistrySettings) {
       upkeep.forget(session)
       // Each node with a copy runs this; only the home counts the end.
       if (session.home === name) figures.ended(session)
-      Promise.resolve(events(session).drop(session.digest)).catch(err =>
-        log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'),
-      )
+      const dropped = Promise.resolve(events(session).drop(session.digest))
+        .catch(err => log.warn({ code: 'MH1415', err }, 'the event store could not drop a session'))
+        .finally(() => dropping.delete(dropped))
+      dropping.add(dropped)
     },
     finished: (session, requests) => store.leave(session.digest, requests),
     // A call can outlive its session, which could no longer release the charge.
@@ -293,6 +296,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
       for (const session of [...sessions.values()]) session.dispose(reason, shared)
       await awaitRuns(patience)
       await upkeep.flush()
+      await withTimeout(Promise.all(dropping), STORE_PATIENCE, () => undefined)
       await peers.leave()
     },
     get count() {
