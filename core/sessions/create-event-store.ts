@@ -74,6 +74,28 @@ export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: Str
     ])
   }
 
+  /**
+   * Becomes the writer and keeps the log. False for a store of several machines, which can have lost a claim: its log can contain
+   * messages of the previous writer that no client received.
+   */
+  async function takeOver(
+    digest: string,
+    stream: string,
+    writer: StreamWriter,
+    { known, message, seen }: { known: number; message: string | undefined; seen: Found },
+  ): Promise<boolean> {
+    const { version = 0 } = seen
+    if (store.shared !== 'host' || version === 0) return false
+    const { epoch, facts } = writer
+    const append = message === undefined ? {} : { after: known, append: [message], keep }
+    const outcome = await store.transact(partitionOf(digest), [
+      { record: recordOf(stream), version, set: { ...fieldsOf(writer), epoch: String(epoch), facts }, ttl },
+      { log: stream, ttl, ...append },
+      addName(stream),
+    ])
+    return outcome.done && (outcome.results[1]?.last ?? 0) >= known
+  }
+
   /** `found`: the record of another writer, of a lost stream (version 0), or undefined for a lost part of the log. */
   async function beginAgain(
     digest: string,
@@ -84,6 +106,7 @@ export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: Str
     const from = { known, ...(message === undefined ? {} : { message }) }
     for (let seen = found; ; ) {
       if (seen) refuseFenced(seen, writer)
+      if (seen && (await takeOver(digest, stream, writer, { known, message, seen }))) return
       const when = seen ? { version: seen.version ?? 0 } : { where: { epoch: String(writer.epoch) } }
       const outcome = await begin(digest, stream, writer, { ...from, when })
       if (outcome.done) return
