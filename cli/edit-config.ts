@@ -142,7 +142,7 @@ export async function loadOrCreateConfig(
   return readConfig({}, context)
 }
 
-/** Writes the toolsets, or prints what to add if the config is code without literals. Adds a transport if there is none. */
+/** Adds toolsets to the config, and a transport if it has none. Prints the additions if a config in code has no object literals. */
 export async function addToConfig(
   { config, file: name }: LoadedConfig,
   added: readonly AddedToolset[],

@@ -15,7 +15,7 @@ export interface ClientServer {
 
 export interface ClientFile {
   readonly servers: readonly ClientServer[]
-  /** What was left out. */
+  /** Messages about values that were not copied. */
   readonly notes: readonly string[]
 }
 

@@ -43,7 +43,7 @@ export function locateInCode(source: string): Locate {
   }
 }
 
-/** Where the first entry of the object at a path can be inserted; undefined if there is no object literal. */
+/** Finds the insertion point for a first entry of the object at a path. Undefined if there is no object literal. */
 export function objectInCode(
   source: string,
   path: Path,

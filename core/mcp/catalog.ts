@@ -39,7 +39,7 @@ export interface Catalog {
   replace(toolsets: ReadonlyMap<string, readonly Definition[]>, combinations: readonly Combination[]): () => void
   /** Adds definitions of a plugin, before startup. `source`: of a toolset that routes choose by name. */
   provide(toolset: string, definitions: readonly Definition[], source?: ProvidedSource): ServedToolset
-  /** What the plugin of a toolset states about it; undefined for toolsets of the config. */
+  /** The declaration of a toolset by its plugin. Undefined for toolsets of the config. */
   sourceOf(toolset: string): ProvidedSource | undefined
   /** Ends startup: from now on, definitions with duplicate names are withheld instead of an error. */
   open(): void

@@ -23,7 +23,7 @@ type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
 type IsHidden = (name: string) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
-/** Where the options of a plugin define a toolset. */
+/** The location of a toolset in the options of its plugin. */
 export interface ToolsetPlace {
   /** Keys in the plugin's options. */
   readonly at?: Path

@@ -18,7 +18,7 @@ import type { ClientCapabilities } from './protocol.ts'
 import { type OpenRound, type Question, sealState } from './request-state.ts'
 import { ToolError } from './tool-error.ts'
 
-/** What the handler gets in a later round. */
+/** The state and responses that a handler receives in a later round. */
 export interface Round {
   readonly state: unknown
   /** By key. Valid for their requests. */

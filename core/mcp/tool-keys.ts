@@ -1,4 +1,4 @@
-// What tool keys add to lists. Tool keys are tool properties that plugins read.
+// Additions of tool keys to lists. Tool keys are tool properties that plugins read.
 import { StartError } from '../http/errors.ts'
 import type { Catalog, CatalogItem, ResourceItem, ToolItem } from './catalog.ts'
 import type { ResourceDefinition, ToolDefinition } from './define.ts'
@@ -57,7 +57,7 @@ export function resourcesOfKeys(
 }
 
 interface KeyChecks {
-  /** What to do about a key that no plugin of a route reads. */
+  /** The fix for a key that no plugin of a route reads. */
   readonly fixForKey: (key: string, path: string) => string
   readonly isIsolated: (tool: ToolItem) => boolean
 }
