@@ -39,7 +39,7 @@ async function examineFile(
   envFiles: readonly string[] | undefined,
   context: CommandContext,
 ): Promise<Finding[]> {
-  const [{ examineConfig }, { collectWarnings }, { note }] = await Promise.all([
+  const [{ examineConfig }, { collectWarnings }, { reportOn }] = await Promise.all([
     import('../core/create-host.ts'),
     import('./check.ts'),
     import('./doctor/ask.ts'),
@@ -48,19 +48,15 @@ async function examineFile(
   // Warnings are discarded, because `check` reports them.
   const { log } = collectWarnings(cwd)
   const findings = await examineConfig(await readConfig({ config: file, 'env-file': envFiles }, context), log)
-  return findings.length > 0 ? findings : [note('config', 'no plugin of this config has anything to ask')]
+  return findings.length > 0 ? findings : [reportOn('config').note('no plugin of this config depends on a service')]
 }
 
 function urlOf(option: string | undefined, positional: string | undefined, needed: boolean): string | undefined {
   const url = positional ?? option
   if (url === undefined && !needed) return undefined
-  if (url === undefined || !/^https?:/.test(url) || !URL.canParse(url)) {
-    const why = 'doctor needs a URL, the http or https address that clients use, or --config and the file of a config'
-    throw usage(why)
-  }
-  if (positional !== undefined && option !== undefined) {
-    throw usage('doctor takes one URL: leave --url out')
-  }
+  if (url === undefined || !/^https?:/.test(url) || !URL.canParse(url))
+    throw usage('doctor needs a URL: the http or https URL that clients use, or --config with a config file')
+  if (positional !== undefined && option !== undefined) throw usage('doctor accepts one URL: omit --url')
   return url
 }
 
@@ -72,21 +68,16 @@ async function doctor(
   const { url: option, origin, json, config } = values
   const url = urlOf(option, positional, config === undefined)
   const token = await readToken(context, values.token)
-  const given = { ...(token !== undefined && { token }), ...(origin !== undefined && { origin }) }
   const found = [
     ...(config === undefined ? [] : await examineFile(config, values['env-file'], context)),
-    ...(url === undefined ? [] : await (await import('./doctor/examine.ts')).examine(url, given)),
+    ...(url === undefined ? [] : await (await import('./doctor/examine.ts')).examine(url, { token, origin })),
   ]
   const findings = found.map(finding => scrubFinding(finding, context.secrets))
   const healthy = findings.every(({ level }) => level !== 'wrong')
-  if (json)
-    context.print(
-      jsonText({ ...(config !== undefined && { config }), ...(url !== undefined && { url }), healthy, findings }),
-    )
-  else {
-    const width = Math.max(...findings.map(({ check }) => check.length))
-    context.print(findings.map(finding => describe(finding, width)).join('\n'))
-  }
+  const width = Math.max(...findings.map(({ check }) => check.length))
+  context.print(
+    json ? jsonText({ config, url, healthy, findings }) : findings.map(one => describe(one, width)).join('\n'),
+  )
   return healthy ? 0 : 1
 }
 
