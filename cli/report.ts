@@ -7,7 +7,7 @@ import { errorText } from '../core/http/errors.ts'
 import { type CommandContext, usage } from './context.ts'
 import type { LineCounts, Report } from './report/counts.ts'
 import { readLines } from './report/log-lines.ts'
-import { createTally, type Window } from './report/tally.ts'
+import { Tally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { jsonText } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
@@ -77,7 +77,7 @@ async function reportOnLogs(
   most: number,
   { stdin, cwd }: CommandContext,
 ): Promise<Report> {
-  const tally = createTally(window)
+  const tally = new Tally(window)
   const notes: string[] = []
   for (const source of await expandFolders(sources, cwd)) {
     const name = source === '-' ? 'stdin' : source

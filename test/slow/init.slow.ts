@@ -109,7 +109,7 @@ async function callDays(url: string, session: string): Promise<[number, number |
 }
 
 async function passesItsOwnScripts(folder: string) {
-  expect(await npm(folder, 'run', 'check')).to.include('The config is fine.')
+  expect(await npm(folder, 'run', 'check')).to.include('The config is valid.')
   expect(await npm(folder, 'test')).to.match(/^# fail 0$|^ℹ fail 0$/m)
 }
 
@@ -255,8 +255,8 @@ describe('plugin of mcp-host init --plugin', () => {
         await writeFile(join(project, name), text(options))
         return said(project, 'npx', 'mcp-host', 'check', '--config', name)
       }
-      expect((await check('{ "slowAfter": 5 }')).text).to.include('The config is fine.')
-      expect((await check('{}')).text).to.include('The config is fine.')
+      expect((await check('{ "slowAfter": 5 }')).text).to.include('The config is valid.')
+      expect((await check('{}')).text).to.include('The config is valid.')
       const wrong = await check('{ "slowAftr": 5 }')
       expect(wrong.code).to.equal(2)
       expect(wrong.text).to.match(/slowAftr[\s\S]*did you mean "slowAfter"/)
@@ -270,7 +270,7 @@ describe('examples of the package', () => {
   it('run from the installed package', async () => {
     for (const config of ['mcp.config.example.ts', 'examples/protected/mcp.config.ts']) {
       expect(await mcpHost(first, 'check', '--config', `node_modules/mcp-host/${config}`)).to.include(
-        'The config is fine.',
+        'The config is valid.',
       )
     }
   })

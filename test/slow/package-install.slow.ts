@@ -142,7 +142,7 @@ describe('missing optional packages', () => {
         expect(code).to.equal(2)
       }
       const { text, code } = await said(full, CLI, 'check', '--config', `${name}.mjs`)
-      expect(text).to.include('The config is fine.')
+      expect(text).to.include('The config is valid.')
       expect(code).to.equal(0)
     })
   }

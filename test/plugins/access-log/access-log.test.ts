@@ -2,7 +2,7 @@
 import { readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createTally } from '../../../cli/report/tally.ts'
+import { Tally } from '../../../cli/report/tally.ts'
 import { defineTool, ToolError } from '../../../core/index.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -91,7 +91,7 @@ describe('access-log plugin', () => {
     expect(denied.map(({ by, plugin, reason }) => [by ?? plugin, reason])).to.deep.equal(
       refusals.map(({ by, reason }) => [by, reason]),
     )
-    const tally = createTally({ since: -Infinity, until: Infinity, future: Infinity })
+    const tally = new Tally({ since: -Infinity, until: Infinity, future: Infinity })
     for (const line of await linesIn(access)) tally.line(JSON.stringify(line))
     const causes = tally.report(10, []).causes.map(({ by, error, reason }) => ({ by, error, reason }))
     expect(causes).to.have.deep.members(refusals)
