@@ -153,29 +153,23 @@ export async function reportOn(
   return { ok: false, config, problems: describeProblems(error), warnings, exitCode }
 }
 
-async function check(
-  { format = 'text', ...options }: VerbValues<typeof OPTIONS>,
-  _positionals: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  if (format === 'json') {
-    const { exitCode, ...report } = await reportOn(options, context)
-    context.print(jsonText(report))
-    return exitCode
-  }
-  const { file, routes, warnings, error } = await runChecks(options, context, openLog(options, context))
-  if (error === undefined) {
-    const head = `${configLine(file, context.cwd)}\n\n${routeTable(routes)}\n\n`
-    context.print(`${head}${warningsText(warnings)}The config is valid.`)
-    return 0
-  }
-  if (warnings.length > 0) context.stderr.write(`${warningsText(warnings).trimEnd()}\n`)
-  throw error
-}
-
 export const checkVerb = defineVerb({
   summary: 'Check the config and report all errors, without serving',
   example: '--format json',
   options: OPTIONS,
-  run: check,
+  async run({ format = 'text', ...options }, _positionals, context) {
+    if (format === 'json') {
+      const { exitCode, ...report } = await reportOn(options, context)
+      context.print(jsonText(report))
+      return exitCode
+    }
+    const { file, routes, warnings, error } = await runChecks(options, context, openLog(options, context))
+    if (error === undefined) {
+      const head = `${configLine(file, context.cwd)}\n\n${routeTable(routes)}\n\n`
+      context.print(`${head}${warningsText(warnings)}The config is valid.`)
+      return 0
+    }
+    if (warnings.length > 0) context.stderr.write(`${warningsText(warnings).trimEnd()}\n`)
+    throw error
+  },
 })

@@ -8,20 +8,7 @@ import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from 
 import { assertInside, readConfig, resolveFile, setEntry, writeConfig } from './connect/write-config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { nearestHint, shellWord } from './text.ts'
-import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
-
-const OPTIONS = {
-  ...CONFIG_OPTION,
-  route: { type: 'string', value: '<path>', help: 'Route of the config in this folder [the first without parameters]' },
-  name: {
-    type: 'string',
-    value: '<name>',
-    help: 'Server name in the settings of the client [name or host of the server]',
-  },
-  stdio: { type: 'boolean', help: 'Let the client start this config with mcp-host stdio' },
-  write: { type: 'boolean', help: 'Write the settings file of the client, after showing the change' },
-  yes: { type: 'boolean', help: 'Do not ask before writing' },
-} as const
+import { CONFIG_OPTION, defineVerb } from './verb.ts'
 
 function findClient(given: string): ClientRow {
   const found = Object.keys(CLIENTS).find((name): name is ClientName => name === given)
@@ -134,43 +121,55 @@ async function checkLocal(
   await checkStdio({ config: file, route, cwd: context.cwd }, openLog({ 'log-level': 'fatal' }, context))
 }
 
-async function connect(
-  values: VerbValues<typeof OPTIONS>,
-  [given = '', url]: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const client: ClientRow = findClient(given)
-  const { route, config, stdio = false } = values
-  if (url !== undefined && (route !== undefined || config !== undefined)) {
-    throw usage('--route and --config are of the config here: leave them out, or the URL')
-  }
-  const named = values.name === undefined ? undefined : checkName(values.name)
-  const endpoint =
-    url === undefined
-      ? await endpointHere(context, { ...(config !== undefined && { config }), ...(route !== undefined && { route }) })
-      : endpointAt(url)
-  if (stdio && endpoint.local) await checkLocal(endpoint.local, context)
-  const { env, cwd, script } = context
-  const { platform, execPath } = process
-  const starter = { platform, execPath, script }
-  const reached = stdio
-    ? throughStdio(endpoint, starter)
-    : client.remote
-      ? { url: endpoint.url }
-      : throughProxy(endpoint, starter)
-  const machine: Machine = { platform, env, home: homeOf(env), cwd }
-  const name = named ?? endpoint.name
-  warnOfSecrets(reached, context)
-  if (values.write) return write(client, { name, reached, machine, yes: values.yes ?? false }, context)
-  context.print(describe(client, name, reached, machine))
-  return 0
-}
-
 export const connectVerb = defineVerb({
   summary: 'Print or write the settings of an MCP client: claude-code, claude-desktop, cursor, vscode, inspector',
   example: 'claude-code https://mcp.example/mcp',
   positionals: ['CLIENT', '[URL]'],
-  options: OPTIONS,
+  options: {
+    ...CONFIG_OPTION,
+    route: {
+      type: 'string',
+      value: '<path>',
+      help: 'Route of the config in this folder [the first without parameters]',
+    },
+    name: {
+      type: 'string',
+      value: '<name>',
+      help: 'Server name in the settings of the client [name or host of the server]',
+    },
+    stdio: { type: 'boolean', help: 'Let the client start this config with mcp-host stdio' },
+    write: { type: 'boolean', help: 'Write the settings file of the client, after showing the change' },
+    yes: { type: 'boolean', help: 'Do not ask before writing' },
+  },
   notes: `CLIENT is one of ${Object.keys(CLIENTS).join(', ')}. Without a URL, the client connects to the config in this folder.`,
-  run: connect,
+  async run(values, [given = '', url], context) {
+    const client: ClientRow = findClient(given)
+    const { route, config, stdio = false } = values
+    if (url !== undefined && (route !== undefined || config !== undefined)) {
+      throw usage('--route and --config are of the config here: leave them out, or the URL')
+    }
+    const named = values.name === undefined ? undefined : checkName(values.name)
+    const endpoint =
+      url === undefined
+        ? await endpointHere(context, {
+            ...(config !== undefined && { config }),
+            ...(route !== undefined && { route }),
+          })
+        : endpointAt(url)
+    if (stdio && endpoint.local) await checkLocal(endpoint.local, context)
+    const { env, cwd, script } = context
+    const { platform, execPath } = process
+    const starter = { platform, execPath, script }
+    const reached = stdio
+      ? throughStdio(endpoint, starter)
+      : client.remote
+        ? { url: endpoint.url }
+        : throughProxy(endpoint, starter)
+    const machine: Machine = { platform, env, home: homeOf(env), cwd }
+    const name = named ?? endpoint.name
+    warnOfSecrets(reached, context)
+    if (values.write) return write(client, { name, reached, machine, yes: values.yes ?? false }, context)
+    context.print(describe(client, name, reached, machine))
+    return 0
+  },
 })

@@ -5,23 +5,9 @@ import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import type { Finding } from './doctor/ask.ts'
 import { jsonText } from './text.ts'
-import { defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
+import { defineVerb, ENV_FILE_OPTION } from './verb.ts'
 
 const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
-
-const OPTIONS = {
-  url: { type: 'string', value: '<url>', help: 'Server URL, instead of the argument' },
-  token: { type: 'string', value: '<token>', help: 'Token to send; @file reads a file, - reads stdin' },
-  origin: { type: 'string', value: '<origin>', help: 'Origin of a web page that must be able to call the server' },
-  config: {
-    type: 'string',
-    short: 'c',
-    value: '<file>',
-    help: 'Check the services that the plugins of this config depend on; no running server needed',
-  },
-  ...ENV_FILE_OPTION,
-  json: { type: 'boolean', help: 'Print JSON' },
-} as const
 
 function describe({ check, level, text, fix }: Finding, width: number): string {
   const line = printable(`${SIGNS[level]}  ${check.padEnd(width)}  ${text}`)
@@ -60,31 +46,37 @@ function urlOf(option: string | undefined, positional: string | undefined, neede
   return url
 }
 
-async function doctor(
-  values: VerbValues<typeof OPTIONS>,
-  [positional]: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const { url: option, origin, json, config } = values
-  const url = urlOf(option, positional, config === undefined)
-  const token = await readToken(context, values.token)
-  const found = [
-    ...(config === undefined ? [] : await examineFile(config, values['env-file'], context)),
-    ...(url === undefined ? [] : await (await import('./doctor/examine.ts')).examine(url, { token, origin })),
-  ]
-  const findings = found.map(finding => scrubFinding(finding, context.secrets))
-  const healthy = findings.every(({ level }) => level !== 'wrong')
-  const width = Math.max(...findings.map(({ check }) => check.length))
-  context.print(
-    json ? jsonText({ config, url, healthy, findings }) : findings.map(one => describe(one, width)).join('\n'),
-  )
-  return healthy ? 0 : 1
-}
-
 export const doctorVerb = defineVerb({
   summary: 'Diagnose a running server as its clients see it, or the services that a config depends on',
   example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
-  options: OPTIONS,
-  run: doctor,
+  options: {
+    url: { type: 'string', value: '<url>', help: 'Server URL, instead of the argument' },
+    token: { type: 'string', value: '<token>', help: 'Token to send; @file reads a file, - reads stdin' },
+    origin: { type: 'string', value: '<origin>', help: 'Origin of a web page that must be able to call the server' },
+    config: {
+      type: 'string',
+      short: 'c',
+      value: '<file>',
+      help: 'Check the services that the plugins of this config depend on; no running server needed',
+    },
+    ...ENV_FILE_OPTION,
+    json: { type: 'boolean', help: 'Print JSON' },
+  },
+  async run(values, [positional], context) {
+    const { url: option, origin, json, config } = values
+    const url = urlOf(option, positional, config === undefined)
+    const token = await readToken(context, values.token)
+    const found = [
+      ...(config === undefined ? [] : await examineFile(config, values['env-file'], context)),
+      ...(url === undefined ? [] : await (await import('./doctor/examine.ts')).examine(url, { token, origin })),
+    ]
+    const findings = found.map(finding => scrubFinding(finding, context.secrets))
+    const healthy = findings.every(({ level }) => level !== 'wrong')
+    const width = Math.max(...findings.map(({ check }) => check.length))
+    context.print(
+      json ? jsonText({ config, url, healthy, findings }) : findings.map(one => describe(one, width)).join('\n'),
+    )
+    return healthy ? 0 : 1
+  },
 })

@@ -25,11 +25,6 @@ export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
     ? ''
     : `Not locked: ${atRunTime.join(', ')} decides at run time what each caller is offered beside this, or in its place.`
 
-const OPTIONS = {
-  ...SURFACE_OPTIONS,
-  lock: { type: 'string', value: '<file>', help: `Lock file [${LOCK_NAME} next to the config]` },
-} as const
-
 const NAMES = ['tools', 'resources', 'resource templates', 'prompts']
 
 function sizeOf({ routes }: Surface): string {
@@ -50,32 +45,29 @@ async function lockBefore(file: string, context: CommandContext): Promise<Surfac
   return isThere ? readLockFile(file, context).catch(() => undefined) : undefined
 }
 
-async function lock(
-  { lock: given, ...options }: VerbValues<typeof OPTIONS>,
-  _positionals: readonly string[],
-  context: CommandContext,
-): Promise<void> {
-  const { cwd } = context
-  const { file: config, surface } = await surfaceOfConfig(context, options)
-  const file = lockFileOf(config, given, cwd)
-  const before = await lockBefore(file, context)
-  await writeLockFile(file, surface, cwd)
-  const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
-  const lines = [
-    `${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`,
-    notLocked(surface),
-  ]
-  context.print(printable(lines[0] ?? ''))
-  if (lines[1]) context.print(printable(lines[1]))
-}
-
 export const lockVerb = defineVerb({
   summary: 'Write the lock file: everything that the config serves, for diff and start --frozen',
   example: '',
-  options: OPTIONS,
+  options: {
+    ...SURFACE_OPTIONS,
+    lock: { type: 'string', value: '<file>', help: `Lock file [${LOCK_NAME} next to the config]` },
+  },
   notes: `Commit the file together with the config. It contains names, descriptions, schemas and access rules, but no secrets.
 mcp-host diff compares the config with it; start --frozen serves nothing else.`,
-  run: lock,
+  async run({ lock: given, ...options }, _positionals, context) {
+    const { cwd } = context
+    const { file: config, surface } = await surfaceOfConfig(context, options)
+    const file = lockFileOf(config, given, cwd)
+    const before = await lockBefore(file, context)
+    await writeLockFile(file, surface, cwd)
+    const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
+    const lines = [
+      `${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`,
+      notLocked(surface),
+    ]
+    context.print(printable(lines[0] ?? ''))
+    if (lines[1]) context.print(printable(lines[1]))
+  },
 })
 
 const MOST_LINES = 10

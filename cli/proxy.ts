@@ -199,18 +199,6 @@ export async function startProxy(
 
 const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-async function proxy(values: ProxyValues, [given = '']: readonly string[], context: CommandContext): Promise<void> {
-  const { process: events, stdin: input } = context
-  const relay = await startProxy(context, given, values, { input, output: context.stdout })
-  void nextSignal(events, ...ENDING).then(() => {
-    void nextSignal(events, ...ENDING).then(() => context.exit(1))
-    relay.end()
-  })
-  // An unexpected failure of one message must not end the others.
-  events.on('unhandledRejection', error => context.say(`unexpected: ${errorText(error)}`))
-  await relay.ended
-}
-
 export const proxyVerb = defineVerb({
   summary: 'Connect a stdio client to a remote server, with login',
   example: 'https://mcp.example/mcp',
@@ -219,5 +207,15 @@ export const proxyVerb = defineVerb({
   instead: SECRET_INSTEAD,
   notes: `For desktop clients: "command": "mcp-host", "args": ["proxy", "https://example.com/mcp"].
 proxy uses the login of \`mcp-host login\`, which is stored encrypted. Without a browser, clients get an error that names \`mcp-host login URL\`.`,
-  run: proxy,
+  async run(values, [given = ''], context) {
+    const { process: events, stdin: input } = context
+    const relay = await startProxy(context, given, values, { input, output: context.stdout })
+    void nextSignal(events, ...ENDING).then(() => {
+      void nextSignal(events, ...ENDING).then(() => context.exit(1))
+      relay.end()
+    })
+    // An unexpected failure of one message must not end the others.
+    events.on('unhandledRejection', error => context.say(`unexpected: ${errorText(error)}`))
+    await relay.ended
+  },
 })

@@ -109,30 +109,24 @@ function whyNothing({ outside, future, skipped }: LineCounts): string {
   return `${skipped} lines, and none is of an access log or an audit; report reads JSON lines: access-log writes them with format: 'json'`
 }
 
-async function report(
-  values: VerbValues<typeof OPTIONS>,
-  sources: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const { stdout, stderr, secrets } = context
-  const most = readTop(values.top)
-  if (sources.filter(source => source === '-').length > 1) throw usage('- (stdin) can be given only once')
-  const told = await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
-  const isEmpty = told.lines.counted === 0 && told.requests === 0
-  if (isEmpty) {
-    stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
-    if (!values.json) return 1
-  }
-  const text = values.json ? jsonText(told) : reportText(told, stdout.columns ?? 120)
-  context.print(secrets.scrub(text))
-  return isEmpty ? 1 : 0
-}
-
 export const reportVerb = defineVerb({
   summary: 'Summarize an access log: calls, errors, slow tools, refused requests, legacy clients',
   example: 'access.log --since 24h',
   positionals: ['FILE', '[FILE...]'],
   options: OPTIONS,
   notes: `FILE is an access log or audit file in JSON lines, optionally compressed with gzip; - reads stdin. For a folder, report reads its *.log and *.jsonl files, including rotated files. Times are in UTC.`,
-  run: report,
+  async run(values, sources, context) {
+    const { stdout, stderr, secrets } = context
+    const most = readTop(values.top)
+    if (sources.filter(source => source === '-').length > 1) throw usage('- (stdin) can be given only once')
+    const told = await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
+    const isEmpty = told.lines.counted === 0 && told.requests === 0
+    if (isEmpty) {
+      stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
+      if (!values.json) return 1
+    }
+    const text = values.json ? jsonText(told) : reportText(told, stdout.columns ?? 120)
+    context.print(secrets.scrub(text))
+    return isEmpty ? 1 : 0
+  },
 })

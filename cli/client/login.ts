@@ -293,36 +293,6 @@ export function readLogin(
   return login
 }
 
-async function login(values: LoginValues, [given = '']: readonly string[], context: CommandContext): Promise<number> {
-  const url = checkServerUrl(given)
-  const reach = readReach(context, values)
-  if (headersOf(context, reach, {}).has('authorization'))
-    throw usage('--header Authorization takes the place of a login')
-  const timeout = readSeconds('login-timeout', values['login-timeout'])
-  const accounts = openAccounts(context, reach)
-  const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
-  const { privateKeyFile } = wanted
-  const clientSecret = await findSecret(context, wanted, values['client-secret-file'])
-  const credentials = {
-    ...(clientSecret !== undefined && { clientSecret }),
-    ...(privateKeyFile !== undefined && { privateKey: readKeyFile(context, privateKeyFile) }),
-  }
-  const about: Login = { ...wanted, ...(clientSecret !== undefined && { secret: true }) }
-  const status = await interruptible(context, signal =>
-    logIn(accounts, about, { credentials, browser: !values['no-browser'], signal, timeout }),
-  )
-  if (!status) {
-    context.print(`${wanted.url} lets anyone in: there is nothing to log in to`)
-    return 0
-  }
-  const { issuer, clientId, scope, expiresAt, refreshable } = status
-  const scopes = scope ? `scopes ${scope}` : 'no scopes named'
-  const until = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
-  const end = refreshable ? `${until}, then renewed by itself` : until
-  context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
-  return tellRefused(scope, wanted, values, context)
-}
-
 /** Returns a non-zero exit code if a requested scope was not granted. The login is stored in both cases. */
 function tellRefused(
   granted: string | undefined,
@@ -360,5 +330,33 @@ export const loginVerb = defineVerb({
   options: LOGIN_OPTIONS,
   instead: SECRET_INSTEAD,
   notes: `Options are saved for the URL and profile. Secrets and headers are not saved; of files, only the name. Tokens are stored encrypted in $MCP_HOST_HOME/tokens [~/.config/mcp-host/tokens]. The environment variable BROWSER selects the browser.`,
-  run: login,
+  async run(values, [given = ''], context) {
+    const url = checkServerUrl(given)
+    const reach = readReach(context, values)
+    if (headersOf(context, reach, {}).has('authorization'))
+      throw usage('--header Authorization takes the place of a login')
+    const timeout = readSeconds('login-timeout', values['login-timeout'])
+    const accounts = openAccounts(context, reach)
+    const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
+    const { privateKeyFile } = wanted
+    const clientSecret = await findSecret(context, wanted, values['client-secret-file'])
+    const credentials = {
+      ...(clientSecret !== undefined && { clientSecret }),
+      ...(privateKeyFile !== undefined && { privateKey: readKeyFile(context, privateKeyFile) }),
+    }
+    const about: Login = { ...wanted, ...(clientSecret !== undefined && { secret: true }) }
+    const status = await interruptible(context, signal =>
+      logIn(accounts, about, { credentials, browser: !values['no-browser'], signal, timeout }),
+    )
+    if (!status) {
+      context.print(`${wanted.url} lets anyone in: there is nothing to log in to`)
+      return 0
+    }
+    const { issuer, clientId, scope, expiresAt, refreshable } = status
+    const scopes = scope ? `scopes ${scope}` : 'no scopes named'
+    const until = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
+    const end = refreshable ? `${until}, then renewed by itself` : until
+    context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
+    return tellRefused(scope, wanted, values, context)
+  },
 })

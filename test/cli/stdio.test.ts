@@ -62,7 +62,7 @@ describe('mcp-host stdio', () => {
     expect(await serve(await folderOf(ONE, '{}'))).to.include('noisy')
     const off = "{ '/mcp': { toolsets: 'all', plugins: { 'transport-streamable': {}, 'transport-stdio': false } } }"
     expect(await refusalOf(await folderOf(off))).to.match(
-      /^2: routes\['\/mcp'\] has transport-stdio switched off; take/,
+      /^2: routes\['\/mcp'\] disables transport-stdio; remove/,
     )
     const wrong = "{ 'transport-stdio': { user: { scopes: ['a'] } } }"
     expect(await refusalOf(await folderOf(ONE, wrong))).to.match(
@@ -75,7 +75,7 @@ describe('mcp-host stdio', () => {
     const decider = `by: definePlugin({ options: { type: 'object' }, provides: ['user', 'authorize'], setup() {} })()`
     const folder = await folderOf(authorized, `{ ${decider} }`)
     expect(await refusalOf(folder)).to.match(
-      /^2: routes\['\/mcp'\] refuses this client: Authentication required.*; say who calls: plugins\['transport-stdio'\]\.user/,
+      /^2: routes\['\/mcp'\] refuses this client: Authentication required.*; set plugins\['transport-stdio'\]\.user/,
     )
     const known = await folderOf(
       authorized,
