@@ -163,7 +163,7 @@ function checkName(kind: Kind, name: string): void {
 async function checkPluginName(name: string): Promise<void> {
   const { builtInPlugins } = await import('../plugins/index.ts')
   if (!Object.hasOwn(builtInPlugins, name)) return
-  throw usage(`"${name}" is a plugin of mcp-host's own: choose another name`)
+  throw usage(`"${name}" is a built-in plugin: choose another name`)
 }
 
 const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextprotocol/client'] : [])

@@ -39,11 +39,9 @@ function planEdit(file: string, before: string, { key }: Setting, name: string, 
   try {
     return setEntry(before, [key, name], entry)
   } catch (cause) {
-    throw new StartError(
-      'MH3310',
-      `${file} stays as it is: ${printable(errorText(cause))}; add it by hand, as without --write it is shown`,
-      { cause },
-    )
+    throw new StartError('MH3310', `${file} is unchanged: ${printable(errorText(cause))}; add the entry manually`, {
+      cause,
+    })
   }
 }
 
@@ -55,7 +53,7 @@ function secretParameters(url: string): string[] {
 
 async function isWanted(yes: boolean, context: CommandContext): Promise<boolean> {
   if (yes) return true
-  if (!hasPerson(context)) throw usage('nobody is there to be asked; give --yes to write it')
+  if (!hasPerson(context)) throw usage('no terminal for the confirmation; use --yes')
   return /^y(?:es)?$/i.test((await ask(context, 'Write this? [y/N] '))?.trim() ?? '')
 }
 
@@ -69,9 +67,7 @@ function warnOfSecrets(reached: Reached, { say }: CommandContext): void {
   const texts = 'url' in reached ? [reached.url] : reached.args
   const names = texts.flatMap(secretParameters)
   if (names.length === 0) return
-  say(
-    `the URL has ${names.join(', ')} in it, which looks like a secret: whoever reads the file or this terminal has it`,
-  )
+  say(`the URL contains ${names.join(', ')}, probably a secret: the file and this terminal show it`)
 }
 
 interface Writing {
@@ -88,7 +84,7 @@ async function write(
 ): Promise<number> {
   const { print, say } = context
   const { config } = client
-  if (!config) throw usage(`${client.title} has no file of servers: leave --write out, and run what is printed`)
+  if (!config) throw usage(`${client.title} has no settings file: omit --write, and run the printed command`)
   const file = config.file(machine)
   if (config.inProject) await assertInside(machine.cwd, file)
   const before = await readConfig(file)
@@ -146,7 +142,7 @@ export const connectVerb = defineVerb({
     const client: ClientRow = findClient(given)
     const { route, config, stdio = false } = values
     if (url !== undefined && (route !== undefined || config !== undefined)) {
-      throw usage('--route and --config are of the config here: leave them out, or the URL')
+      throw usage('--route and --config select a local config: omit them, or the URL')
     }
     const named = values.name === undefined ? undefined : checkName(values.name)
     const endpoint =

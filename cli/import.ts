@@ -33,10 +33,7 @@ Secret variables are not copied: servers get them from the environment of mcp-ho
     const isNew = ({ name }: { readonly name: string }) => findToolset(loaded.config, name) === undefined
     const taken = servers
       .filter(server => !isNew(server))
-      .map(
-        ({ name }) =>
-          `${name}: left out, because the config already has this toolset at ${findToolset(loaded.config, name)}`,
-      )
+      .map(({ name }) => `${name}: left out, because it exists at ${findToolset(loaded.config, name)}`)
     for (const note of [...notes, ...taken]) say(printable(note))
     const added = servers.filter(isNew)
     if (added.length === 0) {
@@ -49,10 +46,6 @@ Secret variables are not copied: servers get them from the environment of mcp-ho
     await addToConfig(loaded, toolsets, context)
     const variables = [...new Set(added.flatMap(one => one.variables))]
     if (variables.length > 0)
-      print(
-        printable(
-          `Set these variables in the environment of mcp-host, or in a file for --env-file: ${variables.join(', ')}`,
-        ),
-      )
+      print(printable(`Set in the environment of mcp-host, or in an --env-file: ${variables.join(', ')}`))
   },
 })

@@ -60,9 +60,7 @@ export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyV
   const url = checkServerUrl(given)
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || isLoopback(hostname) || allowed) return url
-  throw usage(
-    `${hostname} would be called over plain http, where everybody on the way can read and change what is said; give its https address, or --allow-http where the network is trusted`,
-  )
+  throw usage(`${hostname}: plain http can be read and changed; use https, or --allow-http in a trusted network`)
 }
 
 const SENSITIVE = /^(?:authorization|proxy-authorization|cookie)$|token|secret|key|password|auth/i
@@ -70,15 +68,13 @@ const SENSITIVE = /^(?:authorization|proxy-authorization|cookie)$|token|secret|k
 function warnOfArgv(header: string, { say }: CommandContext) {
   const [name = ''] = header.split(':', 1)
   if (!SENSITIVE.test(name.trim()) || /\$\{/.test(header)) return
-  say(
-    `warning: the value of --header ${name.trim()} can be read by every program on this machine; write \${NAME} in its place and set NAME in the environment, or give --header-file`,
-  )
+  say(`warning: other programs can read --header ${name.trim()}; use \${NAME} from the environment, or --header-file`)
 }
 
 function warnOfMode(file: string, { say }: CommandContext) {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-    say(`warning: --header-file ${file} can be read by others on this machine; chmod 600 ${file}`)
+    say(`warning: --header-file ${file}: other users can read it; run chmod 600 ${file}`)
 }
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'

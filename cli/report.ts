@@ -32,9 +32,7 @@ function readWhen(option: string, given: string, now: number): number {
   if (amount !== undefined && size !== undefined) return now - Number(amount) * size
   const at = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN
   if (!Number.isNaN(at)) return at
-  throw usage(
-    `--${option} is no time: give how long ago it was, such as 24h or 7d, or a time such as 2026-11-22T15:00Z`,
-  )
+  throw usage(`--${option} is no time: give a duration such as 24h or 7d, or a time such as 2026-11-22T15:00Z`)
 }
 
 function readWindow({ since, until }: VerbValues<typeof OPTIONS>, now: number): Window {

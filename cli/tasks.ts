@@ -101,8 +101,7 @@ export const tasksVerb = defineVerb({
   notes: 'Lists the tasks of the login or header. --follow and --cancel work with every server that supports tasks.',
   async run(values, [url = ''], context) {
     const { follow: followed, cancel: cancelled, json = false } = values
-    if (followed !== undefined && cancelled !== undefined)
-      throw usage('--follow and --cancel are two things; give one of them')
+    if (followed !== undefined && cancelled !== undefined) throw usage('--follow and --cancel exclude each other')
     await withServer(context, url, values, async server => {
       const ask = askOf(server)
       try {

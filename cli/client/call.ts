@@ -81,7 +81,7 @@ async function answerAll(requests: unknown, elicit: Elicit, answered = new Set<s
     if (!isObject(request) || request['method'] !== 'elicitation/create')
       throw new StartError(
         'MH3220',
-        `the server requests ${serverText(String(isObject(request) && request['method']))}, which this client does not support`,
+        `unsupported request of the server: ${serverText(String(isObject(request) && request['method']))}`,
       )
     responses[key] = await elicit(readElicitation(isObject(request['params']) ? request['params'] : {}))
   }

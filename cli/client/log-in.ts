@@ -46,8 +46,7 @@ async function askForAddress(context: CommandContext, signal: AbortSignal): Prom
   for (;;) {
     const text = (await ask(context, 'Paste that address here: ', { signal }))?.trim()
     if (text === undefined || isAnswer(text)) return text
-    if (text !== '')
-      context.say('This is no callback address: it has neither a code nor an error in it. Paste the whole of it.')
+    if (text !== '') context.say('This is no callback URL: it has neither code nor error. Paste the complete URL.')
   }
 }
 
@@ -59,8 +58,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
   function showUrl(url: URL): void {
     say('Open this address in a browser, and log in:')
     stderr.write(`\n  ${url.href}\n\n`)
-    say('In the end the browser goes to an address of this machine. If it cannot show that page,')
-    say('copy the address from its address bar.')
+    say('If the browser cannot show the last page, copy its URL from the address bar.')
     shown.get(url.href)?.()
   }
 
@@ -93,8 +91,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
       const pasted = opened
         .then(() => askForAddress(context, both))
         .then(text => {
-          if (text === undefined)
-            say('Nothing can be pasted, the input has ended: waiting for a browser on this machine.')
+          if (text === undefined) say('The input has ended: waiting for a browser on this machine.')
           return text ?? never
         })
       const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
@@ -213,16 +210,9 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
   }
   if (status === 401) {
     const doctor = `mcp-host doctor ${shellWord(login.url)}`
-    throw new StartError(
-      'MH3208',
-      `${login.url} refuses the token that it was given (HTTP 401); see why with: ${doctor}`,
-    )
+    throw new StartError('MH3208', `${login.url} refuses the new token (HTTP 401); find out why with: ${doctor}`)
   }
-  step(
-    accounts.context,
-    'note',
-    `whether an MCP server is there could not be seen (${status === 0 ? 'no answer' : `HTTP ${status}`})`,
-  )
+  step(accounts.context, 'note', `cannot verify the MCP server (${status === 0 ? 'no answer' : `HTTP ${status}`})`)
 }
 
 export async function logIn(

@@ -88,9 +88,7 @@ function readTokenEndpoint(text: string | undefined): string | undefined {
   const url = URL.canParse(text) && !text.includes('#') ? new URL(text) : undefined
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
   if (url && isSafe && !url.username && !url.password) return text
-  throw usage(
-    '--token-endpoint is the whole https address (http on this machine alone) without user or fragment, or auto',
-  )
+  throw usage('--token-endpoint is auto or an https URL (http on loopback) without user and fragment')
 }
 
 function readResource(values: VerbValues<typeof WAY_OPTIONS>): string | undefined {
@@ -286,9 +284,7 @@ export function readLogin(
     redirectPath: readPath(values['callback-path']) ?? before?.redirectPath,
   }
   if (grant === 'client_credentials' && login.clientId === undefined) {
-    throw usage(
-      'the grant client_credentials needs --client-id: register the client with the authorization server first',
-    )
+    throw usage('the grant client_credentials needs --client-id of a registered client')
   }
   return login
 }
@@ -314,7 +310,7 @@ function notGranted(granted: string | undefined, asked: readonly string[]): stri
   return [...new Set(asked)].filter(scope => scope !== 'offline_access' && !got.has(scope))
 }
 
-const SECRET_ELSEWHERE = `argv can be read by every program on this machine; set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin)`
+const SECRET_ELSEWHERE = `other programs can read arguments; set ${SECRET_VARIABLE}, or use --client-secret-file <file> (- for stdin)`
 
 export const SECRET_INSTEAD = {
   'client-secret': SECRET_ELSEWHERE,

@@ -70,9 +70,7 @@ function readProxy(proxy: string | undefined): string | undefined {
   }
   const { username, password } = new URL(proxy)
   if (username === '' && password === '') return proxy
-  throw usage(
-    '--proxy carries a user or password, and argv can be read by every program on this machine; set HTTPS_PROXY, and give --proxy env',
-  )
+  throw usage('--proxy contains a password that other programs can read; set HTTPS_PROXY and use --proxy env')
 }
 
 export function readReach(context: CommandContext, { header = [], proxy }: VerbValues<typeof REACH_OPTIONS>): Reach {

@@ -75,9 +75,7 @@ export async function assertInside(folder: string, file: string): Promise<void> 
   const real = await resolveFile(file)
   const way = relative(await realpath(folder), real)
   if (way !== '..' && !way.startsWith(`..${sep}`)) return
-  throw usage(
-    `nothing was written: a link leads from ${printable(file)} to ${printable(real)}, outside of this project; replace the link, or add the entry by hand`,
-  )
+  throw usage(`nothing was written: ${printable(file)} is a link to ${printable(real)}, outside of this project`)
 }
 
 async function keepOld(file: string): Promise<string> {
@@ -90,7 +88,7 @@ async function keepOld(file: string): Promise<string> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
   }
-  throw new Error(`there are ${MAX_BACKUPS} old ones beside it; delete some`)
+  throw new Error(`there are ${MAX_BACKUPS} backups next to it; delete some`)
 }
 
 async function replaceFile(file: string, text: string, mode: number): Promise<void> {

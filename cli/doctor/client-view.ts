@@ -48,7 +48,7 @@ function examineMethods({ issuer, tokenEndpointAuthMethodsSupported: listed }: S
 function examineRefresh({ issuer, grantTypesSupported: grants, scopesSupported }: ServerInfo): Finding {
   if (grants !== undefined && !grants.includes('refresh_token'))
     return renewal.note(
-      `${issuer} issues no refresh tokens: users log in again`,
+      `${issuer} issues no refresh tokens: users have to log in again`,
       'Enable the grant refresh_token there.',
     )
   const offline = scopesSupported?.includes('offline_access') ? '; offline_access is requested' : ''
