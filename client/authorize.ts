@@ -4,10 +4,9 @@
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
 import { AuthError, type Fix, InteractionRequiredError } from './errors.ts'
-import type { FlowRecord } from './flow-store.ts'
 import { withAbort } from './http.ts'
 import type { AuthorizationResponse } from './options.ts'
-import type { ServerInfo } from './parties.ts'
+import type { FlowRecord, ServerInfo } from './stores.ts'
 import { showText } from './text.ts'
 import { OTHER_RESOURCE } from './token-endpoint.ts'
 

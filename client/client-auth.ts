@@ -5,9 +5,8 @@ import { modifyAssertion, PrivateKeyJwt } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
 import { AuthError } from './errors.ts'
 import type { ClientAuth, PrivateKeyOptions } from './options.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
-import type { Secrets } from './secrets.ts'
-import type { CryptoKey, JsonWebKey } from './token-cache.ts'
+import type { ClientIdentity, CryptoKey, JsonWebKey, ServerInfo } from './stores.ts'
+import type { Secrets } from './text.ts'
 
 export interface SigningKey {
   readonly key: CryptoKey

@@ -4,13 +4,12 @@ import type { ClientContext } from './context.ts'
 import { type Authority, createAuthorityFinder } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
-import type { FlowRecord } from './flow-store.ts'
 import { isUnattended } from './grants.ts'
 import { withAbort } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
 import { covers, createStepUps, splitScope } from './scopes.ts'
+import type { CacheContext, FlowRecord, TokenContainer } from './stores.ts'
 import { createStormBreaker } from './storm.ts'
-import type { CacheContext, TokenContainer } from './token-cache.ts'
 import {
   createFlights,
   createTokenStore,
@@ -241,7 +240,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     async redeem(record: FlowRecord, code: string): Promise<void> {
       const { signal } = new AbortController()
       const signer = options.dpop === true ? await signerFor(await store.read()) : undefined
-      await acquirer.redeem(record, code, { dpop: signer }, signal)
+      await acquirer.redeem(record, code, signer, signal)
     },
     authority(stored: TokenContainer, signal: AbortSignal): Promise<Authority> {
       return finder.known(stored.resourceMetadataUrl === undefined ? [] : [stored.resourceMetadataUrl], signal)

@@ -1,7 +1,6 @@
 // The client's error classes with stable codes and fixes.
 
-import { redactCredentials } from './secrets.ts'
-import { printable } from './text.ts'
+import { printable, redactCredentials } from './text.ts'
 
 /** Client error codes. Server error codes (RFC 6749 §5.2 and extensions) pass through unchanged. */
 type AuthErrorCode =
@@ -116,11 +115,7 @@ export class RegistrationRejectedError extends AuthError {
 
   constructor(
     what: string,
-    about: {
-      readonly status: number
-      readonly error: string | undefined
-      readonly errorDescription: string | undefined
-      readonly submitted: Readonly<Record<string, unknown>>
+    about: Pick<RegistrationRejectedError, 'status' | 'error' | 'errorDescription' | 'submitted'> & {
       readonly fix: string
     },
   ) {
@@ -148,7 +143,7 @@ function shows(value: unknown, scrub: Scrub, depth = 0): boolean {
   })
 }
 
-function scrubValue(value: unknown, scrub: Scrub): unknown {
+export function scrubValue(value: unknown, scrub: Scrub): unknown {
   if (typeof value === 'string') return scrub(value)
   if (Array.isArray(value)) return value.map(one => scrubValue(one, scrub))
   if (typeof value !== 'object' || value === null) return value

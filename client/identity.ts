@@ -3,11 +3,9 @@
 import type { ClientContext } from './context.ts'
 import { AuthError, RegistrationRejectedError } from './errors.ts'
 import { describeAnswer, type HttpAnswer } from './http.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
 import { isLoopback } from './resolve-options.ts'
-import { withoutSecrets } from './secrets.ts'
-import { given, isObject, isVisible, readSeconds, readText, saidIn, showText } from './text.ts'
-import type { Registration } from './token-cache.ts'
+import type { ClientIdentity, Registration, ServerInfo } from './stores.ts'
+import { given, isObject, isVisible, readSeconds, readText, saidIn, showText, withoutSecrets } from './text.ts'
 
 const CLIENT_NAME = 'MCP client (mcp-host)'
 

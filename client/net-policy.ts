@@ -53,20 +53,12 @@ function parseV4(text: string): bigint | undefined {
   return parts.reduce((bits, part) => (bits << 8n) | BigInt(part), 0n)
 }
 
-const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'))
-
 function parseV6(text: string): bigint | undefined {
-  const v4 = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text.split('%', 1)[0] ?? '')
-  const low = v4 && parseV4(v4[2] ?? '')
-  if (v4 && low === undefined) return undefined
-  const hex = v4 ? `${v4[1]}${((low ?? 0n) >> 16n).toString(16)}:${((low ?? 0n) & 0xffffn).toString(16)}` : text
-  const halves = (hex.split('%', 1)[0] ?? '').split('::')
-  if (halves.length > 2) return undefined
-  const [head = [], tail = []] = halves.map(groupsOf)
-  const missing = 8 - head.length - tail.length
-  if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined
-  const groups = [...head, ...Array<string>(missing).fill('0'), ...tail]
-  if (!groups.every(group => /^[\da-f]{1,4}$/i.test(group))) return undefined
+  const [bare = ''] = text.split('%', 1)
+  if (!/^[\da-f:.]+$/i.test(bare) || !URL.canParse(`http://[${bare}]`)) return undefined
+  const halves = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')
+  const [head = [], tail = []] = halves.map(half => (half === '' ? [] : half.split(':')))
+  const groups = [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail]
   return groups.reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n)
 }
 

@@ -1,10 +1,16 @@
 // The options of `createAuthFetch`.
 
 import type { AuthEvent } from './events.ts'
-import type { FlowStore } from './flow-store.ts'
 import type { NetworkPolicy } from './net-policy.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
-import type { CryptoKey, JsonWebKey, Registration, TokenCache } from './token-cache.ts'
+import type {
+  ClientIdentity,
+  CryptoKey,
+  FlowStore,
+  JsonWebKey,
+  Registration,
+  ServerInfo,
+  TokenCache,
+} from './stores.ts'
 import type { OpenTelemetryApi } from './tracing.ts'
 
 /** Authorization response (RFC 6749 §4.1.2, RFC 9207). */

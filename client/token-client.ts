@@ -1,13 +1,12 @@
 // Requests access tokens without a user for one API: client credentials and token exchange (RFC 8693).
 import type { ClientContext } from './context.ts'
-import { type Authority, createAuthorityFinder, discoverServer } from './discovery.ts'
+import { type Authority, createAuthorityFinder, discoverServer, tokenEndpointAlone } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
 import { createOAuthHttp } from './http.ts'
 import { createNetPolicy, type NetworkPolicy } from './net-policy.ts'
-import type { ClientIdentity } from './parties.ts'
 import { resolveOptions } from './resolve-options.ts'
-import { createSecrets } from './secrets.ts'
-import { tokenEndpointAlone } from './server-metadata.ts'
+import type { ClientIdentity } from './stores.ts'
+import { createSecrets } from './text.ts'
 import { requestToken } from './token-endpoint.ts'
 
 export interface TokenClientOptions {

@@ -6,9 +6,8 @@ import type { ClientContext } from './context.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError, type Fix } from './errors.ts'
 import { ConnectionError, describeAnswer, type HttpAnswer, sleep } from './http.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
-import type { Secrets } from './secrets.ts'
-import { isObject, isVisible, readSeconds, readText, saidIn, showText } from './text.ts'
+import type { ClientIdentity, ServerInfo } from './stores.ts'
+import { isObject, isVisible, readSeconds, readText, type Secrets, saidIn, showText } from './text.ts'
 
 export interface TokenAnswer {
   readonly accessToken: string
@@ -209,7 +208,8 @@ interface Form extends Pick<TokenRequest, 'server' | 'client' | 'dpop'> {
   readonly what: string
 }
 
-async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpAnswer> {
+/** Posts a form with client authentication. */
+export async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpAnswer> {
   const { server, client, parameters, dpop, endpoint, what } = form
   hide(ctx, parameters)
   const body = new URLSearchParams()

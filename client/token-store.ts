@@ -3,11 +3,10 @@
 import type { Authority, ResourceInfo } from './discovery.ts'
 import { type DPoPSigner, digest } from './dpop.ts'
 import { AuthError } from './errors.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import { type ScopeChoice, splitScope, unite } from './scopes.ts'
+import type { CacheContext, ClientIdentity, LoginLease, ServerInfo, TokenCache, TokenContainer } from './stores.ts'
 import { given } from './text.ts'
-import type { CacheContext, LoginLease, TokenCache, TokenContainer } from './token-cache.ts'
 import type { TokenAnswer } from './token-endpoint.ts'
 
 export type Outcome = TokenContainer | undefined

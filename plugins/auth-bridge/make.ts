@@ -12,7 +12,7 @@ import { createPages, type Logo } from './pages/index.ts'
 import { Accounts, Consents, unavailable } from './people/accounts.ts'
 import { createDecide } from './people/decide.ts'
 import { Logins } from './people/logins.ts'
-import { createRecords, createSealer, withFailures } from './records.ts'
+import { createRecords, createSealer } from './records.ts'
 import { createClientFetch, createProvider, refusalPage } from './server/provider.ts'
 import { createResources, withFixed } from './server/resources.ts'
 import type { SigningKey } from './server/signing-keys.ts'
@@ -75,7 +75,7 @@ export function makeBridge(parts: BridgeParts) {
   const { signIns, renewals, replays } = figuresOf(host)
   const failed = (error: unknown) =>
     isUnavailable(error) ? Object.assign(unavailable(STORE_AWAY), { cause: error }) : error
-  const records = createRecords(withFailures(store, failed), createSealer(keys('auth-bridge records')))
+  const records = createRecords(store, createSealer(keys('auth-bridge records')), failed)
   const decide = createDecide(options)
   const { login: most, refreshToken, session } = lifetimes
   const idle = Math.max(refreshToken, session)

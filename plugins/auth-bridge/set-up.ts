@@ -15,8 +15,7 @@ import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { type Logo, readLogo } from './pages/index.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
-import { upstreamTokenOf } from './upstream-member.ts'
-import type { createBridgeTokens } from './upstream-tokens.ts'
+import { type createBridgeTokens, upstreamTokenOf } from './upstream-tokens.ts'
 
 function checkAddress({ config: { at, http } }: InternalHost): void {
   const { publicUrl } = http

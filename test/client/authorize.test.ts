@@ -5,9 +5,14 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { askForAuthorization, beginAuthorization, readAuthorizationResponse } from '../../client/authorize.ts'
 import { AuthError, InteractionRequiredError } from '../../client/errors.ts'
-import { createMemoryFlowStore, FLOW_LIFETIME_MS, type FlowRecord } from '../../client/flow-store.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
-import type { ClientIdentity, ServerInfo } from '../../client/parties.ts'
+import {
+  type ClientIdentity,
+  createMemoryFlowStore,
+  FLOW_LIFETIME_MS,
+  type FlowRecord,
+  type ServerInfo,
+} from '../../client/stores.ts'
 import { requestToken } from '../../client/token-endpoint.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'

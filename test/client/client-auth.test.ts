@@ -14,7 +14,7 @@ import {
 } from '../../client/client-auth.ts'
 import { discoverServer } from '../../client/discovery.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
-import type { ClientIdentity, ServerInfo } from '../../client/parties.ts'
+import type { ClientIdentity, ServerInfo } from '../../client/stores.ts'
 import { requestToken } from '../../client/token-endpoint.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'

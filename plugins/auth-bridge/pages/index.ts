@@ -1,10 +1,14 @@
 // The pages of auth-bridge: pure functions from data to HTML, without scripts and external resources.
 import { type ConsentQuestion, writeConsent } from './consent.ts'
 import {
+  createLayout,
   html,
   isUnverified,
+  type Layout,
   type Markup,
   nameOf,
+  type Page,
+  type PageSettings,
   quoted,
   readDestination,
   type ShownClient,
@@ -14,11 +18,10 @@ import {
   shownHost,
   shownUrl,
   writePerson,
-} from './html.ts'
-import { createLayout, type Layout, type Page, type PageSettings } from './layout.ts'
+} from './layout.ts'
 
 export type { ConsentQuestion } from './consent.ts'
-export type { ShownClient } from './html.ts'
+export type { ShownClient } from './layout.ts'
 export { type Logo, type Page, type PageSettings, readLogo } from './layout.ts'
 
 export interface Message {

@@ -2,12 +2,17 @@
 import type { Logger } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
 import { type Connection, createConnector, through } from './connection.ts'
-import { revoke } from './github.ts'
-import { readPerson } from './read-person.ts'
-import { refusalError } from './refusal.ts'
+import { readPerson, revoke } from './person.ts'
 import { settle } from './settings.ts'
 import { checking, checkSignature, exchange, refresh, settleAnswer, tokensOf } from './tokens.ts'
-import { type LoginRequest, type LoginUnderWay, type SignedIn, type Upstream, UpstreamError } from './upstream.ts'
+import {
+  type LoginRequest,
+  type LoginUnderWay,
+  refusalError,
+  type SignedIn,
+  type Upstream,
+  UpstreamError,
+} from './upstream.ts'
 
 const MAX_HINT = 256
 
@@ -150,7 +155,7 @@ async function renew(connection: Connection, last: SignedIn): Promise<SignedIn> 
   return { ...now, person: { ...now.person, ...(name !== undefined && { name }) } }
 }
 
-export { type Explanation, explain, type ProviderRefusal } from './refusal.ts'
+export { type Explanation, explain, type ProviderRefusal } from './upstream.ts'
 
 interface UpstreamSettings {
   readonly at: readonly (string | number)[]

@@ -1,8 +1,10 @@
 // The key set of an issuer: fetched on demand, renewed before expiry, and kept during outages.
+
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
 import { fetchJson, shownUrl } from '../../../core/auth.ts'
-import { isObject, type Logger } from '../../../core/plugin.ts'
+import type { InternalHost } from '../../../core/internal.ts'
+import { isObject, type Logger, type Route } from '../../../core/plugin.ts'
 import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
 
 /** Milliseconds between fetches for unknown keys. */
@@ -189,4 +191,23 @@ async function discoverKeys(issuer: string, signal: AbortSignal): Promise<string
     problems.push(`${url} ${found.problem}`)
   }
   throw new Error(problems.join('; '))
+}
+
+type Accepts = (route: Route, issuer: string) => boolean
+
+const ACCEPTED = Symbol('accepted issuers')
+
+const acceptedIn = (host: Pick<InternalHost, 'share'>) => host.share(ACCEPTED, (): Accepts[] => [])
+
+export function announceIssuers(host: Pick<InternalHost, 'routes' | 'share'>, issuers: ReadonlyMap<string, unknown>) {
+  const routes: ReadonlySet<Route> = new Set(host.routes)
+  acceptedIn(host).push((route, issuer) => routes.has(route) && issuers.has(issuer))
+}
+
+/** True for issuers of the route's `auth-jwt`, and for the authorization server of this host. Call it in `setup`. */
+export function createIssuerCheck(host: Pick<InternalHost, 'services' | 'share'>): Accepts {
+  const accepted = acceptedIn(host)
+  return (route, issuer) =>
+    host.services.slot('authorizationServer', route).issuer() === issuer ||
+    accepted.some(accepts => accepts(route, issuer))
 }
