@@ -128,8 +128,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     })
     if (prompt.defer) return deferAuthorization(ctx, flow)
     prompt.asking()
-    const { code } = await askForAuthorization(ctx, flow, signal)
-    return redeem(flow.record, code, dpop, signal)
+    return redeem(flow.record, await askForAuthorization(ctx, flow, signal), dpop, signal)
   }
 
   async function redeem(

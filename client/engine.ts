@@ -3,7 +3,7 @@ import { type Acquirer, createAcquirer, type Need } from './acquire.ts'
 import type { ClientContext } from './context.ts'
 import { type Authority, createAuthorityFinder } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
-import { AuthError } from './errors.ts'
+import { AuthError, callOption } from './errors.ts'
 import { isUnattended } from './grants.ts'
 import { withAbort } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
@@ -56,14 +56,10 @@ export interface Want {
 
 export type Engine = ReturnType<typeof createEngine>
 
-const asAuthError = (thrown: unknown): AuthError =>
-  AuthError.is(thrown)
-    ? thrown
-    : new AuthError('getting a token failed', {
-        code: 'login_failed',
-        fix: 'see the cause: it is what a function of the options threw, or a fault of this client',
-        cause: thrown,
-      })
+const FAILED = {
+  code: 'login_failed',
+  fix: 'see the cause: it is what a function of the options threw, or a fault of this client',
+}
 
 /** Requires TLS for bearer tokens (RFC 6750 §5.3). */
 function refuseClearText(serverUrl: string): void {
@@ -201,10 +197,8 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       if (adopted) return adopted
       if (flights.current) continue
       if (want.admit?.() === false) return undefined
-      return withAbort(
-        flights.start(() => acquire(want).catch(thrown => Promise.reject(asAuthError(thrown)))),
-        signal,
-      )
+      const start = () => callOption('getting a token failed', FAILED, () => acquire(want))
+      return withAbort(flights.start(start), signal)
     }
   }
 

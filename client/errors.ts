@@ -91,6 +91,19 @@ export class AuthError extends Error {
   }
 }
 
+/** Calls a function of the options. Other errors are wrapped, because clients treat a TypeError of a fetch as a network failure. */
+export async function callOption<T>(
+  what: string,
+  about: Pick<AuthErrorOptions, 'code' | 'fix'>,
+  work: () => Promise<T> | T,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    throw AuthError.is(cause) ? cause : new AuthError(what, { ...about, cause })
+  }
+}
+
 /** A login is required, but this client may not start one. Contains the authorization URL and state. */
 export class InteractionRequiredError extends AuthError {
   readonly authorizationUrl: string

@@ -39,15 +39,9 @@ type AuthorizationCallbackHandler = (context: {
 }) => Promise<AuthorizationResponse | null | undefined>
 
 /** Result of a dynamic registration, with its issuer. */
-export interface RegistrationResponse {
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret?: string | undefined
-  readonly tokenEndpointAuthMethod?: string | undefined
+export interface RegistrationResponse extends Omit<Registration, 'redirectUri' | 'dynamic'> {
   /** Seconds since the epoch. */
   readonly clientIdIssuedAt?: number | undefined
-  /** Seconds since the epoch; 0: never. */
-  readonly clientSecretExpiresAt?: number | undefined
 }
 
 /** Dynamic client registration (RFC 7591), used without a client id or a supported metadata document. */

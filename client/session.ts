@@ -174,8 +174,7 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
           fix: 'begin again: a login is good for ten minutes and for one response',
         })
       }
-      const { code } = readAuthorizationResponse(ctx, record, url)
-      await engine.redeem(record, code)
+      await engine.redeem(record, readAuthorizationResponse(ctx, record, url))
     }),
 
     status: guarded(async () => {

@@ -159,14 +159,7 @@ export interface ServerInfo {
   readonly metadataUrl: string | undefined
 }
 
-export interface ClientIdentity {
+export interface ClientIdentity extends Omit<Registration, 'redirectUri' | 'dynamic'> {
   readonly source: 'configured' | 'metadata-document' | 'registered'
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret?: string
-  /** Seconds since the epoch; 0 or absent: never. */
-  readonly clientSecretExpiresAt?: number
-  /** From the registration response (RFC 7591 `token_endpoint_auth_method`). */
-  readonly authMethod?: string
   readonly registration?: Registration
 }

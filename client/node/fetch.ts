@@ -100,7 +100,7 @@ function createGuardedAgents(
   undici: Pick<Undici, 'Agent'>,
   { allowHosts = [], lookup = systemLookup as LookupFunction }: GuardOptions,
   options: Agent.Options = {},
-): { agentFor(url: URL): Dispatcher; isAllowed(url: URL): boolean; close(): Promise<void> } {
+) {
   const isAllowed = allowedHosts(allowHosts)
   const agent = (isRefused: (address: string) => boolean) =>
     new undici.Agent({ ...options, connect: { lookup: guardLookup(lookup, isRefused) } })
@@ -108,21 +108,16 @@ function createGuardedAgents(
   const guarded = agent(isBlocked)
   return {
     isAllowed,
-    agentFor(url) {
+    agentFor(url: URL): Dispatcher {
       if (isAllowed(url)) return open
       const literal = url.hostname.replace(/^\[|\]$/g, '')
       if (isIP(literal) !== 0 && isBlocked(literal)) throw refusal(url.host, literal)
       return guarded
     },
-    close: async () => void (await Promise.all([open.destroy(), guarded.destroy()])),
+    async close(): Promise<void> {
+      await Promise.all([open.destroy(), guarded.destroy()])
+    },
   }
-}
-
-interface GuardedConnections {
-  /** Throws an AuthError `blocked_address` or `insecure_endpoint`. */
-  agentFor(origin: string): Dispatcher
-  /** Ends all requests. */
-  close(): Promise<void>
 }
 
 const MAX_ORIGINS = 100
@@ -134,7 +129,7 @@ export async function openConnections({
 }: {
   readonly allowHosts: readonly string[]
   readonly connections: number
-}): Promise<GuardedConnections> {
+}) {
   const { agentFor, isAllowed, close } = createGuardedAgents(await import('undici'), { allowHosts }, { connections })
   const known = new LRUCache<string, Dispatcher>({ max: MAX_ORIGINS })
   function find(url: URL): Dispatcher {
@@ -145,11 +140,13 @@ export async function openConnections({
     })
   }
   return {
-    agentFor(origin) {
+    /** Throws an AuthError `blocked_address` or `insecure_endpoint`. */
+    agentFor(origin: string): Dispatcher {
       const agent = known.get(origin) ?? find(new URL(origin))
       known.set(origin, agent)
       return agent
     },
+    /** Ends all requests. */
     close,
   }
 }

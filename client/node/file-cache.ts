@@ -4,7 +4,7 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AuthError } from '../errors.ts'
-import type { CacheContext, TokenCache, TokenContainer } from '../stores.ts'
+import type { CacheContext, LoginLease, TokenCache, TokenContainer } from '../stores.ts'
 import { given } from '../text.ts'
 import { fileLockFreed, tryFileLock, withFileLock } from './file-lock.ts'
 import {
@@ -38,11 +38,7 @@ export interface CachedLogin
   readonly error?: AuthError
 }
 
-export interface FileTokenCache extends Required<TokenCache> {
-  readonly directory: string
-  /** Lists all files by key; unreadable files have an error. */
-  list(): Promise<CachedLogin[]>
-}
+export type FileTokenCache = ReturnType<typeof createFileTokenCache>
 
 interface Content {
   readonly label?: string | undefined
@@ -53,7 +49,7 @@ interface Content {
  * Creates a token cache in `directory` (mode 0700). Rejects links, and files that other users own or can read. Methods
  * reject with `cache_failed`. Throws `invalid_options` for an invalid key.
  */
-export function createFileTokenCache(directory: string, { key }: FileTokenCacheOptions = {}): FileTokenCache {
+export function createFileTokenCache(directory: string, { key }: FileTokenCacheOptions = {}) {
   const home = resolve(directory)
   const tokenKey = createTokenKey(home, key)
   let tidied: Promise<void> | undefined
@@ -91,37 +87,39 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
 
   return {
     directory: home,
-    getTokens: async context => (await read(checkName(context.key)))?.tokens,
-    async storeTokens(tokens, context) {
+    getTokens: async (context: CacheContext) => (await read(checkName(context.key)))?.tokens,
+    /** Resolves once the data is on disk. */
+    async storeTokens(tokens: TokenContainer, context: CacheContext) {
       const file = pathOf(context, EXTENSION)
       await prepare()
       const content: Content = { label: context.label, tokens }
       const box = await tokenKey.toSeal()
       await writePrivateFile(file, box.seal(Buffer.from(JSON.stringify(content)), context.key))
     },
-    async deleteTokens(context) {
+    async deleteTokens(context: CacheContext) {
       const file = pathOf(context, EXTENSION)
       if (await privateDirectoryExists(home)) await removePrivateFile(file)
     },
-    async withLock(context, work) {
+    async withLock<T>(context: CacheContext, work: () => Promise<T>): Promise<T> {
       const path = pathOf(context, '.refresh.lock')
       await prepare()
       return withFileLock(path, work, { signal: context.signal })
     },
-    async leaseLogin(context) {
+    async leaseLogin(context: CacheContext): Promise<LoginLease> {
       const path = pathOf(context, '.login.lock')
       await prepare()
       const lock = await tryFileLock(path)
       if (lock) return { held: true, release: () => lock.release() }
       return { held: false, wait: signal => fileLockFreed(path, { signal }) }
     },
-    async list() {
+    /** Lists all files by key; unreadable files have an error. */
+    async list(): Promise<CachedLogin[]> {
       if (!(await privateDirectoryExists(home))) return []
       const names = (await readdir(home)).filter(name => name.endsWith(EXTENSION)).sort()
       const logins = await Promise.all(names.map(name => describe(name.slice(0, -EXTENSION.length))))
       return logins.filter(login => login !== undefined)
     },
-  }
+  } satisfies TokenCache & Record<string, unknown>
 }
 
 function checkName(key: string): string {

@@ -10,14 +10,12 @@ import {
   shownUrl,
   stringsAt,
 } from '../../core/auth.ts'
-import { definePlugin } from '../../core/internal.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import {
   authenticateBearer,
   authorizeRoute,
-  type ClaimPaths,
   type Claims,
   isObject,
-  type Logger,
   parseDuration,
   readUser,
   StartError,
@@ -35,21 +33,6 @@ const RETRY_AFTER = 5
 /** Seconds. */
 const CLOCK_TOLERANCE = 60
 
-interface VerifierSettings {
-  ask(token: string): Promise<Claims | undefined>
-  readonly issuer: string | undefined
-  readonly origin: string
-  /** Another plugin of the route verifies the tokens of this issuer. */
-  isForeignIssuer?(route: TokenPlace['route'], issuer: string): boolean
-  /** Accepted audiences; undefined if not checked. */
-  audienceAt: ((place: TokenPlace) => readonly string[]) | undefined
-  readonly cacheFor: number
-  readonly claims: ClaimPaths | undefined
-  readonly streamsOutliveToken?: boolean | undefined
-  readonly log: Logger
-  readonly now?: () => number
-}
-
 interface Answer {
   readonly verdict: TokenVerdict
   /** Milliseconds. */
@@ -58,14 +41,27 @@ interface Answer {
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-function createVerifier(settings: VerifierSettings): VerifyToken {
-  const { ask, issuer, origin, isForeignIssuer, audienceAt, cacheFor, claims: paths, log, now = Date.now } = settings
+interface VerifierParts {
+  ask(token: string): Promise<Claims | undefined>
+  /** Accepted audiences; undefined if not checked. */
+  readonly audienceAt: ((place: TokenPlace) => readonly string[]) | undefined
+  readonly cacheFor: number
+}
+
+/** Verifies tokens with a short cache and shared concurrent requests. */
+function createVerifier(host: InternalHost, options: FilledAuthIntrospection, parts: VerifierParts): VerifyToken {
+  const { log, clock } = host
+  const { issuer, endpoint, claims: paths } = options
+  const { ask, audienceAt, cacheFor } = parts
+  const { origin } = new URL(endpoint)
+  /** Another plugin of the route verifies the tokens of this issuer. */
+  const isForeignIssuer = createIssuerCheck(host)
   const remembered = new LRUCache<string, Answer>({ max: MAX_REMEMBERED })
   const asking = new Map<string, Promise<TokenVerdict>>()
 
   function problemOf(claims: Claims): string | undefined {
     const { exp, nbf, iss, token_type: type } = claims
-    const seconds = now() / 1_000
+    const seconds = clock.now() / 1_000
     if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE <= seconds)) return 'the token expired'
     if (nbf !== undefined && (!isTime(nbf) || nbf > seconds + CLOCK_TOLERANCE))
       return 'the token is not valid yet (nbf)'
@@ -87,11 +83,11 @@ function createVerifier(settings: VerifierSettings): VerifyToken {
   function checkIssuer(verdict: TokenVerdict, { route }: TokenPlace): TokenVerdict {
     const named = 'user' in verdict ? verdict.user.issuer : undefined
     if (issuer !== undefined || named === undefined || named === origin) return verdict
-    return isForeignIssuer?.(route, named) ? { refused: 'the token is of the issuer of another plugin' } : verdict
+    return isForeignIssuer(route, named) ? { refused: 'the token is of the issuer of another plugin' } : verdict
   }
 
   async function verify(token: string, id: string, wanted: readonly string[] | undefined): Promise<TokenVerdict> {
-    const asked = now()
+    const asked = clock.now()
     let claims: Claims | undefined
     try {
       claims = await ask(token)
@@ -106,7 +102,7 @@ function createVerifier(settings: VerifierSettings): VerifyToken {
       return { refused: 'the token is for another audience', audience: wanted }
     }
     const named = typeof claims['iss'] === 'string' ? claims['iss'] : (issuer ?? origin)
-    const user = readUser(claims, named, paths, settings)
+    const user = readUser(claims, named, paths, options)
     if (!user) return { refused: 'the token names neither a subject (sub) nor a client' }
     const expires = isTime(claims['exp']) ? claims['exp'] * 1_000 : Number.POSITIVE_INFINITY
     const until = Math.min(asked + cacheFor, expires)
@@ -118,23 +114,18 @@ function createVerifier(settings: VerifierSettings): VerifyToken {
     const wanted = audienceAt?.(place)
     const id = `${digest()}${wanted?.join(' ') ?? ''}`
     const known = remembered.get(id)
-    if (known && now() < known.until) return checkIssuer(known.verdict, place)
+    if (known && clock.now() < known.until) return checkIssuer(known.verdict, place)
     const answer = asking.get(id) ?? verify(token, id, wanted).finally(() => asking.delete(id))
     asking.set(id, answer)
     return answer.then(verdict => checkIssuer(verdict, place))
   }
 }
 
-interface IntrospectionClient {
-  readonly endpoint: string
-  readonly clientId: string
-  readonly clientSecret: string
-  readonly clientAuth: 'basic' | 'post'
-  readonly signal: AbortSignal
-}
-
-async function introspect(token: string, client: IntrospectionClient): Promise<Claims | undefined> {
-  const { endpoint, clientId, clientSecret, clientAuth, signal } = client
+async function introspect(
+  token: string,
+  { endpoint, clientId, clientSecret, clientAuth }: FilledAuthIntrospection,
+  signal: AbortSignal,
+): Promise<Claims | undefined> {
   const form = new URLSearchParams({ token, token_type_hint: 'access_token' })
   const headers: Record<string, string> = { 'Content-Type': 'application/x-www-form-urlencoded' }
   if (clientAuth === 'post') {
@@ -161,7 +152,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
   options: authIntrospectionSchema,
   provides: ['user', 'authorize'],
   setup(host, options) {
-    const { endpoint, clientId, clientSecret, clientAuth, issuer, audience, validate, claims } = options
+    const { endpoint, clientId, clientSecret, audience, validate } = options
     const stop = (why: string, ...key: string[]) => new StartError('MH2020', why, { at: [...host.config.at, ...key] })
     if (!endpoint || !clientId || !clientSecret) throw stop('endpoint, clientId and clientSecret must not be empty')
     if (endpoint.startsWith('http:') && !isLoopback(new URL(endpoint).hostname)) {
@@ -181,21 +172,12 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
       host.log.warn({ code: 'MH2009', check: 'audience' }, what)
     }
     const closing = new AbortController()
-    const client = { endpoint, clientId, clientSecret, clientAuth, signal: closing.signal }
+
     const resourceAt = ({ route, params }: TokenPlace) =>
       host.services.slot('protectedResource', route).resourceOf(route, params)
-    const verify = createVerifier({
-      ask: token => introspect(token, client),
-      issuer,
-      origin: new URL(endpoint).origin,
-      isForeignIssuer: createIssuerCheck(host),
-      audienceAt: validate.audience ? place => fixed ?? sameResources(resourceAt(place)) : undefined,
-      cacheFor,
-      claims,
-      streamsOutliveToken: options.streamsOutliveToken,
-      log: host.log,
-      now: host.clock.now,
-    })
+    const audienceAt = validate.audience ? (place: TokenPlace) => fixed ?? sameResources(resourceAt(place)) : undefined
+    const ask = (token: string) => introspect(token, options, closing.signal)
+    const verify = createVerifier(host, options, { ask, audienceAt, cacheFor })
     host.authenticate(authenticateBearer(host, verify, enforceDPoP(host, options.dpop)))
     host.authorize(authorizeRoute(host))
     host.onReady(() => {

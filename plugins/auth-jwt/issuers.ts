@@ -34,14 +34,7 @@ export interface Issuer {
   readonly claims: FilledAuthJwt['claims']
 }
 
-export interface Profile {
-  /** By name; empty if only this host issues tokens. */
-  readonly issuers: ReadonlyMap<string, Issuer>
-  readonly validate: Checks
-  readonly clockTolerance: number
-  readonly streamsOutliveToken: boolean
-  readonly remote: ReadonlyMap<string, IssuerKeys>
-}
+export type Profile = ReturnType<typeof createProfile>
 
 const MIN_SECRET_LENGTH = 32
 
@@ -115,11 +108,12 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
 }
 
-export function createProfile(host: InternalHost, options: FilledAuthJwt): Profile {
+export function createProfile(host: InternalHost, options: FilledAuthJwt) {
   const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
   const { at } = host.config
   const listed = listedIn(options, at)
   warnOfChecksOff(validate, host)
+  /** By name; empty if only this host issues tokens. */
   const issuers = new Map<string, Issuer>()
   const remote = new Map<string, IssuerKeys>()
   for (const [index, one] of listed.entries()) {
@@ -217,7 +211,7 @@ export interface OwnIssuer extends Issuer {
 
 function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger): KeySource {
   let listed: readonly PublicJwk[] = []
-  let known: ReadonlyMap<string, VerificationKey | undefined> = new Map()
+
   let keys: readonly VerificationKey[] = []
 
   function read(jwk: PublicJwk): VerificationKey | undefined {
@@ -232,11 +226,10 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
   /** Called for each request: an unchanged list has unchanged keys. */
   function current(): readonly VerificationKey[] {
     const now = server.keys()
-    if (now === listed) return keys
-    listed = now
-    const texts = now.map(jwk => [JSON.stringify(jwk), jwk] as const)
-    known = new Map(texts.map(([text, jwk]) => [text, known.has(text) ? known.get(text) : read(jwk)]))
-    keys = [...known.values()].filter(key => key !== undefined)
+    if (now !== listed) {
+      listed = now
+      keys = now.flatMap(jwk => read(jwk) ?? [])
+    }
     return keys
   }
 

@@ -130,7 +130,7 @@ describe('Client identity', () => {
       issuer: as.issuer,
       clientId: 'kept',
       clientSecret: 'kept-secret-value',
-      authMethod: 'client_secret_post',
+      tokenEndpointAuthMethod: 'client_secret_post',
       registration: kept,
     })
     const cases: [Partial<Registration>, string[]][] = [

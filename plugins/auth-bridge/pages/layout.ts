@@ -5,6 +5,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { isLoopback } from '../../../core/auth.ts'
 import { StartError } from '../../../core/plugin.ts'
+import { isAppScheme } from '../clients/redirects.ts'
 import type { FilledAuthBridge } from '../options.ts'
 
 export class Markup {
@@ -83,10 +84,6 @@ export interface ShownPerson {
 const MAX_ITEMS = 50
 const MAX_URL = 300
 
-const OWN_SCHEMES: ReadonlySet<string> = new Set(
-  ['javascript', 'data', 'blob', 'about', 'file', 'filesystem', 'view-source', 'chrome'].map(name => `${name}:`),
-)
-
 export interface Destination {
   readonly kind: 'web' | 'computer' | 'app' | 'unknown'
   readonly place: string
@@ -96,7 +93,7 @@ export function readDestination(uri: string): Destination {
   const unknown = { kind: 'unknown', place: shown(uri, MAX_URL) } as const
   if (!URL.canParse(uri)) return unknown
   const { protocol, hostname, host } = new URL(uri)
-  if (OWN_SCHEMES.has(protocol)) return unknown
+  if (!isAppScheme(protocol)) return unknown
   if (protocol !== 'http:' && protocol !== 'https:') {
     const isHierarchical = uri.trim().slice(protocol.length).startsWith('//')
     return { kind: 'app', place: shown(isHierarchical ? `${protocol}//` : protocol) }

@@ -23,7 +23,7 @@ export interface Consent {
   readonly used?: number
 }
 
-export type Changed = 'redirect' | 'document'
+type Changed = 'redirect' | 'document'
 
 const MOST = 200
 

@@ -20,7 +20,7 @@ export interface VerificationKey {
   readonly pem: string
 }
 
-type KeyLookup =
+export type KeyLookup =
   | { readonly keys: readonly VerificationKey[] }
   | { readonly unavailable: string; readonly retryAfter: number }
 

@@ -96,9 +96,9 @@ describe('auth-bridge pages: escaping of foreign text', () => {
       const odd = createPages({ ...SETTINGS, label: other, page: { name: text, support: href } })
       const client = { ...UNVERIFIED.client, name: text, documentHost: other }
       const grant = {
-        id,
+        grantId: id,
         client,
-        redirectHost: other,
+        redirectUri: other,
         resources: [href, text],
         scopes: [text, other],
         since: 1e300,
@@ -167,7 +167,7 @@ describe('auth-bridge pages: escaping of foreign text', () => {
     expect(pages.consent({ ...KNOWN, token: odd }).html).to.contain(`name="csrf" value="${expected}"`)
     const [grant] = ACCOUNT.grants
     if (!grant) throw new Error('no grant')
-    expect(pages.account({ ...ACCOUNT, grants: [{ ...grant, id: odd }] }).html).to.contain(
+    expect(pages.account({ ...ACCOUNT, grants: [{ ...grant, grantId: odd }] }).html).to.contain(
       `name="revoke" value="${expected}"`,
     )
   })
