@@ -284,7 +284,6 @@ function readServer(ctx: ClientContext, members: Members, wanted: Wanted, url: s
     scopesSupported: listOf(members, 'scopes_supported'),
     grantTypesSupported: listOf(members, 'grant_types_supported'),
     tokenEndpointAuthMethodsSupported: listOf(members, 'token_endpoint_auth_methods_supported'),
-    dpopSigningAlgValuesSupported: listOf(members, 'dpop_signing_alg_values_supported'),
     issParameterSupported: members['authorization_response_iss_parameter_supported'] === true,
     clientIdMetadataDocumentSupported: members['client_id_metadata_document_supported'] === true,
     pkceS256: pkce || vouched,

@@ -183,11 +183,6 @@ function checkScheme(url: URL, what: string): void {
   throw insecure('is plain http', 'use https; http is for loopback addresses in development')
 }
 
-const isReachable = (kind: AddressKind, serverKind: AddressKind, blockPrivateNetworks: boolean): boolean => {
-  if (kind === 'public') return true
-  return kind !== 'unroutable' && !blockPrivateNetworks && (serverKind === 'private' || serverKind === 'loopback')
-}
-
 const PLACES: Readonly<Record<Exclude<AddressKind, 'public'>, string>> = {
   private: 'in a private network',
   loopback: 'this machine',
@@ -204,7 +199,8 @@ export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, n
 
   function checkPlace(url: URL, what: string): void {
     const kind = kindOfHost(url.hostname)
-    if (kind === 'public' || isReachable(kind, serverKind, blockPrivateNetworks) || isAllowed(url)) return
+    const isNear = !blockPrivateNetworks && (serverKind === 'private' || serverKind === 'loopback')
+    if (kind === 'public' || (kind !== 'unroutable' && isNear) || isAllowed(url)) return
     throw new AuthError(`${what} (${printableUrl(url)}) is ${PLACES[kind]}, where this client may not be sent`, {
       code: 'blocked_address',
       fix: { text: 'if that is meant,', option: 'networkPolicy.allowHosts', value: [url.host] },

@@ -148,7 +148,6 @@ export interface ServerInfo {
   readonly scopesSupported?: readonly string[] | undefined
   readonly grantTypesSupported?: readonly string[] | undefined
   readonly tokenEndpointAuthMethodsSupported?: readonly string[] | undefined
-  readonly dpopSigningAlgValuesSupported?: readonly string[] | undefined
   /** Authorization responses require `iss` (RFC 9207). */
   readonly issParameterSupported: boolean
   readonly clientIdMetadataDocumentSupported: boolean

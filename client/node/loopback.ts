@@ -1,5 +1,6 @@
 // Receives authorization responses on a loopback port and shows a static result page.
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AuthError } from '../errors.ts'
@@ -99,10 +100,7 @@ function listenerOf(servers: readonly Server[], port: number) {
 
 async function bind(address: string, port: number, handler: RequestListener): Promise<Server> {
   const server = createServer(handler)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host: address, port, exclusive: true }, resolve)
-  })
+  await once(server.listen({ host: address, port, exclusive: true }), 'listening')
   return server
 }
 

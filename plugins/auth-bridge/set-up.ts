@@ -4,7 +4,7 @@ import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
-import { fixedClientProblem } from './clients/fixed-clients.ts'
+
 import { parseRedirectPattern } from './clients/redirects.ts'
 import { type KeptStore, openKeptStore } from './development/kept-store.ts'
 import { createDevelopmentUpstream } from './development/upstream.ts'
@@ -63,6 +63,21 @@ function logoOf({ config: { at, directory } }: InternalHost, { page: { logo } }:
   } catch (error) {
     throw error instanceof StartError ? error.orAt([...at, 'page', 'logo']) : error
   }
+}
+
+function fixedClientProblem({
+  authMethod,
+  clientSecret,
+  keys,
+}: FilledAuthBridge['clients']['fixed'][number]): string | undefined {
+  if (keys && clientSecret !== undefined) return 'it has a secret and keys; leave one of them out'
+  if (authMethod === 'private_key_jwt' && !keys) return 'private_key_jwt needs keys, its public keys as JWKs'
+  if (keys && authMethod !== undefined && authMethod !== 'private_key_jwt') return `${authMethod} needs no keys`
+  if (authMethod?.startsWith('client_secret') && clientSecret === undefined) return `${authMethod} needs clientSecret`
+  const isPrivate = keys?.some(key => ['d', 'k'].some(part => key[part] !== undefined)) ?? false
+  return isPrivate
+    ? 'keys has a private or symmetric key; put the public half here, and keep the other with the client'
+    : undefined
 }
 
 function checkClients({ config: { at }, report }: InternalHost, { clients }: FilledAuthBridge): void {

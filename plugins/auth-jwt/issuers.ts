@@ -211,7 +211,7 @@ export interface OwnIssuer extends Issuer {
 
 function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger): KeySource {
   let listed: readonly PublicJwk[] = []
-
+  let known: ReadonlyMap<string, VerificationKey | undefined> = new Map()
   let keys: readonly VerificationKey[] = []
 
   function read(jwk: PublicJwk): VerificationKey | undefined {
@@ -226,10 +226,11 @@ function createOwnKeys(server: AuthorizationServer, loose: boolean, log: Logger)
   /** Called for each request: an unchanged list has unchanged keys. */
   function current(): readonly VerificationKey[] {
     const now = server.keys()
-    if (now !== listed) {
-      listed = now
-      keys = now.flatMap(jwk => read(jwk) ?? [])
-    }
+    if (now === listed) return keys
+    listed = now
+    const texts = now.map(jwk => [JSON.stringify(jwk), jwk] as const)
+    known = new Map(texts.map(([text, jwk]) => [text, known.has(text) ? known.get(text) : read(jwk)]))
+    keys = [...known.values()].filter(key => key !== undefined)
     return keys
   }
 

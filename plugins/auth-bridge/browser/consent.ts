@@ -4,7 +4,6 @@ import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/plugin.ts'
 import { isRemembered } from '../clients/client-rules.ts'
 import type { Bridge } from '../make.ts'
-
 import { changedSince, digestOfDocument } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
 import { asText, asTexts, fieldsOf, isTokenFor, sendPage, tokenFor } from './browser.ts'

@@ -3,7 +3,6 @@
 import { errors, type Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/plugin.ts'
 import type { Bridge } from '../make.ts'
-
 import type { Consent } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
 import { browserOf, fieldsOf, isTokenFor, pathOf, sendPage, tokenFor } from './browser.ts'

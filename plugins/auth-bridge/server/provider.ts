@@ -12,8 +12,14 @@ import { readLimited } from '../../../core/auth.ts'
 import type { Clock, Logger } from '../../../core/plugin.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { sendPage } from '../browser/browser.ts'
-import { isRemembered, type RegisteredClients, registrationOf, settleMetadata } from '../clients/client-rules.ts'
-import { fixedClients } from '../clients/fixed-clients.ts'
+import {
+  fixedClients,
+  isRemembered,
+  type RegisteredClients,
+  registrationOf,
+  settleMetadata,
+} from '../clients/client-rules.ts'
+
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import { type FilledAuthBridge, isDevelopment } from '../options.ts'
 import type { Pages } from '../pages/index.ts'
