@@ -39,8 +39,9 @@ function checkKeys(
       'Logins are kept in memory: a restart signs all users out',
     )
   if (processes > 1 && !isShared) {
-    const fix = 'add store-sqlite, grant-store-redis or cluster-redis, or start without --workers'
-    report(new StartError('MH2108', `logins are in one process; ${fix}`, { at }))
+    const why =
+      'logins are in one process; add store-sqlite, grant-store-redis or cluster-redis, or start without --workers'
+    report(new StartError('MH2108', why, { at }))
   }
 }
 
