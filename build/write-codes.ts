@@ -189,8 +189,9 @@ export function readAll(): { uses: Use[]; bare: string[] } {
 }
 
 const MOST_SHOWN = 160
-/** The part of a message that another one must start with to be a variant of it. */
-const SAME_START = 0.6
+/** A message that has more than this part of another one, at its start and end, is a variant of it. */
+const SAME_PART = 0.6
+const SHORT = 24
 
 const cell = (text: string) => {
   const whole = text
@@ -201,14 +202,21 @@ const cell = (text: string) => {
   return line.includes('`') ? `\`\` ${line} \`\`` : `\`${line}\``
 }
 
+const reverse = (text: string) => [...text].reverse().join('')
+
+function sameStart(one: string, other: string): number {
+  const end = [...one].findIndex((letter, index) => letter !== other[index])
+  return end === -1 ? one.length : end
+}
+
 /** The messages without those that repeat most of an earlier one, such as a plural or an added suggestion. */
 function distinct(messages: readonly string[]): string[] {
   const kept: string[] = []
   for (const text of messages.map(text => text.replace(/……+/g, '…')).sort((one, other) => one.length - other.length)) {
-    const repeats = (other: string) => {
-      const same = [...other].findIndex((letter, index) => letter !== text[index])
-      return same === -1 || same > other.length * SAME_START || text.endsWith(other)
-    }
+    const repeats = (other: string) =>
+      other === text ||
+      (other.length > SHORT &&
+        sameStart(other, text) + sameStart(reverse(other), reverse(text)) > other.length * SAME_PART)
     if (!kept.some(repeats)) kept.push(text)
   }
   return kept
