@@ -2,21 +2,14 @@
 import { createHash } from 'node:crypto'
 import type { Host } from '../../core/host.ts'
 import type { AuthorizeRule } from '../../core/kernel/route.ts'
+import { canonicalJson, withHash } from '../../core/mcp/canonical-json.ts'
 import type { CatalogItem } from '../../core/mcp/catalog.ts'
 import type { ToolDefinition } from '../../core/mcp/define.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
 import type { CompiledRoute } from '../../core/mcp/routes.ts'
 import type { View } from '../../core/mcp/view.ts'
-import {
-  canonicalJson,
-  SURFACE_FORMAT,
-  type Surface,
-  type SurfaceItem,
-  type SurfaceList,
-  type SurfaceRoute,
-  withHash,
-} from './surface.ts'
+import { SURFACE_FORMAT, type Surface, type SurfaceItem, type SurfaceList, type SurfaceRoute } from './surface.ts'
 
 const SIGNED_IN = 'a signed-in caller'
 const list = (value: string | readonly string[] | undefined) => (value === undefined ? [] : [value].flat())
