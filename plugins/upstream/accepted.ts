@@ -1,8 +1,8 @@
 // Accepted tools and prompts of the servers in the lock file, and their comparison with the current ones.
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import { canonicalJson, hasOwnHash, withHash } from '../../core/internal.ts'
 import { isObject, StartError } from '../../core/plugin.ts'
+import { canonicalJson, hasOwnHash, withHash } from '../families/canonical-json/index.ts'
 import type { Item, Snapshot } from './lists.ts'
 import { isIncluded, isServed } from './names.ts'
 import type { ServerSettings } from './settings.ts'

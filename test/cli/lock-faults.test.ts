@@ -7,7 +7,7 @@ import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
 import { lockText, readLock } from '../../cli/lock/lock-file.ts'
 import { SURFACE_FORMAT, type Surface } from '../../cli/lock/surface.ts'
 import type { JsonObject } from '../../core/index.ts'
-import { withHash } from '../../core/mcp/canonical-json.ts'
+import { withHash } from '../../plugins/families/canonical-json/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { runCli, stopAll } from './in-process.ts'
 

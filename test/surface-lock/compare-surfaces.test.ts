@@ -6,7 +6,7 @@ import { changesText } from '../../cli/lock/describe-changes.ts'
 import { lockText, readLock } from '../../cli/lock/lock-file.ts'
 import { SURFACE_FORMAT, type Surface } from '../../cli/lock/surface.ts'
 import type { JsonObject } from '../../core/index.ts'
-import { withHash } from '../../core/mcp/canonical-json.ts'
+import { withHash } from '../../plugins/families/canonical-json/index.ts'
 
 const ADMIN = ['a signed-in caller', 'scope "admin"']
 const inputSchema = { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false }
