@@ -234,13 +234,13 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
     },
     restore(digest, record, { requests, claim }, { idleTimeout, maxPerOwner }) {
       const found = find(digest)
-      if (found) return { record: found, nodes: NO_NODES }
+      if (found) return { record: found.record, nodes: NO_NODES }
       if (!admits(record.opening.holder, maxPerOwner)) return undefined
       const kept = add(digest, record, idleTimeout)
       kept.inUse = false
       kept.begin(requests)
       kept.claim = claim
-      return { record: kept, nodes: NO_NODES }
+      return { record: kept.record, nodes: NO_NODES }
     },
     onReturn() {},
   }
