@@ -187,14 +187,15 @@ export function readAll(): { uses: Use[]; bare: string[] } {
   return { uses: read.flatMap(({ uses }) => uses), bare: read.flatMap(({ bare }) => bare) }
 }
 
-const MOST_SHOWN = 160
+const MOST_SHOWN = 130
+const MOST_MESSAGES = 3
 /** A message that has more than this part of another one, at its start and end, is a variant of it. */
 const SAME_PART = 0.6
 const SHORT = 24
 
 const inCode = (text: string) => {
   const whole = text.replace(/\s*\n\s*/g, ' ').trim()
-  const line = whole.length > MOST_SHOWN ? `${whole.slice(0, MOST_SHOWN)}…` : whole
+  const line = whole.length > MOST_SHOWN ? `${whole.slice(0, whole.lastIndexOf(' ', MOST_SHOWN))} …` : whole
   return line.includes('`') ? `\`\` ${line} \`\`` : `\`${line}\``
 }
 
@@ -230,7 +231,9 @@ function sectionsOf(uses: readonly Use[], areas: readonly (keyof typeof AREAS)[]
         )
         const files = [...new Set(own.map(({ file }) => file))]
         const texts =
-          shown.length > 0 ? shown.slice(0, MOST_TEXTS).map(inCode) : [`several messages, in \`${files.join('`, `')}\``]
+          shown.length > 0
+            ? shown.slice(0, MOST_MESSAGES).map(inCode)
+            : [`several messages, in \`${files.join('`, `')}\``]
         return `- \`${code}\`: ${texts.join('<br>')}\n`
       })
     return rows.length === 0 ? [] : `## ${area}: ${AREAS[area]}\n\n${rows.join('')}`
