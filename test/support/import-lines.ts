@@ -88,6 +88,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': ['cluster-redis', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
   'families/credentials': ['openapi', 'upstream'],
+  'families/canonical-json': ['upstream'],
   'families/texts': ['openapi', 'upstream'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
