@@ -14,13 +14,13 @@ export const DPOP_SCHEMA = {
   title: 'DPoPOptions',
   type: 'object',
   default: {},
-  description: 'Tokens that are bound to a key of their client (DPoP, RFC 9449).',
+  description: 'Tokens bound to a client key (DPoP, RFC 9449).',
   additionalProperties: false,
   properties: {
     mode: {
       enum: ['off', 'optional', 'required'],
       description:
-        'Whether bound tokens are taken, or no others. Default: optional, where all processes know which proofs were used.',
+        'Whether bound tokens are accepted or required. Default: optional, if all processes share the used proofs.',
     },
     algorithms: {
       type: 'array',
@@ -35,16 +35,20 @@ export const DPOP_SCHEMA = {
       pattern: DURATION_PATTERN,
       minimum: 0,
       default: '60s',
-      description: 'For how long a proof counts from its time on: 1s to 10m.',
+      description: 'Validity of a proof: 1s to 10m.',
     },
     clockTolerance: {
       type: ['string', 'number'],
       pattern: DURATION_PATTERN,
       minimum: 0,
       default: '60s',
-      description: 'How far the clock of a client can be ahead: 0 to 10m.',
+      description: 'Maximum lead of a client clock: 0 to 10m.',
     },
-    nonce: { type: 'boolean', default: false, description: 'Proofs must have a nonce of this host. Needs secrets.' },
+    nonce: {
+      type: 'boolean',
+      default: false,
+      description: 'Requires a nonce of this host in proofs. Requires secrets.',
+    },
   },
 } as const
 
