@@ -62,7 +62,11 @@ export function explainFailure(
   const about = { cause: thrown }
   const auth = authErrorIn(thrown)
   if (auth?.code === 'interaction_required') {
-    return new StartError('MH3201', `${login.url} requires a login; log in with: ${loginCommand(login.url, login.profile)}`, about)
+    return new StartError(
+      'MH3201',
+      `${login.url} requires a login; log in with: ${loginCommand(login.url, login.profile)}`,
+      about,
+    )
   }
   if (auth) return auth
   const network = networkFailureIn(thrown)
