@@ -6,6 +6,8 @@ import type { Call, McpRoute } from '../../core/plugin.ts'
 export interface UpstreamTokenRequest {
   /** Scopes, separated by spaces. Default: those of the caller's login. */
   readonly scope?: string
+  /** A token that the API refused: it is replaced by a new one. */
+  readonly rejected?: string
 }
 
 /** The caller and the URL for a new sign-in. */
