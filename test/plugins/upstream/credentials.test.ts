@@ -10,7 +10,7 @@ import {
   type UpstreamCaller,
   type UpstreamTokenRequest,
   upstreamTokenOf,
-} from '../../../plugins/auth-bridge/upstream-member.ts'
+} from '../../../plugins/auth-bridge/upstream-tokens.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { runCli, stopAll } from '../../cli/in-process.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
