@@ -86,10 +86,10 @@ function createOutbound(): Outbound {
   let made: Promise<typeof fetch> | undefined
   return {
     async guardedFetch(input, init) {
-      made ??= import('../client/node/guarded-fetch.ts').then(({ createGuardedFetch }) => createGuardedFetch())
+      made ??= import('../client/node/fetch.ts').then(({ createGuardedFetch }) => createGuardedFetch())
       return (await made)(input, init)
     },
-    openConnections: async options => (await import('../client/node/guarded-agents.ts')).openConnections(options),
+    openConnections: async options => (await import('../client/node/fetch.ts')).openConnections(options),
     createTokenClient: async options => (await import('../client/token-client.ts')).createTokenClient(options),
   }
 }

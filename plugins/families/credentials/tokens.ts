@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../../core/index.ts'
-import type { Services, TokenClient } from '../../../core/internal.ts'
+import type { Services } from '../../../core/internal.ts'
 import type { Clock } from '../../../core/plugin.ts'
 import type { UpstreamAuth } from './schema.ts'
 import { readKey } from './secret.ts'
@@ -40,6 +40,7 @@ export interface TokenSourceParts {
   readonly clock: Clock
 }
 
+type TokenClient = Awaited<ReturnType<Services['createTokenClient']>>
 type Issued = Awaited<ReturnType<TokenClient['request']>>
 
 interface Kept {

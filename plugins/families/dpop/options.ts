@@ -1,5 +1,5 @@
 // The option `dpop` of plugins that verify tokens, and its schema (RFC 9449).
-import { DURATION_PATTERN, type Duration } from '../../../core/plugin.ts'
+import { DURATION_PATTERN, type OptionsOf } from '../../../core/plugin.ts'
 
 const PROOF_ALGORITHMS = [
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
@@ -9,19 +9,7 @@ const PROOF_ALGORITHMS = [
 /** The JOSE name of a proof algorithm. */
 export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number]
 
-export interface DPoPSettings {
-  /** Default `optional`, or `off` if a used proof could be replayed on another node. */
-  readonly mode?: 'off' | 'optional' | 'required'
-  readonly algorithms?: readonly ProofAlgorithm[]
-  /** How long a proof is valid after its time. Default 60 s. */
-  readonly maxAge?: Duration
-  /** How far the clock of a client can be ahead, at most 10 minutes. Default 60 s. */
-  readonly clockTolerance?: Duration
-  /** Proofs must have a nonce issued by this host. Default false. */
-  readonly nonce?: boolean
-}
-
-/** The schema of `DPoPSettings`, for a plugin's option `dpop`. */
+/** The schema of a plugin's option `dpop`. */
 export const DPOP_SCHEMA = {
   title: 'DPoPOptions',
   type: 'object',
@@ -63,3 +51,5 @@ export const DPOP_SCHEMA = {
     },
   },
 } as const
+
+export type FilledDPoP = OptionsOf<typeof DPOP_SCHEMA, true>
