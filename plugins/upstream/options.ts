@@ -110,7 +110,7 @@ const defaults = {
   refresh: durationOrOff('Interval at which lists are read again without a notification. Default `5m`.'),
   whenDown: choice(
     ['keep', 'hide', 'fail'],
-    'What happens while the server is down. `keep` (default): lists stay, calls fail. `hide`: lists are empty. `fail`: startup fails, a running host is not ready.',
+    'Behaviour while the server is down. `keep` (default): lists stay, calls fail. `hide`: lists are empty. `fail`: startup fails, a running host is not ready.',
   ),
   newTools: choice(
     ['serve', 'withhold'],
