@@ -73,11 +73,13 @@ export {
   watchedCost,
 } from './sessions/change-feed.ts'
 export { connectClient } from './sessions/connect-client.ts'
-export { createEventStore, type StreamBounds } from './sessions/create-event-store.ts'
 export { createSessionStore } from './sessions/create-session-store.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
 export {
+  createEventStore,
+  type EventStore,
   parseEventId,
+  type StreamBounds,
   StreamFenced,
   type StreamState,
 } from './sessions/event-store.ts'

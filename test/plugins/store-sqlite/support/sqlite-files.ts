@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGrantStore, type GrantStore } from '../../../../core/auth.ts'
 import { systemClock } from '../../../../core/http/clock.ts'
-import type { EventStore } from '../../../../core/plugin.ts'
+import type { EventStore } from '../../../../core/sessions/event-store.ts'
 import type { Store } from '../../../../core/store.ts'
 import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
 import {
