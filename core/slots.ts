@@ -26,8 +26,7 @@ import type { SessionStore } from './sessions/session-store.ts'
 import { createMemoryBus } from './store/memory-bus.ts'
 import { createMemoryStore } from './store/memory-store.ts'
 import type { Store } from './store/store.ts'
-import { createMemoryTaskStore, createTaskStore } from './tasks/create-task-store.ts'
-import type { TaskStore } from './tasks/task-store.ts'
+import { createMemoryTaskStore, createTaskStore, type TaskStore } from './tasks/create-task-store.ts'
 
 /** The default services. `node`: the name of this node. `neighbours`: other processes of this machine. */
 export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbours | undefined): Slots {

@@ -105,7 +105,7 @@ export type {
   Visit,
 } from './sessions/session-store.ts'
 export type { ForwardedMessage } from './sessions/session-streams.ts'
-export { createTaskStore } from './tasks/create-task-store.ts'
+export { createTaskStore, type TaskStore } from './tasks/create-task-store.ts'
 export {
   type AnswerRoom,
   hasEnded,
@@ -123,7 +123,6 @@ export {
   type TaskRefusal,
   type TaskRoom,
   type TaskState,
-  type TaskStore,
   type TaskSummary,
 } from './tasks/task-store.ts'
 export { processEntry, startThread } from './threads/start-thread.ts'
