@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { Bus } from '../store/bus.ts'
-import type { SessionState, StateChange } from './session-store.ts'
+import type { StateChange } from './session-store.ts'
 
 /** Methods except `receive` reject with `unavailable` if nodes cannot be reached. */
 export interface Peers {
@@ -30,15 +30,8 @@ export type PeerMessage =
   | { readonly type: 'runs?'; readonly session: string; readonly request: RequestId; readonly node: string }
   | { readonly type: 'runs'; readonly session: string; readonly request: RequestId; readonly running: boolean }
   | { readonly type: 'ended'; readonly session: string; readonly reason: string }
-  /** `madeVersion`: the record version after `change`. Without it, `state` replaces the settings. */
-  | {
-      readonly type: 'changed'
-      readonly session: string
-      readonly version: number
-      readonly state: SessionState
-      readonly change?: StateChange
-      readonly madeVersion?: number
-    }
+  /** `version`: of the record after the change. */
+  | { readonly type: 'changed'; readonly session: string; readonly version: number; readonly change: StateChange }
   /** Another node sends the messages that belong to no call. */
   | { readonly type: 'released'; readonly session: string; readonly epoch: number }
   | { readonly type: 'follow'; readonly session: string; readonly stream: string; readonly node: string }

@@ -2,6 +2,7 @@
 import type { Client, Pool } from 'pg'
 import { HostError } from '../../core/index.ts'
 import { errorText, type Logger, StartError } from '../../core/plugin.ts'
+import type { Outcome, Query, ReadAnswers, Step, Store } from '../../core/store.ts'
 import { SCHEMA_VERSION, schemaOf } from './schema.ts'
 
 /** Time limit of a call, milliseconds. PostgreSQL never applies a call later. */
@@ -223,3 +224,15 @@ export class Postgres {
     this.#settings.log.warn({ code: 'MH3504', reason: errorText(cause) }, 'PostgreSQL does not respond: retrying')
   }
 }
+
+/** Each operation is one function call: one round trip and one transaction. */
+export const createPostgresStore = (postgres: Postgres): Store => ({
+  shared: true,
+  transact: (partition: string, steps: readonly Step[], durability) =>
+    postgres.callInTime<Outcome>('transact', partition, steps, durability === 'relaxed'),
+  async read<const Queries extends readonly Query[]>(partition: string, queries: Queries) {
+    const { answers } = (await postgres.call('read', partition, queries)) as { readonly answers: readonly unknown[] }
+    return answers.map(answer => answer ?? undefined) as unknown as ReadAnswers<Queries>
+  },
+  onReturn: listener => postgres.onReturn(listener),
+})
