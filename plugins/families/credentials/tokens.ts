@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../../core/index.ts'
-import type { Services, TokenClient } from '../../../core/internal.ts'
+import type { Services } from '../../../core/internal.ts'
 import type { Clock } from '../../../core/plugin.ts'
 import type { UpstreamAuth } from './schema.ts'
 import { readKey } from './secret.ts'
@@ -36,10 +36,11 @@ export interface TokenSourceParts {
   readonly tokenEndpoint?: string | undefined
   /** Hosts with private addresses that `tokenEndpoint` can have. */
   readonly allowHosts?: readonly string[]
-  readonly services: () => Services
+  readonly services: () => Pick<Services, 'createTokenClient'>
   readonly clock: Clock
 }
 
+type TokenClient = Awaited<ReturnType<Services['createTokenClient']>>
 type Issued = Awaited<ReturnType<TokenClient['request']>>
 
 interface Kept {
