@@ -50,6 +50,7 @@ export function createNodeMessages(node: ThisNode) {
     else if (message.type === 'answer') void session.answer(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)
     else if (message.type === 'ended') session.dispose(new Error(message.reason))
+    else if (message.type === 'restored') takeRecord(session, { ...message, home: session.home }, name)
     else takeChanged(session, message)
   }
 

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { Bus } from '../store/bus.ts'
-import type { StateChange } from './session-store.ts'
+import type { SessionState, StateChange } from './session-store.ts'
 
 /** Methods except `receive` reject with `unavailable` if nodes cannot be reached. */
 export interface Peers {
@@ -32,6 +32,8 @@ export type PeerMessage =
   | { readonly type: 'ended'; readonly session: string; readonly reason: string }
   /** `version`: of the record after the change. */
   | { readonly type: 'changed'; readonly session: string; readonly version: number; readonly change: StateChange }
+  /** The record after a loss. */
+  | { readonly type: 'restored'; readonly session: string; readonly version: number; readonly state: SessionState }
   /** Another node sends the messages that belong to no call. */
   | { readonly type: 'released'; readonly session: string; readonly epoch: number }
   | { readonly type: 'follow'; readonly session: string; readonly stream: string; readonly node: string }

@@ -34,7 +34,8 @@ export function countsInFile(file: string): Counts {
 export function countsInPostgres({ url, schema }: { readonly url: string; readonly schema: string }): Counts {
   const count = (sql: string) => Number(queryPostgres(url, `SELECT coalesce((${sql}), 0)`))
   return {
-    idle: () => count(`SELECT size FROM ${schema}.entries WHERE partition = 'sessions' AND kind = 'set' AND name = 'idle'`),
+    idle: () =>
+      count(`SELECT size FROM ${schema}.entries WHERE partition = 'sessions' AND kind = 'set' AND name = 'idle'`),
     sessions: () => count(`SELECT count(*) FROM ${schema}.entries WHERE kind = 'record' AND name = 'session'`),
   }
 }
