@@ -61,6 +61,7 @@ export class Postgres {
   #timer: NodeJS.Timeout | undefined
   #isUp: boolean | undefined
   #downSince = 0
+  #upSince = 0
   #isClosed = false
 
   constructor(settings: PostgresSettings) {
@@ -177,9 +178,11 @@ export class Postgres {
   async callOn(on: Pick<Pool, 'query'>, name: string, ...args: readonly unknown[]): Promise<unknown> {
     const parameters = args.map((_, index) => `$${index + 1}`)
     const text = `SELECT "${this.schema}".${name}(${parameters.join(', ')}) AS answer`
+    const begun = performance.now()
     const { rows } = await on.query({ name, text, values: args.map(encodeArgument) }).catch(error => {
       if (FAULTS.test(codeOf(error)) && !PERMANENT.test(codeOf(error))) throw error
-      this.#down(error)
+      // A call that failed on a connection from before an outage is not another outage.
+      if (begun >= this.#upSince) this.#down(error)
       throw unavailable(error)
     })
     this.#up()
@@ -209,6 +212,7 @@ export class Postgres {
     const { log } = this.#settings
     const wasDown = this.#isUp === false
     this.#isUp = true
+    this.#upSince = performance.now()
     if (!wasDown) log.info({ code: 'MH3503' }, 'connected to PostgreSQL')
     else {
       const seconds = Math.round((performance.now() - this.#downSince) / 100) / 10
