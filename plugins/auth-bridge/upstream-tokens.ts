@@ -16,7 +16,7 @@ export interface UpstreamTokenRequest {
 }
 
 /** The caller and the URL for a new sign-in. */
-interface UpstreamCaller {
+export interface UpstreamCaller {
   readonly user: User | undefined
   readonly route: McpRoute
   readonly params: Readonly<Record<string, string>>
