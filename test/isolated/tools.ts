@@ -97,10 +97,6 @@ const hogs: Readonly<Record<string, () => unknown>> = {
 }
 
 const memoryHogs: Readonly<Record<string, () => unknown>> = {
-  objects() {
-    const all: object[] = []
-    for (let n = 0; isTrue(); n++) all.push({ n })
-  },
   /** Counted: where the compiler knows no end it keeps looking for interrupts. */
   lists() {
     const all: number[][] = []

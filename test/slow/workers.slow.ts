@@ -26,7 +26,7 @@ describe('workers', function () {
     const { running, folder, workers } = await startCrew(1, crewConfig({ before }))
     await writeFile(join(folder, 'broken'), '')
     process.kill(workers[0] ?? 0, 'SIGKILL')
-    await running.logged(/none is left to serve; they keep ending: one is tried every 30 s/, LIMIT)
+    await running.logged(/"wait":30000,"serving":0/, LIMIT)
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const waits = linesOf(stderr).map(({ wait }) => wait)
@@ -54,15 +54,12 @@ describe('workers', function () {
       return { pid: Number(pid), end }
     }
     const short = await hold(30)
-    const SILENT = /"worker":(\d+),"seconds":20,.*"msg":"A worker does not respond/
+    const SILENT = /"code":"MH3122","worker":(\d+),"seconds":20,/
     expect(Number((await running.logged(SILENT, LIMIT))[1])).to.equal(short.pid)
-    await running.logged(new RegExp(`"worker":${short.pid},"seconds":\\d+,"msg":"a worker answers again"`), LIMIT)
+    await running.logged(new RegExp(`"code":"MH3121","worker":${short.pid},`), LIMIT)
     expect(await short.end).to.equal('over')
     const long = await hold(3_600)
-    await running.logged(
-      new RegExp(`"worker":${long.pid},"seconds":60,"msg":"killed a worker: it does not answer`),
-      LIMIT,
-    )
+    await running.logged(new RegExp(`"code":"MH3123","worker":${long.pid},"seconds":60,`), LIMIT)
     await running.logged(new RegExp(`"worker":${long.pid},"exitCode":null,"signal":"SIGKILL"[^]*"serving":2`), LIMIT)
     expect(await long.end).to.equal('broken off')
     running.child.kill('SIGTERM')
@@ -75,7 +72,7 @@ describe('workers', function () {
     await reload(crew, version('never', HANGING))
     await running.printed(/^hangs$/m)
     await reload(crew, version('new'))
-    await running.logged(/"msg":"Reloaded"/)
+    await running.logged(/"code":"MH3103"/)
     expect(await callText(url, 'version')).to.equal('new')
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
