@@ -20,7 +20,7 @@ describe('rolling restart behind nginx', function () {
   it('rejects and loses no request', async () => {
     const url = `${balanced.url}/mcp`
     const session = await openSession(url)
-    const loads = [{}, { session: session.id }].map(kind => startLoad(url, 'current_time', kind))
+    const loads = [{}, { session: session.id }].map(kind => startLoad(url, 'current_time', { ...kind, each: 1 }))
     const given = (place: number) => [...balanced.nginx.counts().values()][place] ?? 0
     for (const place of balanced.nodes.keys()) {
       await Promise.all(loads.map(load => load.answers(50)))
