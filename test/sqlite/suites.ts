@@ -5,7 +5,7 @@ export const SUITES = [
   'test/plugins/transport-streamable/*.test.ts',
   'test/plugins/transport-sse/*.test.ts',
   // These call no store.
-  '!test/flow/{asks*,authenticators,challenge-scope,dpop*,frozen-user,guarded-routes*,misbehaving-tools,not-by-http}.*',
+  '!test/flow/{asks*,authenticators,challenge-scope,client-said,dpop*,frozen-user,guarded-routes*,misbehaving-tools,not-by-http}.*',
   '!test/flow/{official-clients,ping,protected,reload*,rounds,same-answer-properties,sent-ahead,shared-config-values}.*',
   '!test/flow/{slow-readers,told-instead,token-expiry}.*',
   '!test/plugins/transport-streamable/{bad-*,batches,legacy-*,limits,modern,negotiation,notifications,streaming,verbs-*,wrong-params}.test.ts',
