@@ -23,10 +23,10 @@ describe('Grant store in memory: memory use', () => {
     ['sets', (store, index) => store.join(`granted:${index >> 4}`, `member ${index}`.padEnd(43, 'x'), MINUTE, 16)],
   ] as ReadonlyArray<readonly [string, (store: GrantStore, index: number) => Promise<unknown>]>) {
     it(`stays within its limit: ${what}`, async () => {
-      const most = 4 * MIB
+      const most = 8 * MIB
       const before = heap()
-      const store = createMemoryGrantStore({ pending: MIB / 2, granted: most }, () => 0)
-      for (let index = 0; index < 30_000; index++) await write(store, index)
+      const store = createMemoryGrantStore({ pending: MIB, granted: most }, () => 0)
+      for (let index = 0; index < 60_000; index++) await write(store, index)
       const held = heap() - before
       expect(await store.get('granted:unknown')).to.equal(undefined)
       expect(held / most).to.be.within(0.3, 1.25)
