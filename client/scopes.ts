@@ -1,7 +1,7 @@
 // Selects requested scopes (MCP authorization, "Scope Selection Strategy"; SEP-2350) and tracks failed step-ups.
 import { LRUCache } from 'lru-cache'
-import type { ServerInfo } from './parties.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
+import type { ServerInfo } from './stores.ts'
 
 const OFFLINE_ACCESS = 'offline_access'
 

@@ -130,7 +130,7 @@ export function createNodeMessages(node: ThisNode): NodeMessages {
 
 export function takeRecord(session: Session, record: Omit<SessionRecord, 'opening'>, node: string): void {
   const { version, home, state } = record
-  if (session.version >= version) return
+  if (session.version >= version || session.isUnrestored) return
   session.version = version
   // Another node considered this one dead and runs `runSession` now.
   if (session.home === node && home !== node) session.endRun()

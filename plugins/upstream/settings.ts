@@ -4,16 +4,20 @@ import { resolve } from 'node:path'
 import { parseDuration, parseSize, type Revision, StartError } from '../../core/plugin.ts'
 import type { CommandTarget, TlsOptions } from '../../remote/index.ts'
 import type { SecretSource } from '../families/credentials/index.ts'
-import type { HostAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer, UpstreamToolOverride } from './options.ts'
+import type { ServerAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer, UpstreamToolOverride } from './options.ts'
 
 type Path = readonly (string | number)[]
+
+/** Whether each caller has its own token. */
+export const isPerCaller = (auth: ServerAuth | undefined): boolean =>
+  auth?.kind === 'bridge' || auth?.kind === 'exchange'
 
 export interface HttpSettings {
   readonly url: string
   readonly headers: Readonly<Record<string, SecretSource>>
   readonly forwardHeaders: readonly string[]
   readonly tls: TlsOptions | undefined
-  readonly auth: HostAuth | undefined
+  readonly auth: ServerAuth | undefined
 }
 
 /** The settings of one server. Durations in milliseconds; 0: no limit. */
@@ -28,6 +32,8 @@ export interface ServerSettings {
   readonly maxCallTime: number
   readonly refresh: number
   readonly whenDown: 'keep' | 'hide' | 'fail'
+  readonly newTools: 'serve' | 'withhold'
+  readonly changed: 'serve' | 'withhold'
   readonly sessions: NonNullable<UpstreamServer['sessions']>
   readonly maxSessions: number
   readonly idle: number
@@ -95,6 +101,10 @@ function readTarget(server: UpstreamServer, at: Path, directory: string, options
     checkHeaders(server, at)
     const { headers = {}, forwardHeaders = [], auth } = server
     const tls = readTls(server, at, directory)
+    if (isPerCaller(auth) && server.sessions === 'shared') {
+      const why = `requires separate sessions, because \`auth\` uses the token of each caller`
+      throw new StartError('MH2943', why, { at: [...at, 'sessions'] })
+    }
     if (!URL.canParse(url)) throw new StartError('MH2943', `"${url}" is not a URL`, { at: [...at, 'url'] })
     return { http: { url, headers, forwardHeaders, auth, tls }, command: undefined }
   }
@@ -113,16 +123,23 @@ function readTarget(server: UpstreamServer, at: Path, directory: string, options
   return { http: undefined, command: target }
 }
 
+export interface ServerPlace {
+  readonly directory: string
+  readonly at: Path
+  readonly lock?: { readonly isFrozen: boolean }
+}
+
 /** Throws a StartError if options contradict each other. */
 export function resolveServer(
   name: string,
   options: UpstreamOptions,
-  { directory, at: pluginAt }: { readonly directory: string; readonly at: Path },
+  { directory, at: pluginAt, lock }: ServerPlace,
 ): ServerSettings {
   const server = options.servers[name] ?? {}
   const at = [...pluginAt, 'servers', name]
   const either = <Key extends keyof UpstreamDefaults>(key: Key) => server[key] ?? options[key]
   const { asks = {}, revision } = server
+  const isFrozen = lock?.isFrozen === true
   return {
     name,
     at,
@@ -133,6 +150,8 @@ export function resolveServer(
     maxCallTime: durationOrOff(either('maxCallTime') ?? '10m'),
     refresh: durationOrOff(either('refresh') ?? '5m'),
     whenDown: either('whenDown') ?? 'keep',
+    newTools: isFrozen ? 'withhold' : (either('newTools') ?? 'serve'),
+    changed: isFrozen ? 'withhold' : (either('changed') ?? 'withhold'),
     sessions: server.sessions ?? 'auto',
     maxSessions: server.maxSessions ?? 1_000,
     idle: durationOrOff(options.processes?.idle ?? '5m'),

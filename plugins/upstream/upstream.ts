@@ -1,5 +1,7 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
-import { type CallContext, ToolError } from '../../core/index.ts'
+
+import { loginEnded } from '../../core/auth.ts'
+import { type CallContext, type Definition, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
 import { callOf, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
@@ -14,17 +16,19 @@ import {
   type ServerNotification,
 } from '../../remote/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
+import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, createDefiner } from './definitions.ts'
-import { callFailure, isLoginNeeded, isNotFound, isUnknownItem } from './failures.ts'
+import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
+import { toolName } from './names.ts'
 import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
-import type { ServerSettings } from './settings.ts'
+import { isPerCaller, type ServerSettings } from './settings.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
-import type { Targets } from './targets.ts'
+import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
@@ -40,11 +44,13 @@ const MAX_QUESTIONS = 48_000
 export interface UpstreamParts {
   readonly host: InternalHost
   readonly settings: ServerSettings
-  readonly toolset: ServedToolset
+  readonly toolset: Pick<ServedToolset, 'replace'>
   readonly targets: Targets
   readonly held: HeldCalls
   readonly processes: Places
   readonly isLocal: boolean
+  /** Its entry in the lock file. */
+  readonly accepted: AcceptedServer | undefined
   /** Counts calls by outcome, and reconnections. */
   readonly count: { call(outcome: string): void; restart(): void }
 }
@@ -70,6 +76,9 @@ export class Upstream implements Caller {
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
   readonly #hostRuns = new Set<Run>()
+  readonly #credentials = new WeakMap<Call, CallCredentials>()
+  /** The credentials of the last call of each session. */
+  readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
   #connection: Connection | undefined
   #era: Connection['era'] | undefined
   #state: State = 'starting'
@@ -85,13 +94,19 @@ export class Upstream implements Caller {
   #listening: Listening | undefined
   #resubscribeTimer: Timer | undefined
   #snapshot: Snapshot | undefined
+  #canComplete = false
+  #accepted: AcceptedServer | undefined
+  #isRetired = false
   #left = ''
+  #changedTools: ReadonlySet<string> = new Set()
+  #withheld: ReadonlyMap<string, string> = new Map()
 
   constructor(parts: UpstreamParts) {
     const { settings, host } = parts
     this.#parts = parts
     this.settings = settings
     this.#since = host.clock.now()
+    this.#accepted = parts.accepted
     this.#define = createDefiner(settings, this)
     this.#supervisor = createSupervisor({
       open: closed => this.#open(closed),
@@ -109,6 +124,10 @@ export class Upstream implements Caller {
     })
   }
 
+  /** URIs that clients watch. */
+  get watched(): ReadonlySet<string> {
+    return this.#watched
+  }
   get state(): State {
     return this.#state
   }
@@ -118,6 +137,14 @@ export class Upstream implements Caller {
   get sessions(): number {
     return this.#sessions.size
   }
+  /** Withheld items with the reasons. */
+  get withheld(): ReadonlyMap<string, string> {
+    return this.#withheld
+  }
+  /** Whether a tool is left out of lists, by its name on the route. */
+  isWithheld(name: string): boolean {
+    return this.#changedTools.has(name)
+  }
   /** Describes state, protocol version and counts in one line. */
   describe(): string {
     if (this.#state === 'starting') return 'not connected'
@@ -125,11 +152,29 @@ export class Upstream implements Caller {
     const { revision, server } = this.#connection ?? {}
     const { tools = [], resources = [], prompts = [] } = this.#snapshot ?? {}
     const counts = `${tools.length} tools, ${resources.length} resources, ${prompts.length} prompts`
-    return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}`
+    const withheld = this.#withheld.size === 0 ? '' : `, ${this.#withheld.size} withheld`
+    return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}${withheld}`
   }
 
   get #sinceText() {
     return new Date(this.#since).toISOString()
+  }
+
+  /** Uses another entry of the lock file: the lists are compared again. */
+  accept(accepted: AcceptedServer | undefined): void {
+    this.#accepted = accepted
+    if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
+  }
+
+  /** Definitions of the lock file, which are served until the server is connected. */
+  acceptedDefinitions(): readonly Definition[] {
+    return this.#accepted ? this.#define(listsOf(this.#accepted), this.#accepted.completions).definitions : []
+  }
+
+  /** Another version serves the toolset from now on. Ends after the time limit of running calls. */
+  retire(): void {
+    this.#isRetired = true
+    this.#parts.host.clock.setTimeout(() => void this.close(), this.settings.callTimeout).unref()
   }
 
   /** Connects and reads the lists. Rejects with the reason. */
@@ -157,7 +202,8 @@ export class Upstream implements Caller {
     this.#shownWhy = visibleText(error.message)
     if (isLoginNeeded(error)) this.#parts.targets.refused()
     this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, reasonOf(error), since)
-    if (this.settings.whenDown === 'hide') this.#parts.toolset.replace([])
+    const isServed = this.#isPerCaller && isLoginNeeded(error)
+    if (this.settings.whenDown === 'hide' && !this.#isRetired && !isServed) this.#parts.toolset.replace([])
   }
 
   #enter(state: State, why: string, since: number) {
@@ -293,9 +339,18 @@ export class Upstream implements Caller {
     const snapshot = await readLists(connection, { maxTools, timeout: callTimeout, signal: this.#stop.signal })
     if (this.#connection !== connection) return
     this.#snapshot = snapshot
-    const { definitions, left } = this.#define(snapshot, connection.capabilities.completions !== undefined)
+    this.#canComplete = connection.capabilities.completions !== undefined
+    this.#serve(snapshot, this.#canComplete)
+  }
+
+  #serve(snapshot: Snapshot, canComplete: boolean) {
+    if (this.#isRetired) return
+    const { served, changedTools, withheld } = reviewLists(snapshot, this.#accepted, this.settings)
+    const { definitions, left } = this.#define(served, canComplete, changedTools)
+    this.#withheld = withheld
+    this.#changedTools = new Set(changedTools.map(name => toolName(this.settings, name)))
     this.#parts.toolset.replace(definitions)
-    this.#logLeftOut(left)
+    this.#logLeftOut(new Map([...withheld, ...left]))
   }
 
   #logLeftOut(left: ReadonlyMap<string, string>) {
@@ -366,14 +421,21 @@ export class Upstream implements Caller {
   }
 
   async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
-    const target = await this.#parts.targets.target()
+    const own = { credentials: this.#credentials.get(call) ?? NO_CREDENTIALS }
+    const target = await this.#parts.targets.target(() => own.credentials)
     signal.throwIfAborted()
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
-    return connect(
+    const connection = await connect(
       target,
       this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed(), signal }),
     )
+    this.#sessionCredentials.set(connection, own)
+    return connection
+  }
+
+  get #isPerCaller(): boolean {
+    return isPerCaller(this.settings.http?.auth)
   }
 
   /** Whether all callers can share a connection: the server has no sessions, or the options allow it. */
@@ -385,19 +447,30 @@ export class Upstream implements Caller {
   }
 
   async #enterSession(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
+    // The connection for lists has no token, and calls do not need it.
+    if (this.#isPerCaller && this.#state === 'needs login') return this.#enterOwnSession(call)
     const connection = await this.#supervisor.get().catch(() => {
       throw new ToolError(
         `The server "${this.settings.name}" has been unavailable since ${this.#sinceText} (${this.#shownWhy}). Try again later.`,
       )
     })
-    if (!this.#isShared(connection)) return this.#sessions.enter(call)
+    if (!this.#isShared(connection)) return this.#enterOwnSession(call)
     return { session: { connection, runs: this.#hostRuns, logLevel: undefined }, leave: () => undefined }
+  }
+
+  async #enterOwnSession(call: Call) {
+    const entered = await this.#sessions.enter(call)
+    const own = this.#sessionCredentials.get(entered.session.connection)
+    const credentials = this.#credentials.get(call)
+    if (own && credentials) own.credentials = credentials
+    return entered
   }
 
   #requestOptions(call: Call, { connection }: ServerSession): RequestOptions {
     const { logLevel } = call
+    const headers = { ...this.#parts.targets.forwarded(call), ...this.#credentials.get(call)?.headers }
     return {
-      ...this.#parts.targets.forwarded(call),
+      ...(Object.keys(headers).length > 0 && { headers }),
       ...(connection.era === 'modern' && {
         capabilities: call.asks ? capabilitiesFor(this.settings, call.client.capabilities) : {},
         ...(logLevel !== undefined && { logLevel }),
@@ -428,8 +501,17 @@ export class Upstream implements Caller {
       if (isUnknownItem(error)) this.#refreshSoon()
       // No result: the resource does not exist.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
-      throw callFailure(this.settings.name, error)
+      throw this.#failure(error, call)
     }
+  }
+
+  #failure(error: unknown, call: Call): Error {
+    const { http, name } = this.settings
+    if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return callFailure(name, error)
+    // The token is one of the caller's login at this host, which the client can renew.
+    const { route, params } = call.offer
+    const caller = { user: call.user, route, params }
+    return loginEnded(this.#parts.host.services, caller, `the server "${name}" refused the token of the user`)
   }
 
   async #call(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
@@ -445,9 +527,19 @@ export class Upstream implements Caller {
     return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
   }
 
-  async #send(method: string, params: Json, ctx: CallContext, call: Call, repeated = 0): Promise<object> {
+  /** Sends a call. Repeats it once if the server has certainly not executed it. */
+  async #send(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
+    try {
+      return await this.#sendOnce(method, params, ctx, call)
+    } catch (error) {
+      if (ctx.signal.aborted || !this.#canRepeat(error, call)) throw error
+      return this.#sendOnce(method, params, ctx, call)
+    }
+  }
+
+  async #sendOnce(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
     const { targets, host } = this.#parts
-    await targets.renew()
+    this.#credentials.set(call, await targets.authorize(ctx))
     const { session, leave } = await this.#enterSession(call)
     this.#setLogLevel(call, session)
     const run = new Run({ settings: this.settings, clock: host.clock })
@@ -457,18 +549,13 @@ export class Upstream implements Caller {
       leave()
     }
     run.start(session.connection, method, params, this.#requestOptions(call, session))
-    try {
-      return await this.#follow({ run, method, params, end }, ctx, call)
-    } catch (error) {
-      if (repeated > 0 || ctx.signal.aborted || !this.#canRepeat(error)) throw error
-      return this.#send(method, params, ctx, call, 1)
-    }
+    return this.#follow({ run, method, params, end }, ctx, call)
   }
 
   /** Whether the server has certainly not executed the call, and a retry can succeed. */
-  #canRepeat(error: unknown): boolean {
+  #canRepeat(error: unknown, call: Call): boolean {
     if (!(error instanceof RemoteError) || error.executed !== 'no') return false
-    if (error.reason === 'refused' && error.status === 401) return this.#parts.targets.refused()
+    if (isUnauthorized(error)) return this.#credentials.get(call)?.refused() === true
     return error.reason === 'lost'
   }
 
@@ -510,6 +597,7 @@ export class Upstream implements Caller {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     try {
+      this.#credentials.set(call, await this.#parts.targets.authorize(ctx))
       const { session, leave } = await this.#enterSession(call)
       try {
         const options = {
@@ -528,7 +616,7 @@ export class Upstream implements Caller {
         leave()
       }
     } catch (error) {
-      throw callFailure(this.settings.name, error)
+      throw this.#failure(error, call)
     }
   }
 }

@@ -68,19 +68,15 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
 const isIn = (folder: string, file: string) => file.startsWith(`${folder}/`)
 
 /** What the composition root passes to plugins as services. */
-const COMPOSED = [
-  'plugins/index.ts',
-  'client/node/guarded-agents.ts',
-  'client/node/guarded-fetch.ts',
-  'client/token-client.ts',
-]
+const COMPOSED = ['plugins/index.ts', 'client/node/fetch.ts', 'client/token-client.ts']
 
-function mayCoreImport(from: string, { specifier }: Import): boolean {
+function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
   const name = packageOf(specifier)
   if (name !== undefined) return CORE_PACKAGES.has(name)
   const file = fileOf(from, specifier)
   if (file === undefined || isIn('core', file)) return true
-  return from === 'core/create-host.ts' && COMPOSED.includes(file)
+  if (!COMPOSED.includes(file)) return false
+  return from === 'core/create-host.ts' || (from === 'core/internal-host.ts' && typeOnly)
 }
 
 /** Folders of `plugins/` with code that plugins share, and the plugins that share it. */
@@ -88,6 +84,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': ['cluster-redis', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
   'families/credentials': ['openapi', 'upstream'],
+  'families/canonical-json': ['upstream'],
   'families/texts': ['openapi', 'upstream'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
@@ -158,11 +155,12 @@ const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean
 /** The only files with a computed `import()`. */
 const LOADERS = ['core/config/import-module.ts', 'core/config/module-graph.ts', 'core/threads/start-thread.ts']
 
-/** Tests with `mcp-host/testing` use the official client. */
+/** Tests with `mcp-host/testing` use the official client. One example shows it with tasks. */
 const isOfficialClient = (from: string, name: string | undefined) =>
-  isIn('core/testing', from) && name === '@modelcontextprotocol/client'
+  from === 'examples/tasks/official-client.ts' ||
+  (isIn('core/testing', from) && name === '@modelcontextprotocol/client')
 
-/** Whether a repository file may import this. Only tests and benchmarks use the other official SDKs. */
+/** Whether a repository file may import this. Only tests, benchmarks and that example use the other official SDKs. */
 export function mayImport(from: string, imported: Import): boolean {
   if (imported.specifier === '?') return LOADERS.includes(from)
   const name = packageOf(imported.specifier)

@@ -27,7 +27,7 @@ export async function currentLogin(ctx: HostContext, { provider, accounts }: Bri
 }
 
 /** Signs in outside of a client's request, with a new session id. */
-export async function signedInAs(ctx: HostContext, { provider, accounts, lifetimes }: Bridge, login: Login) {
+async function signedInAs(ctx: HostContext, { provider, accounts, lifetimes }: Bridge, login: Login) {
   const context = contextOf(provider, ctx)
   const session = await provider.Session.get(context)
   if (session.accountId !== login.person.subject) session.authorizations = undefined
@@ -41,7 +41,7 @@ export async function signedInAs(ctx: HostContext, { provider, accounts, lifetim
   context.cookies.set(provider.cookieName('session'), session.jti, { ...cookie, expires })
 }
 
-export type Purpose = { readonly uid: string } | 'account'
+type Purpose = { readonly uid: string } | 'account'
 
 interface Attempt {
   readonly purpose: Purpose
@@ -55,18 +55,7 @@ const STATE_BYTES = 32
 
 const attemptAt = (state: string) => pendingAt('attempt', state)
 
-const newState = (): string => randomBytes(STATE_BYTES).toString('base64url')
-
-async function keepAttempt(
-  ctx: HostContext,
-  { records, issuer }: Bridge,
-  { state, ...attempt }: Omit<Attempt, 'browser' | 'used'> & { readonly state: string },
-): Promise<void> {
-  const kept: Attempt = { ...attempt, browser: knowBrowser(ctx, issuer) }
-  await records.write(attemptAt(state), kept, TTL)
-}
-
-export type Taken =
+type Taken =
   | (Pick<Attempt, 'purpose' | 'underWay'> & { readonly kind: 'taken' })
   | { readonly kind: 'again'; readonly purpose: Purpose }
   | { readonly kind: 'foreign' }
@@ -110,7 +99,7 @@ async function leave(
   purpose: Purpose,
   asked: { hint?: string; prompt?: 'login' | 'select_account' },
 ) {
-  const state = newState()
+  const state = randomBytes(STATE_BYTES).toString('base64url')
   const { hint = '', prompt } = asked
   try {
     const { url, underWay } = await bridge.upstream.begin({
@@ -119,11 +108,9 @@ async function leave(
       ...(hint !== '' && hint.length <= MAX_HINT && { loginHint: hint }),
       ...(prompt && { prompt }),
     })
-    await keepAttempt(ctx, bridge, { state, purpose, underWay })
-    ctx.set('Cache-Control', 'no-store')
-    ctx.set('Referrer-Policy', 'no-referrer')
-    ctx.status = 303
-    ctx.redirect(url)
+    const attempt: Attempt = { purpose, underWay, browser: knowBrowser(ctx, bridge.issuer) }
+    await bridge.records.write(attemptAt(state), attempt, TTL)
+    goBack(ctx, url)
   } catch (error) {
     refuseLogin(ctx, bridge, purpose, error)
   }
@@ -157,16 +144,8 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
   const [status, text] = TEXTS[fault]
   const action = { label: 'Try again', href: startOf(bridge, purpose) }
   const detail = code === undefined ? {} : { detail: `${label}: ${code}`.slice(0, 120) }
-  const other = wayBack(bridge, purpose)
-  const page = {
-    title: 'Signing in did not work',
-    text: `${label} ${text}`,
-    action,
-    isError: true,
-    ...detail,
-    ...other,
-  }
-  sendPage(ctx, bridge.pages.message(page), status)
+  const shown = { text: `${label} ${text}`, action, isError: true, ...detail, ...wayBack(bridge, purpose) }
+  sendPage(ctx, bridge.pages.message({ title: 'Signing in did not work', ...shown }), status)
 }
 
 function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { person }: SignedIn, reason: string): void {
