@@ -42,7 +42,7 @@ import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { reloadable, warnOnce } from './reload.ts'
-import type { Neighbours } from './sessions/neighbours.ts'
+import type { Neighbours } from './slots.ts'
 
 /** Options of `createHost`. */
 export interface CreateHostOptions {

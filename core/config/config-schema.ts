@@ -51,7 +51,7 @@ const server = closed(
     name: text('Name that clients see.', { examples: ['acme-tools'] }),
     version: text('Version that clients see.', { examples: ['1.0.0'] }),
     title: text('Name for people.'),
-    description: text('What this server is for.'),
+    description: text('Purpose of this server.'),
     websiteUrl: text('A page about this server.', { format: 'uri', pattern: '^https?://' }),
     icons: list(icon, 'Icons for clients.'),
     instructions: text('Instructions for the model on how to use this server.'),

@@ -13,6 +13,8 @@ import { isUpstreamError, type ProviderTokens } from './upstream/upstream.ts'
 export interface UpstreamTokenRequest {
   /** Scopes, separated by spaces. Default: those of the caller's login. */
   readonly scope?: string
+  /** A token that the API refused: it is replaced by a new one. */
+  readonly rejected?: string
 }
 
 /** The caller and the URL for a new sign-in. */
@@ -71,13 +73,14 @@ const NOT_OURS = 'There is no token of the identity provider for this caller: th
 export function createBridgeTokens({ logins, issuer, log }: Bridge, services: Services) {
   const exchanged = new LRUCache<string, ProviderTokens>({ max: MAX_EXCHANGED })
 
-  async function loginOf(caller: UpstreamCaller): Promise<Login> {
+  async function loginOf(caller: UpstreamCaller, rejected: string | undefined): Promise<Login> {
     const { user } = caller
     const id = user?.issuer === issuer ? user.claims['sid'] : undefined
     if (typeof id !== 'string') throw new ToolError(NOT_OURS)
     const login = await logins.find(id)
     if (!login || login.person.subject !== user?.subject) throw loginEnded(services, caller, 'the login has ended')
-    return isGood(login.tokens) ? login : settle(caller, await logins.renew(id))
+    const isUsable = isGood(login.tokens) && login.tokens.accessToken !== rejected
+    return isUsable ? login : settle(caller, await logins.renew(id))
   }
 
   function settle(caller: UpstreamCaller, renewed: Renewed): Login {
@@ -109,14 +112,14 @@ export function createBridgeTokens({ logins, issuer, log }: Bridge, services: Se
   }
 
   return {
-    async tokenFor(caller: UpstreamCaller, { scope }: UpstreamTokenRequest): Promise<string> {
-      const login = await loginOf(caller)
+    async tokenFor(caller: UpstreamCaller, { scope, rejected }: UpstreamTokenRequest): Promise<string> {
+      const login = await loginOf(caller, rejected)
       const wanted = canonical(scope ?? '')
       if (wanted === '') return login.tokens.accessToken
       if (wanted.length > MAX_SCOPE) throw new ToolError(`upstreamToken: scope is longer than ${MAX_SCOPE} characters`)
       const key = `${login.id} ${wanted}`
       const known = exchanged.get(key)
-      if (known && isGood(known)) return known.accessToken
+      if (known && isGood(known) && known.accessToken !== rejected) return known.accessToken
       return (await exchange(caller, login, wanted, key)).accessToken
     },
   }

@@ -48,7 +48,7 @@ export const optionsSchema = {
     },
     resourceName: { type: 'string', description: 'Name for people.' },
     resourceDocumentation: page('A page for developers.'),
-    resourcePolicyUri: page('A page on how clients may use the data.'),
+    resourcePolicyUri: page('Policy page on the use of the data.'),
     resourceTosUri: page('The terms of service.'),
     jwksUri: {
       ...page('URL of the public keys of the resource.'),
