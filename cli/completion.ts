@@ -53,20 +53,20 @@ const fish = (verbs: Verbs) =>
 
 const SHELLS: Readonly<Record<string, (verbs: Verbs) => string>> = { bash, zsh, fish }
 
-export const completionVerb = defineVerb({
-  summary: 'Print a completion script for bash, zsh or fish',
-  example: 'bash > ~/.local/share/bash-completion/completions/mcp-host',
-  positionals: ['SHELL'],
-  options: {},
-  notes:
-    'In zsh, load it with `source <(mcp-host completion zsh)` after compinit. In fish, write it to ~/.config/fish/completions/mcp-host.fish.',
-  async run(_values, [given = ''], { print }) {
-    const script = SHELLS[given]
-    const names = Object.keys(SHELLS)
-    if (!script) throw usage(`there is no shell "${given}"${nearestHint(given, names)}; there are: ${names.join(', ')}`)
-    // main.ts imports this file.
-    const { VERBS } = await import('./main.ts')
-    const loaded = [...VERBS].map(async ([name, load]) => [name, await load()] as const)
-    print(script(new Map(await Promise.all(loaded))))
-  },
-})
+export const completionVerb = (verbs: () => ReadonlyMap<string, () => Promise<Verb>>): Verb =>
+  defineVerb({
+    summary: 'Print a completion script for bash, zsh or fish',
+    example: 'bash > ~/.local/share/bash-completion/completions/mcp-host',
+    positionals: ['SHELL'],
+    options: {},
+    notes:
+      'In zsh, load it with `source <(mcp-host completion zsh)` after compinit. In fish, write it to ~/.config/fish/completions/mcp-host.fish.',
+    async run(_values, [given = ''], { print }) {
+      const script = SHELLS[given]
+      const names = Object.keys(SHELLS)
+      if (!script)
+        throw usage(`there is no shell "${given}"${nearestHint(given, names)}; there are: ${names.join(', ')}`)
+      const loaded = [...verbs()].map(async ([name, load]) => [name, await load()] as const)
+      print(script(new Map(await Promise.all(loaded))))
+    },
+  })

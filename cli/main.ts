@@ -83,7 +83,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
   [
     'Shell',
     {
-      completion: async () => (await import('./completion.ts')).completionVerb,
+      completion: async () => (await import('./completion.ts')).completionVerb(() => VERBS),
     },
   ],
 ]
