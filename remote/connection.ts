@@ -1,8 +1,9 @@
 // A connection over a transport: request ids, requests of the server, notifications, progress, cancellation and time limits.
+
+import { Cancellation } from '../core/mcp/cancellation.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import { type Implementation, type JsonObject, META, type ServerCapabilities } from '../core/mcp/protocol.ts'
 import type { Revision } from '../core/mcp/revisions.ts'
-import { Cancellation } from './cancellation.ts'
 import type {
   Connection,
   ConnectOptions,
@@ -184,7 +185,8 @@ export class BaseConnection implements Connection {
           if (!this.#pending.delete(id)) return
           clearTimeout(idle)
           clearTimeout(total)
-          signal?.removeEventListener('abort', abort)
+          if (signal instanceof Cancellation) signal.remove(abort)
+          else signal?.removeEventListener('abort', abort)
           if (result) resolve(result)
           else reject(error)
         },
@@ -199,7 +201,8 @@ export class BaseConnection implements Connection {
       this.#pending.set(id, pending)
       if (timeout > 0) idle = setTimeout(late(`within ${timeout / 1_000} s`), timeout)
       if (maxTime > 0) total = setTimeout(late(`in ${maxTime / 1_000} s, the maximum time`), maxTime)
-      signal?.addEventListener('abort', abort, { once: true })
+      if (signal instanceof Cancellation) signal.add(abort)
+      else signal?.addEventListener('abort', abort, { once: true })
       this.#transport?.perform(exchange).catch((error: unknown) => {
         if (exchange.open.size > 0) pending.settle(undefined, asRemoteError(error))
       })

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { HostError } from '../http/errors.ts'
 import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
+import type { Cancellation } from './cancellation.ts'
 import { isObject } from './is-object.ts'
 import { type EncodedAnswer, encodeNotification, isShortName } from './message.ts'
 import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId } from './protocol.ts'
@@ -75,9 +76,8 @@ export interface CallSession {
 
 /** Connects one call to its client; provided by the transport. */
 interface CallChannel {
+  readonly cancellation: Cancellation
   send(message: string): void
-  signal(): AbortSignal
-  cancelled?(): boolean
   disconnect(retry?: number): void
   hold?(): () => void
 }
@@ -210,11 +210,10 @@ export class TransportCall implements Call {
     return this.session ? this.session.logLevel : this.request.logLevel
   }
   get signal() {
-    return this.request.channel.signal()
+    return this.request.channel.cancellation.signal
   }
   get cancelled() {
-    const { channel } = this.request
-    return channel.cancelled?.() ?? channel.signal().aborted
+    return this.request.channel.cancellation.aborted
   }
   get progressToken() {
     const token = this.meta['progressToken']
@@ -233,6 +232,9 @@ export class TransportCall implements Call {
     return this.request.channel.hold?.() ?? (() => undefined)
   }
 }
+
+/** The cancellation behind `call.signal`. */
+export const cancellationOf = (call: Call): Cancellation => (call as TransportCall).request.channel.cancellation
 
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
 

@@ -13,8 +13,9 @@ import {
   openCallState,
   type Replay,
 } from './asks.ts'
-import type { Call } from './call.ts'
+import { type Call, cancellationOf } from './call.ts'
 import type { Turn } from './call-queue.ts'
+import { Cancellation } from './cancellation.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
@@ -89,10 +90,10 @@ export class HandlerContext implements PlainContext {
   #opened: SealedState | undefined
   #round: Round | undefined
   #host: CallRuntime | undefined
-  #controller: AbortController | undefined
-  #stop: (() => void) | undefined
+  #cancellation: Cancellation | undefined
+  #stop: ((reason: Error) => void) | undefined
   #progress: number
-  #ended: unknown
+  #ended: Error | undefined
   /** Remaining milliseconds; undefined: no limit. */
   #left: number | undefined
   #since: number | undefined
@@ -119,6 +120,9 @@ export class HandlerContext implements PlainContext {
 
   static callOf(ctx: PlainContext): Call | undefined {
     return #call in ctx ? ctx.#call : undefined
+  }
+  static cancellationOf(ctx: PlainContext): Cancellation {
+    return #call in ctx ? ctx.#cancelled() : Cancellation.of(ctx.signal)
   }
   static usageOf(ctx: PlainContext): CallUsage | undefined {
     return #call in ctx ? ctx.#run.replay?.used : undefined
@@ -282,11 +286,28 @@ export class HandlerContext implements PlainContext {
     }
   }
 
-  #abort(reason: unknown) {
+  #abort(reason: Error) {
     this.#ended ??= reason
-    // A call can have many runs, each with a context.
-    if (this.#stop) this.#call.signal.removeEventListener('abort', this.#stop)
-    this.#controller?.abort(reason)
+    this.#detach()
+    this.#cancellation?.abort(reason)
+  }
+
+  /** A call can have many runs, each with a context. */
+  #detach() {
+    if (this.#stop) cancellationOf(this.#call).remove(this.#stop)
+    this.#stop = undefined
+  }
+
+  #cancelled(): Cancellation {
+    if (this.#cancellation) return this.#cancellation
+    const cancellation = new Cancellation()
+    this.#cancellation = cancellation
+    if (this.#ended) cancellation.abort(this.#ended)
+    else {
+      this.#stop = reason => cancellation.abort(reason)
+      cancellationOf(this.#call).add(this.#stop)
+    }
+    return cancellation
   }
 
   get user() {
@@ -316,17 +337,7 @@ export class HandlerContext implements PlainContext {
   }
 
   get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController()
-      const { signal } = this.#call
-      if (this.#ended !== undefined) this.#controller.abort(this.#ended)
-      else if (signal.aborted) this.#controller.abort(signal.reason)
-      else {
-        this.#stop = () => this.#controller?.abort(signal.reason)
-        signal.addEventListener('abort', this.#stop, { once: true })
-      }
-    }
-    return this.#controller.signal
+    return this.#cancelled().signal
   }
 
   // Getters return functions, so handlers can destructure `ctx`.
@@ -472,6 +483,9 @@ function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): 
 
 /** For plugin tools that need more of the Call than `ctx` shows, such as the view. */
 export const callOf = HandlerContext.callOf
+
+/** The cancellation behind `ctx.signal`, without an AbortSignal. */
+export const contextCancellation = HandlerContext.cancellationOf
 
 export const usageOf = HandlerContext.usageOf
 

@@ -2,7 +2,7 @@
 import { type CallContext, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
-import { callOf, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
+import { callOf, contextCancellation, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
 import {
   type Connection,
   type ConnectOptions,
@@ -460,7 +460,7 @@ export class Upstream implements Caller {
     try {
       return await this.#follow({ run, method, params, end }, ctx, call)
     } catch (error) {
-      if (repeated > 0 || ctx.signal.aborted || !this.#canRepeat(error)) throw error
+      if (repeated > 0 || contextCancellation(ctx).aborted || !this.#canRepeat(error)) throw error
       return this.#send(method, params, ctx, call, 1)
     }
   }
@@ -514,7 +514,7 @@ export class Upstream implements Caller {
       try {
         const options = {
           ...this.#requestOptions(call, session),
-          signal: ctx.signal,
+          signal: contextCancellation(ctx),
           timeout: this.settings.callTimeout,
         }
         const { completion } = await session.connection.request(
