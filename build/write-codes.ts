@@ -1,4 +1,4 @@
-// `npm run docs:codes`: writes docs/codes.md, with each code, its messages and files, and the first columns of the table in
+// `npm run docs:codes`: writes docs/codes.md, with each code and its messages, and the first columns of the table in
 // docs/errors.md. A test compares both.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -189,6 +189,9 @@ export function readAll(): { uses: Use[]; bare: string[] } {
 }
 
 const MOST_SHOWN = 160
+/** A message that has more than this part of another one, at its start and end, is a variant of it. */
+const SAME_PART = 0.6
+const SHORT = 24
 
 const cell = (text: string) => {
   const whole = text
@@ -199,6 +202,26 @@ const cell = (text: string) => {
   return line.includes('`') ? `\`\` ${line} \`\`` : `\`${line}\``
 }
 
+const reverse = (text: string) => [...text].reverse().join('')
+
+function sameStart(one: string, other: string): number {
+  const end = [...one].findIndex((letter, index) => letter !== other[index])
+  return end === -1 ? one.length : end
+}
+
+/** The messages without those that repeat most of an earlier one, such as a plural or an added suggestion. */
+function distinct(messages: readonly string[]): string[] {
+  const kept: string[] = []
+  for (const text of messages.map(text => text.replace(/……+/g, '…')).sort((one, other) => one.length - other.length)) {
+    const repeats = (other: string) =>
+      other === text ||
+      (other.length > SHORT &&
+        sameStart(other, text) + sameStart(reverse(other), reverse(text)) > other.length * SAME_PART)
+    if (!kept.some(repeats)) kept.push(text)
+  }
+  return kept
+}
+
 export function codesPage(uses: readonly Use[]): string {
   const codes = [...new Set(uses.map(({ code }) => code))].sort()
   const sections = Object.entries(AREAS).flatMap(([area, title]) => {
@@ -206,14 +229,15 @@ export function codesPage(uses: readonly Use[]): string {
       .filter(code => code.startsWith(area))
       .map(code => {
         const own = uses.filter(use => use.code === code)
-        const messages = [...new Set(own.flatMap(({ messages }) => messages))]
-        const shown = messages.filter(text => /\w/.test(text))
-        const files = [...new Set(own.map(({ file }) => `\`${file}\``))]
-        return `| \`${code}\` | ${(shown.length > 0 ? shown : UNKNOWN).slice(0, MOST_TEXTS).map(cell).join('<br>')} | ${files.join('<br>')} |\n`
+        const shown = distinct(
+          own.flatMap(({ messages }) => messages).filter(text => /\w{4}/.test(text.replaceAll('plugins.…', ''))),
+        )
+        const files = [...new Set(own.map(({ file }) => file))]
+        const cells =
+          shown.length > 0 ? shown.slice(0, MOST_TEXTS).map(cell) : [`Several, in \`${files.join('`, `')}\``]
+        return `| \`${code}\` | ${cells.join('<br>')} |\n`
       })
-    return rows.length === 0
-      ? []
-      : `## ${area}: ${title}\n\n| Code | Message | Source |\n|---|---|---|\n${rows.join('')}`
+    return rows.length === 0 ? [] : `## ${area}: ${title}\n\n| Code | Message |\n|---|---|\n${rows.join('')}`
   })
   return `# Codes\n\nEach error at startup and each log line has a stable code. The same cause has the same code everywhere. \`…\` stands for an
 inserted value. Refused requests have the kinds of [errors.md](errors.md). This page is generated: \`npm run docs:codes\`.\n\n${sections.join('\n')}`

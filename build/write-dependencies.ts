@@ -7,7 +7,7 @@ const fileAt = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta
 const readJson = (path: string) => JSON.parse(readFileSync(fileAt(path), 'utf8'))
 const PAGE = fileAt('docs/dependencies.md')
 
-const HEAD = '| Package | Version | Licence | Reason |\n|---|---|---|---|\n'
+const HEAD = '| Package | Licence | Reason |\n|---|---|---|\n'
 const TABLE = /\| Package \|.*\n\|[-|]+\|\n((?:\|.*\n)*)/g
 
 /** The page with a row for each package: first the dependencies, then the optional peers, then the development dependencies. */
@@ -21,9 +21,9 @@ export function updatePage(page: string): string {
     [...page.matchAll(/^\| `([^`]+)` \|.*\| (.*?) \|$/gm)].map(([, name, reason]) => [name, reason]),
   )
   return page.replace(TABLE, () => {
-    const rows = Object.entries<string>(tables.shift()).map(([name, range]) => {
+    const rows = Object.keys(tables.shift()).map(name => {
       const { license } = packages[`node_modules/${name}`]
-      return `| \`${name}\` | \`${range}\` | ${license} | ${reasons.get(name) ?? ''} |\n`
+      return `| \`${name}\` | ${license} | ${reasons.get(name) ?? ''} |\n`
     })
     return HEAD + rows.join('')
   })

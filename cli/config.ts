@@ -7,6 +7,7 @@ import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import { errorText } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
+import type { LockSettings } from '../core/kernel/kernel-host.ts'
 import { type CommandContext, usage } from './context.ts'
 import { openLog } from './log.ts'
 import type { LogValues } from './verb.ts'
@@ -119,11 +120,12 @@ export async function inspectConfig<Result>(
   values: ConfigValues & LogValues,
   context: CommandContext,
   act: (host: Host, loaded: LoadedConfig) => Promise<Result>,
+  lockOf?: (file: string) => LockSettings,
 ): Promise<Result> {
   const loaded = await readConfig(values, context)
   const log = openLog(values, context)
   log.directory = dirname(loaded.file)
-  const host = await hostOf(loaded, log, { purpose: 'inspect' })
+  const host = await hostOf(loaded, log, { purpose: 'inspect', ...(lockOf && { lock: lockOf(loaded.file) }) })
   try {
     return await act(host, loaded)
   } finally {

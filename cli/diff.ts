@@ -1,9 +1,10 @@
 // `mcp-host diff`: compares the config with its lock and reports breaking changes.
 import { printable } from '../client/text.ts'
+import { LOCK_NAME } from '../core/host.ts'
 import { type CommandContext, usage } from './context.ts'
 import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
 import { changesText, countsOf, countsText } from './lock/describe-changes.ts'
-import { LOCK_NAME, lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
+import { lockFileOf, nameOf, readLockFile } from './lock/lock-file.ts'
 import type { Surface } from './lock/surface.ts'
 import { notLocked, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { jsonText } from './text.ts'

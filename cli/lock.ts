@@ -3,22 +3,32 @@
 import { stat } from 'node:fs/promises'
 import { printable } from '../client/text.ts'
 import type { CreateHostOptions } from '../core/create-host.ts'
+import type { Host } from '../core/host.ts'
+import { LOCK_NAME } from '../core/host.ts'
+import type { LockSettings } from '../core/kernel/kernel-host.ts'
 import { inspectConfig } from './config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { compareSurfaces } from './lock/compare-surfaces.ts'
 import { changeLine, countsText } from './lock/describe-changes.ts'
-import { LOCK_NAME, type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
+import { type LockContext, lockFileOf, nameOf, readLockFile, writeLockFile } from './lock/lock-file.ts'
 import { readSurface } from './lock/read-surface.ts'
-import { SURFACE_LISTS, type Surface } from './lock/surface.ts'
+import { type Lock, SURFACE_LISTS, type Surface } from './lock/surface.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
 export const SURFACE_OPTIONS = { ...CONFIG_OPTION, ...ENV_FILE_OPTION } as const
 
+/** `lock`: the lock file with the accepted definitions of upstream servers. */
 export const surfaceOfConfig = (
   context: CommandContext,
   values: VerbValues<typeof SURFACE_OPTIONS>,
+  lock?: string,
 ): Promise<{ readonly file: string; readonly surface: Surface }> =>
-  inspectConfig(values, context, async (host, { file }) => ({ file, surface: readSurface(host.served) }))
+  inspectConfig(
+    values,
+    context,
+    async (host, { file }) => ({ file, surface: readSurface(host.served) }),
+    file => ({ file: lockFileOf(file, lock, context.cwd), isFrozen: false }),
+  )
 
 export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
   atRunTime.length === 0
@@ -41,14 +51,17 @@ function sizeOf({ routes }: Surface): string {
   return [`${served.length} ${served.length === 1 ? 'address' : 'addresses'}`, ...counts.flat()].join(', ')
 }
 
-async function lockBefore(file: string, context: CommandContext): Promise<Surface | undefined> {
+export async function readLockIfThere(file: string, context: CommandContext): Promise<Lock | undefined> {
   const isThere = await stat(file).then(
     () => true,
     () => false,
   )
-  // An invalid lock is overwritten.
-  return isThere ? readLockFile(file, context).catch(() => undefined) : undefined
+  return isThere ? readLockFile(file, context) : undefined
 }
+
+/** The accepted definitions of a lock, which a new version of it keeps. */
+const acceptedIn = (lock: Lock | undefined): Pick<Lock, 'upstreams'> =>
+  lock?.upstreams ? { upstreams: lock.upstreams } : {}
 
 async function lock(
   { lock: given, ...options }: VerbValues<typeof OPTIONS>,
@@ -56,10 +69,11 @@ async function lock(
   context: CommandContext,
 ): Promise<void> {
   const { cwd } = context
-  const { file: config, surface } = await surfaceOfConfig(context, options)
+  const { file: config, surface } = await surfaceOfConfig(context, options, given)
   const file = lockFileOf(config, given, cwd)
-  const before = await lockBefore(file, context)
-  await writeLockFile(file, surface, cwd)
+  // An invalid lock is overwritten.
+  const before = await readLockIfThere(file, context).catch(() => undefined)
+  await writeLockFile(file, { ...surface, ...acceptedIn(before) }, cwd)
   const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
   const lines = [
     `${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`,
@@ -74,7 +88,8 @@ export const lockVerb = defineVerb({
   example: '',
   options: OPTIONS,
   notes: `Commit the file together with the config. It contains names, descriptions, schemas and access rules, but no secrets.
-mcp-host diff compares the config with it; start --frozen serves nothing else.`,
+mcp-host diff compares the config with it; start --frozen serves nothing else.
+mcp-host accept adds the tools and prompts of upstream servers to it.`,
   run: lock,
 })
 
@@ -85,9 +100,9 @@ export function holdTo(
   config: string,
   given: string | undefined,
   context: LockContext,
-): NonNullable<CreateHostOptions['accept']> {
+): Pick<Required<CreateHostOptions>, 'accept'> & { readonly lock: LockSettings } {
   const file = lockFileOf(config, given, context.cwd)
-  return async host => {
+  const accept = async (host: Pick<Host, 'served'>) => {
     const lock = await readLockFile(file, context)
     const surface = readSurface(host.served)
     if (lock.hash === surface.hash) return
@@ -98,4 +113,5 @@ export function holdTo(
     const fix = 'mcp-host diff shows all of it; where it is meant, mcp-host lock writes it down'
     throw usage([`${what}:`, ...lines, ...more, fix].join('\n'))
   }
+  return { accept, lock: { file, isFrozen: true } }
 }

@@ -53,6 +53,7 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       check: async () => (await import('./check.ts')).checkVerb,
       explain: async () => (await import('./explain.ts')).explainVerb,
       lock: async () => (await import('./lock.ts')).lockVerb,
+      accept: async () => (await import('./accept.ts')).acceptVerb,
       diff: async () => (await import('./diff.ts')).diffVerb,
       schema: async () => (await import('./schema.ts')).schemaVerb,
       audit: async () => (await import('./audit.ts')).auditVerb,

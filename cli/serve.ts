@@ -40,7 +40,8 @@ export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<Comman
   })
 }
 
-export type ServeSettings = NonNullable<Parameters<typeof hostOf>[2]> & Pick<StartOptions, 'frozen' | 'lock'>
+export type ServeSettings = Omit<NonNullable<Parameters<typeof hostOf>[2]>, 'lock'> &
+  Pick<StartOptions, 'frozen' | 'lock'>
 
 export async function serve(
   config: string | undefined,
@@ -51,8 +52,8 @@ export async function serve(
   const loaded = await readConfig({ config }, context)
   const { file } = loaded
   log.directory = dirname(file)
-  const accept = frozen && { accept: (await import('./lock.ts')).holdTo(file, lock, context) }
-  const host = await hostOf(loaded, log, { ...options, ...accept })
+  const frozenTo = frozen && (await import('./lock.ts')).holdTo(file, lock, context)
+  const host = await hostOf(loaded, log, { ...options, ...frozenTo })
   try {
     await host.listen()
   } catch (error) {

@@ -32,7 +32,7 @@ import type { Clock } from './http/clock.ts'
 import { errorText, StartError } from './http/errors.ts'
 import type { Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
-import type { PluginConfig } from './kernel/kernel-host.ts'
+import type { LockSettings, PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { type PluginInstance, providesTo } from './kernel/plugin-plan.ts'
 import { contextNames } from './mcp/context-members.ts'
@@ -127,6 +127,8 @@ interface BuildOptions
     CreateHostOptions,
     'purpose' | 'processes' | 'inEveryProcess' | 'neighbours' | 'observe' | 'accept' | 'clock'
   > {
+  /** Default: `mcp.lock.json` next to the config. */
+  readonly lock?: LockSettings
   /** Adapts each version of the config for this process. */
   readonly adapt?: (loaded: LoadedConfig) => LoadedConfig
 }
@@ -139,7 +141,7 @@ interface Building extends BuildOptions {
 async function build(
   read: LoadedConfig,
   log: Logger,
-  { purpose, processes, inEveryProcess, neighbours, observe, clock, adapt, isReload = false }: Building,
+  { purpose, processes, inEveryProcess, neighbours, observe, clock, lock, adapt, isReload = false }: Building,
 ): Promise<BuiltHost> {
   const loaded = adapt?.(read) ?? read
   const directory = dirname(loaded.file)
@@ -185,7 +187,7 @@ async function build(
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
   const { context } = keys
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems, faultsOf, readerOf, context }
-  const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock }
+  const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock, lock }
   const given = {
     ...found,
     directory,
@@ -229,6 +231,17 @@ export async function examineConfig(loaded: LoadedConfig, log: Logger): Promise<
   } finally {
     await host.close()
   }
+}
+
+/** The options of each instance of a plugin, with defaults. Throws a ConfigError with all problems. */
+export async function optionsOf(
+  loaded: LoadedConfig,
+  log: Logger,
+  plugin: string,
+): Promise<ReadonlyArray<Pick<PluginInstance, 'options' | 'at'>>> {
+  const { host, parts } = await build(loaded, log, { purpose: 'inspect' })
+  await host.close()
+  return parts.instances.filter(({ name }) => name === plugin)
 }
 
 /** Warns about a second config in the folder. */

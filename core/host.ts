@@ -1,6 +1,7 @@
 // Builds a host: plans and sets up plugins, builds services, collects endpoints, and checks the result.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { addChallenge, takesBearer } from './access/authorize.ts'
 import { checkConventions, checkServed, warnOpenDoors, warnUnmetPolicies, warnUnserved } from './access/check-routes.ts'
 import { type InspectedAddress, inspectAddress } from './access/inspect-access.ts'
@@ -215,6 +216,7 @@ export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   readonly directory: string
   readonly log: Logger
   readonly purpose?: PluginConfig['purpose'] | undefined
+  readonly lock?: PluginConfig['lock'] | undefined
   readonly suggest: SuggestPlugin
   readonly processes?: number | undefined
   readonly inEveryProcess?: InEveryProcess | undefined
@@ -222,6 +224,8 @@ export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   readonly observe?: Observer | undefined
   readonly clock?: Clock | undefined
 }
+
+export const LOCK_NAME = 'mcp.lock.json'
 
 /** Builds a host that does not listen yet. Throws a ConfigError with all problems, after the plugins have closed. */
 export async function buildHost(input: HostInput): Promise<BuiltHost> {
@@ -278,8 +282,9 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
   const among = { purpose, processes, inEveryProcess, figures, clock }
   const server = { name: config.server.name, version: config.server.version }
+  const { lock = { file: join(directory, LOCK_NAME), isFrozen: false } } = input
   const facts = {
-    config: { directory, http, keys: secrets.keys, processes, purpose, server },
+    config: { directory, lock, http, keys: secrets.keys, processes, purpose, server },
     ownKeys: secrets.generated,
     clock,
     countTogether: neighbours?.count,
@@ -490,7 +495,9 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts
   const anybody = parts.slot('access', route).audienceOf(undefined, route)
   const [open, others] = [true, false].map(wanted => items.filter(item => !anybody.denialOf(item) === wanted))
   const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
-  return { items: [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))], tellsLogin }
+  const shown = [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))]
+  const sources = route.toolsets.flatMap(name => parts.catalog.sourceOf(name) ?? [])
+  return { items: shown, tellsLogin, sources }
 }
 
 const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'

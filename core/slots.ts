@@ -49,8 +49,17 @@ export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbour
   }
 }
 
-/** Streams of a store that a plugin provides. */
 const STREAMS: StreamBounds = { ttl: 3_600_000, maxEvents: 10_000, maxBytes: 4 * 1_048_576 }
+
+/** Limits of what is above a store. */
+export interface StoreLimits {
+  /** Default: one hour, 10,000 events, 4 MiB. */
+  readonly streams?: StreamBounds
+  /** Bytes of the store. Default: no limit. */
+  readonly maxSize?: number
+  /** Bytes of all tasks. */
+  readonly taskBytes?: number
+}
 
 interface PartsHost {
   readonly log: Logger
@@ -62,12 +71,12 @@ export const partsOf =
   ({ log, clock }: PartsHost) =>
   ({ store }: Partial<Slots>, on: <Name extends keyof Slots>(slot: Name) => Slots[Name]): Partial<Slots> => {
     if (!store) return {}
-    const { bus } = store
+    const { bus, limits: { streams = STREAMS, maxSize, taskBytes } = {} } = store
     return {
-      sessionStore: createSessionStore(store, { node: bus?.node ?? on('peers').node, log }),
-      eventStore: createEventStore(store, STREAMS),
+      sessionStore: createSessionStore(store, { node: bus?.node ?? on('peers').node, log, maxSize }),
+      eventStore: createEventStore(store, streams),
       grantStore: createGrantStore(store),
-      taskStore: createTaskStore(store, { clock, log, bus }),
+      taskStore: createTaskStore(store, { clock, log, bus, mostBytes: taskBytes }),
       ...(bus && { changeBus: createChangeBus(bus), peers: createPeers(bus) }),
     }
   }
@@ -75,7 +84,7 @@ export const partsOf =
 /** The services that plugins can replace. Default stores are in memory and limited. */
 export interface Slots {
   /** Sessions, event streams, grants and tasks; with its `bus`, also changes and messages between nodes. */
-  store: Store
+  store: Store & { readonly limits?: StoreLimits }
   /** Access to items. Default: open; `authorize` supports scopes and roles. */
   access: AccessDecider
   /** Protected resource metadata of a route. Default: each URL is a resource. */
@@ -103,11 +112,11 @@ export interface Slots {
 }
 
 /** The services that third-party plugins provide. */
-export type PublishedSlots = Pick<Slots, 'access' | 'store'>
+export type PublishedSlots = Pick<Slots, 'access'> & { store: Store }
 
 const PUBLISHED: ReadonlyArray<keyof PublishedSlots> = ['access', 'store']
 
-const OPTIONAL = new Set(['scopesToEnter', 'onReturn'])
+const OPTIONAL = new Set(['scopesToEnter', 'dump'])
 
 export function slotFault(defaults: Slots, slot: string, service: unknown): string | undefined {
   const standard: object | undefined = Object.hasOwn(defaults, slot) ? defaults[slot as keyof Slots] : undefined

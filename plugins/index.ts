@@ -6,24 +6,26 @@ import { audit } from './audit/index.ts'
 import { authBridge, devAuthServer, type UpstreamContext } from './auth-bridge/index.ts'
 import { authIntrospection } from './auth-introspection/index.ts'
 import { authJwt } from './auth-jwt/index.ts'
-import { changeBusRedis } from './change-bus-redis/index.ts'
-import { clusterRedis } from './cluster-redis/index.ts'
+import {
+  changeBusRedis,
+  clusterRedis,
+  eventStoreRedis,
+  grantStoreRedis,
+  sessionStoreRedis,
+  taskStoreRedis,
+} from './cluster-redis/index.ts'
 import { cors } from './cors/index.ts'
 import { eventLoop } from './event-loop/index.ts'
-import { eventStoreRedis } from './event-store-redis/index.ts'
 import type { RedisSections } from './families/redis/section.ts'
-import { grantStoreRedis } from './grant-store-redis/index.ts'
 import { health } from './health/index.ts'
 import { isolate } from './isolate/index.ts'
 import { metrics } from './metrics/index.ts'
 import { openapi } from './openapi/index.ts'
 import { rateLimit } from './rate-limit/index.ts'
 import { resourceMetadata } from './resource-metadata/index.ts'
-import { sessionStoreRedis } from './session-store-redis/index.ts'
 import { skills } from './skills/index.ts'
 import { storePostgres } from './store-postgres/index.ts'
 import { storeSqlite } from './store-sqlite/index.ts'
-import { taskStoreRedis } from './task-store-redis/index.ts'
 import { type TaskSetting, tasks } from './tasks/index.ts'
 import { toolPolicy } from './tool-policy/index.ts'
 import { type ToolSearchOptions, toolSearch } from './tool-search/index.ts'

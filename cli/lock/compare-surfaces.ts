@@ -313,10 +313,12 @@ const compareFacts = (before: SurfaceRoute, after: SurfaceRoute): Difference[] =
   ).map(withWords),
 ]
 
-function compareLists(
+type Lists = Pick<SurfaceRoute, SurfaceList>
+
+export function compareLists(
   at: string,
-  before: Partial<SurfaceRoute>,
-  after: SurfaceRoute,
+  before: Partial<Lists>,
+  after: Lists,
   known: ReadonlySet<string> = new Set(),
 ): Change[] {
   return SURFACE_LISTS.flatMap(list => {

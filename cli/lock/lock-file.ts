@@ -3,16 +3,17 @@ import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
+import { LOCK_NAME } from '../../core/host.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
+import { hasOwnHash } from '../../plugins/families/canonical-json/index.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { jsonText } from '../text.ts'
-import { canonicalJson, hashOf, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from './surface.ts'
+import { type Lock, SURFACE_FORMAT, SURFACE_LISTS, type Surface } from './surface.ts'
 
 export type LockContext = Pick<CommandContext, 'stdin' | 'cwd'>
 
-export const LOCK_NAME = 'mcp.lock.json'
 /** Bytes. */
 const MOST_BYTES = 64 * 2 ** 20
 /** Levels of JSON. A definition's schema has at most 64. */
@@ -48,22 +49,22 @@ const isRoute = (route: unknown) =>
 const RUN_TIME: ReadonlySet<unknown> = new Set(['configureSession'])
 const isRunTime = (value: unknown) => Array.isArray(value) && value.every(name => RUN_TIME.has(name))
 
-const isSurface = (value: unknown): value is Surface =>
-  isObject(value) && isObject(value['server']) && isRunTime(value['atRunTime']) && areAll(value['routes'], isRoute)
-
-function isWhole({ hash, ...rest }: { readonly hash: string }): boolean {
-  return hash === hashOf(canonicalJson(rest))
-}
+const isLock = (value: unknown): value is Lock =>
+  isObject(value) &&
+  (value['upstreams'] === undefined || isObject(value['upstreams'])) &&
+  isObject(value['server']) &&
+  isRunTime(value['atRunTime']) &&
+  areAll(value['routes'], isRoute)
 
 function findChanged(surface: Surface): string | undefined {
   for (const [at, route] of Object.entries(surface.routes)) {
     for (const list of SURFACE_LISTS) {
-      const changed = Object.entries(route[list]).find(([, item]) => !isWhole(item))
+      const changed = Object.entries(route[list]).find(([, item]) => !hasOwnHash(item))
       if (changed) return `${list} "${changed[0]}" of ${at}`
     }
-    if (!isWhole(route)) return at
+    if (!hasOwnHash(route)) return at
   }
-  return isWhole(surface) ? undefined : 'the whole'
+  return hasOwnHash(surface) ? undefined : 'the whole'
 }
 
 function parse(text: string, name: string): unknown {
@@ -76,7 +77,7 @@ function parse(text: string, name: string): unknown {
 }
 
 /** Parses a lock. Throws a StartError for an invalid or manually edited lock. */
-export function readLock(text: string, name: string): Surface {
+export function readLock(text: string, name: string): Lock {
   const value = parse(text, name)
   if (!isObject(value) || typeof value['format'] !== 'number') {
     throw usage(`${name} is no lock: it has no "format"; \`mcp-host lock\` writes one`)
@@ -85,10 +86,11 @@ export function readLock(text: string, name: string): Surface {
     const what = `${name} has the format ${value['format']}, and this version reads ${SURFACE_FORMAT}`
     throw usage(`${what}; write it anew with \`mcp-host lock\`, or use the version that wrote it`)
   }
-  if (isDeeper(value, MOST_LEVELS) || !isSurface(value)) {
+  if (isDeeper(value, MOST_LEVELS) || !isLock(value)) {
     throw usage(`${name} is no lock, or one of which something is gone; write it anew with \`mcp-host lock\``)
   }
-  const changed = findChanged(value)
+  const { upstreams: _, ...surface } = value
+  const changed = findChanged(surface)
   if (changed !== undefined) {
     const what = `${name} was changed by hand: the hash of ${changed} is not that of what stands there`
     throw usage(`${what}; write it anew with \`mcp-host lock\`, and look at what that changes`)
@@ -110,7 +112,7 @@ async function readBounded(file: string, name: string, { stdin, cwd }: LockConte
   return Buffer.concat(pieces).toString()
 }
 
-export async function readLockFile(file: string, context: LockContext): Promise<Surface> {
+export async function readLockFile(file: string, context: LockContext): Promise<Lock> {
   const name = nameOf(file, context.cwd)
   try {
     return readLock(await readBounded(file, name, context), name)
@@ -122,13 +124,13 @@ export async function readLockFile(file: string, context: LockContext): Promise<
   }
 }
 
-export const lockText = ({ format, hash, server, atRunTime, routes }: Surface): string =>
-  `${jsonText({ format, hash, server, atRunTime, routes })}\n`
+export const lockText = ({ format, hash, server, atRunTime, routes, upstreams }: Lock): string =>
+  `${jsonText({ format, hash, server, atRunTime, routes, upstreams })}\n`
 
-export async function writeLockFile(file: string, surface: Surface, cwd: string): Promise<void> {
+export async function writeLockFile(file: string, lock: Lock, cwd: string): Promise<void> {
   const part = `${file}.${randomBytes(6).toString('hex')}.part`
   try {
-    await writeFile(part, lockText(surface))
+    await writeFile(part, lockText(lock))
     await rename(part, file)
   } catch (cause) {
     await rm(part, { force: true }).catch(() => undefined)

@@ -8,15 +8,8 @@ import { isObject } from '../../core/mcp/is-object.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
 import type { CompiledRoute } from '../../core/mcp/routes.ts'
 import type { View } from '../../core/mcp/view.ts'
-import {
-  canonicalJson,
-  SURFACE_FORMAT,
-  type Surface,
-  type SurfaceItem,
-  type SurfaceList,
-  type SurfaceRoute,
-  withHash,
-} from './surface.ts'
+import { canonicalJson, withHash } from '../../plugins/families/canonical-json/index.ts'
+import { SURFACE_FORMAT, type Surface, type SurfaceItem, type SurfaceList, type SurfaceRoute } from './surface.ts'
 
 const SIGNED_IN = 'a signed-in caller'
 const list = (value: string | readonly string[] | undefined) => (value === undefined ? [] : [value].flat())

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Ajv2020, KeywordCxt, ValidateFunction } from 'ajv/dist/2020.js'
+import { LRUCache } from 'lru-cache'
 import { errorText, type Path, StartError } from '../http/errors.ts'
 import { loadAjv2020, loadFormats } from '../mcp/schema/ajv.ts'
 import { BUILT_VALIDATORS } from './built-validators.ts'
@@ -10,13 +11,23 @@ import { trimSecrets } from './walk-schema.ts'
 
 let ajv: Ajv2020 | undefined
 const compiled = new WeakMap<object, ValidateFunction>()
+/** By schema content, because every start and reload builds the config schema again. */
+const compiledByKey = new LRUCache<string, ValidateFunction>({ max: 100 })
 
-/** Uses the precompiled validator if there is one, otherwise compiles. */
+/** Uses the precompiled validator or one of an equal schema if there is one, otherwise compiles. */
 function compile(schema: object): ValidateFunction {
-  const built = BUILT_VALIDATORS[schemaKey(schema)]
-  if (built) return built
+  const key = schemaKey(schema)
+  const known = BUILT_VALIDATORS[key] ?? compiledByKey.get(key)
+  if (known) return known
   ajv ??= createAjv()
-  return ajv.compile(schema)
+  try {
+    const validate = ajv.compile(schema)
+    compiledByKey.set(key, validate)
+    return validate
+  } finally {
+    // Otherwise Ajv keeps the schema, and rejects the next one with the same `$id`.
+    ajv.removeSchema(schema)
+  }
 }
 
 function validatorOf(schema: object, at: Path, what: string): ValidateFunction {

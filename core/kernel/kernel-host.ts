@@ -28,6 +28,11 @@ export type CountTogether = (
   readonly left: number
 }>
 
+export interface LockSettings {
+  readonly file: string
+  readonly isFrozen: boolean
+}
+
 /** What a plugin can read of the config and the host's purpose. */
 export interface PluginConfig {
   /** Keys of 32 bytes for one use, derived from `secrets`. The first signs, all verify. */
@@ -36,6 +41,8 @@ export interface PluginConfig {
   readonly at: Path
   /** The config folder, to which config paths are relative. */
   readonly directory: string
+  /** The lock file of the config, which can be missing. `isFrozen`: only its contents can be served. */
+  readonly lock: LockSettings
   /** The HTTP settings, in bytes and milliseconds. */
   readonly http: ResolvedHttp
   /** The random name of this node. */

@@ -29,6 +29,10 @@ export interface ToolsetPlace {
   readonly at?: Path
   /** How to avoid duplicate names on a route, for messages. */
   readonly fix?: string
+  /** There can be other definitions after startup. Default: true without `definitions`. */
+  readonly isLate?: boolean
+  /** The state of its source in one line, for the start page and `mcp-host explain`. */
+  readonly describe?: () => string
 }
 
 /** Serves definitions of a plugin. */
@@ -186,7 +190,7 @@ function nameToolset(
   instance: PluginInstance,
   { toolsets, configToolsets }: Pick<McpRegistrations, 'toolsets' | 'configToolsets'>,
   name: string,
-  { isLate, at: own = [], fix }: ToolsetPlace & Pick<ProvidedSource, 'isLate'>,
+  { isLate, at: own = [], fix, describe }: ToolsetPlace & Pick<ProvidedSource, 'isLate'>,
 ): ProvidedSource {
   if (!instance.plugin.provides?.includes('toolsets')) throw lacksCapability(instance, 'toolset', 'toolsets')
   const at = [...instance.at, ...own]
@@ -198,7 +202,7 @@ function nameToolset(
     const what = `there is another toolset "${name}", at ${formatPath(other)}; rename one of them`
     throw new StartError('MH1523', what, { at, also: [{ at: other }] })
   }
-  const toolset = { toolset: name, at, fix, isLate }
+  const toolset = { toolset: name, at, fix, isLate, describe }
   toolsets.set(name, toolset)
   return toolset
 }

@@ -11,6 +11,8 @@ export interface ProvidedSource {
   readonly fix?: string | undefined
   /** Its definitions are known only after startup. */
   readonly isLate: boolean
+  /** Its state, in one line. */
+  readonly describe?: (() => string) | undefined
 }
 
 export interface Clashing {

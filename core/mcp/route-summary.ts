@@ -1,6 +1,7 @@
 // Summarizes a route for the start page, with an example call.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
+import type { ProvidedSource } from './name-clash.ts'
 import type { Revision } from './revisions.ts'
 import { type CompiledRoute, samplePath, sampleUrl } from './routes.ts'
 import { isStandardSchema } from './schema/standard-schema.ts'
@@ -13,6 +14,8 @@ export interface RouteSummary {
   readonly toolsets: readonly string[]
   /** The number of tools, including those that some callers cannot use. */
   readonly tools: number
+  /** Toolsets of plugins that can change at run time, with their state. */
+  readonly sources: ReadonlyArray<{ readonly toolset: string; readonly state: string }>
   readonly revisions: readonly Revision[]
   readonly stateless: boolean
   readonly callers: string
@@ -25,6 +28,7 @@ export interface RouteSummary {
 export interface RouteFacts {
   readonly items: readonly CatalogItem[]
   readonly tellsLogin: boolean
+  readonly sources: readonly ProvidedSource[]
   /** The plugins that authenticate callers, in order. */
   readonly authenticators: readonly string[]
 }
@@ -38,7 +42,10 @@ function describeRule({ authorize }: CompiledRoute): string {
 const describeCallers = (route: CompiledRoute, authenticators: readonly string[]): string =>
   `${describeRule(route)}${authenticators.length > 1 ? ` (${authenticators.join(', then ')})` : ''}`
 
-export function summarizeRoute(route: CompiledRoute, { items, tellsLogin, authenticators }: RouteFacts): RouteSummary {
+export function summarizeRoute(
+  route: CompiledRoute,
+  { items, tellsLogin, sources, authenticators }: RouteFacts,
+): RouteSummary {
   const example = findExampleCall(items)
   return {
     path: route.path,
@@ -46,6 +53,7 @@ export function summarizeRoute(route: CompiledRoute, { items, tellsLogin, authen
     samplePath: samplePath(route),
     toolsets: route.toolsets,
     tools: items.filter(({ kind }) => kind === 'tools').length,
+    sources: sources.flatMap(({ toolset, describe }) => (describe ? { toolset, state: describe() } : [])),
     revisions: route.revisions,
     stateless: route.stateless,
     callers: describeCallers(route, authenticators),

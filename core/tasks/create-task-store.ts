@@ -707,7 +707,7 @@ const isHeld = ({ state, fence }: TaskFacts, lease: TaskLease) => state === 'run
 
 export interface TaskStoreSettings extends TaskNewsParts {
   /** Bytes of all tasks. Above it tasks can only end with a small outcome. */
-  readonly mostBytes?: number
+  readonly mostBytes?: number | undefined
 }
 
 export const createTaskStore = (store: Store, { mostBytes = MAX_BYTES, ...parts }: TaskStoreSettings): TaskStore =>

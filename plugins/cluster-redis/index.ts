@@ -1,34 +1,151 @@
-// The plugin `cluster-redis`: all Redis plugins that a cluster needs, with one set of options.
+// The plugin `cluster-redis`, which keeps everything in Redis, and a plugin for each part: sessions, changes, streams, grants, tasks.
+import { createGrantStore } from '../../core/auth.ts'
 import { definePlugin } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
-import { changeBusRedis } from '../change-bus-redis/index.ts'
-import { EVENT_STORE_OPTIONS, eventStoreRedis } from '../event-store-redis/index.ts'
-import { REDIS_SECTIONS, type RedisSections } from '../families/redis/index.ts'
-import { fillGrantStore } from '../grant-store-redis/index.ts'
-import { sessionStoreRedis } from '../session-store-redis/index.ts'
-import { fillTaskStore } from '../task-store-redis/index.ts'
+import {
+  createChangeBus,
+  createEventStore,
+  createPeers,
+  createSessionStore,
+  createTaskStore,
+} from '../../core/transport.ts'
+import {
+  BUS_COMMANDS,
+  busOf,
+  claimOf,
+  REDIS_PROPERTIES,
+  REDIS_SECTIONS,
+  type RedisConnection,
+  type RedisHost,
+  type RedisSections,
+  redisConnection,
+  redisStore,
+  STORE_COMMANDS,
+} from '../families/redis/index.ts'
+import { demandSecrets, readStreamBounds, STREAM_PROPERTIES } from '../families/stores/index.ts'
 
-const OPTIONS = {
-  ...EVENT_STORE_OPTIONS,
+const ALL_COMMANDS = [...STORE_COMMANDS, ...BUS_COMMANDS]
+const OF_SESSIONS = 'sessions are for every node, but the keys that sign their ids'
+
+const STREAM_OPTIONS = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { ...STREAM_PROPERTIES, ...REDIS_PROPERTIES },
+} as const
+
+export const EVENT_STORE_OPTIONS = {
+  ...STREAM_OPTIONS,
+  description: 'Keeps the events of streams in Redis: clients come back to any node.',
+} as const
+
+const CLUSTER_OPTIONS = {
+  ...STREAM_OPTIONS,
   description:
     'Any node serves any session: change-bus-redis, and session-, event-, grant- and task-store-redis in one.',
 } as const
 
 /** Redis settings (default: the config's `redis`) and stream limits. */
-export interface ClusterRedisOptions extends OptionsOf<typeof OPTIONS> {}
-export interface FilledClusterRedisOptions extends OptionsOf<typeof OPTIONS, true> {}
+export interface ClusterRedisOptions extends OptionsOf<typeof CLUSTER_OPTIONS> {}
+export interface FilledClusterRedisOptions extends OptionsOf<typeof CLUSTER_OPTIONS, true> {}
+
+const connectionIn = ({ ttl: _, maxEvents: __, maxBytes: ___, ...connection }: FilledClusterRedisOptions) => connection
 
 export const clusterRedis = definePlugin<ClusterRedisOptions, FilledClusterRedisOptions, RedisSections>({
   sections: REDIS_SECTIONS,
-  options: OPTIONS,
+  options: CLUSTER_OPTIONS,
   storeKey: 'redis',
-  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore', 'taskStore'],
-  async setup(host, options) {
-    const { ttl: _, maxEvents: __, maxBytes: ___, ...connection } = options
-    await sessionStoreRedis.plugin.setup(host, connection)
-    await changeBusRedis.plugin.setup(host, connection)
-    await eventStoreRedis.plugin.setup(host, options)
-    fillGrantStore(host, connection)
-    fillTaskStore(host, connection)
+  provides: ['store'],
+  setup(host, options) {
+    demandSecrets(host, OF_SESSIONS)
+    const redis = redisConnection(host, connectionIn(options), ALL_COMMANDS)
+    redis.claim(claimOf(host))
+    const limits = { streams: readStreamBounds(host, options) }
+    host.provide('store', { ...redisStore(redis), bus: busOf(host, redis), limits })
+  },
+})
+
+export const eventStoreRedis = definePlugin<ClusterRedisOptions, FilledClusterRedisOptions, RedisSections>({
+  sections: REDIS_SECTIONS,
+  options: EVENT_STORE_OPTIONS,
+  provides: ['eventStore'],
+  setup(host, options) {
+    const bounds = readStreamBounds(host, options)
+    const redis = redisConnection(host, connectionIn(options), STORE_COMMANDS)
+    host.provide('eventStore', createEventStore(redisStore(redis), bounds))
+  },
+})
+
+const CONNECTION_OPTIONS = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { ...REDIS_PROPERTIES },
+} as const
+
+/** Redis settings. Default: the config's `redis`. */
+export interface RedisPartOptions extends OptionsOf<typeof CONNECTION_OPTIONS> {}
+
+interface Part {
+  readonly description: string
+  readonly provides: readonly string[]
+  readonly needs?: readonly string[]
+  readonly commands: Parameters<typeof redisConnection>[2]
+  /** What is signed or sealed with secrets of all nodes. */
+  readonly secret?: string
+  readonly provide: (host: RedisHost, redis: RedisConnection) => void
+}
+
+const definePart = ({ description, provides, needs = [], commands, secret, provide }: Part) =>
+  definePlugin<RedisPartOptions, RedisPartOptions, RedisSections>({
+    sections: REDIS_SECTIONS,
+    options: { ...CONNECTION_OPTIONS, description },
+    provides,
+    needs,
+    setup(host, options) {
+      if (secret !== undefined) demandSecrets(host, secret)
+      const redis = redisConnection(host, options, commands)
+      if (secret !== undefined) redis.claim(claimOf(host))
+      provide(host, redis)
+    },
+  })
+
+export const changeBusRedis = definePart({
+  description: 'Brings changes to every node, and what concerns one node to that node, over Redis.',
+  provides: ['peers', 'changeBus'],
+  commands: BUS_COMMANDS,
+  provide(host, redis) {
+    const bus = busOf(host, redis)
+    host.provide('changeBus', createChangeBus(bus))
+    host.provide('peers', createPeers(bus))
+  },
+})
+
+export const sessionStoreRedis = definePart({
+  description: 'Keeps the records of sessions in Redis: any node serves any session. Needs change-bus-redis.',
+  provides: ['sessionStore'],
+  needs: ['peers'],
+  commands: STORE_COMMANDS,
+  secret: OF_SESSIONS,
+  provide(host, redis) {
+    host.provide('sessionStore', createSessionStore(redisStore(redis), { node: host.config.node, log: host.log }))
+  },
+})
+
+export const grantStoreRedis = definePart({
+  description:
+    'Keeps logins and grants of the authorization server in Redis, so that a node goes on with what another began.',
+  provides: ['grantStore'],
+  commands: STORE_COMMANDS,
+  secret: 'grants are for every node, but the keys that seal them',
+  provide: (host, redis) => host.provide('grantStore', createGrantStore(redisStore(redis))),
+})
+
+export const taskStoreRedis = definePart({
+  description: 'Keeps tasks in Redis, where every node runs what another was asked for.',
+  provides: ['taskStore'],
+  commands: ALL_COMMANDS,
+  secret: 'tasks are for every node, but the keys that say whose they are',
+  provide(host, redis) {
+    const { log, clock } = host
+    host.provide('taskStore', createTaskStore(redisStore(redis), { log, clock, bus: busOf(host, redis) }))
   },
 })

@@ -8,7 +8,7 @@ export type { StorePostgresOptions } from './options.ts'
 export const storePostgres = definePlugin<StorePostgresOptions, FilledStorePostgresOptions>({
   options: OPTIONS,
   storeKey: 'postgres',
-  provides: ['peers', 'sessionStore', 'changeBus', 'eventStore', 'grantStore', 'taskStore'],
+  provides: ['store'],
   async setup(host, options) {
     assertInstalled(['pg'], host.config)
     const { setUp } = await import('./set-up.ts')

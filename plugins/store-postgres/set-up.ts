@@ -1,8 +1,7 @@
 // Opens the store and the bus in PostgreSQL for a host. Routes with the same database share the connections.
 import type { InternalHost } from '../../core/internal.ts'
-import type { Bus, Store } from '../../core/store.ts'
-import { createChangeBus, createPeers } from '../../core/transport.ts'
-import { demandSecrets, provideStores } from '../families/stores/index.ts'
+import type { Store } from '../../core/store.ts'
+import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import { createPostgresBus } from './bus.ts'
 import { Postgres } from './connection.ts'
 import type { FilledStorePostgresOptions } from './options.ts'
@@ -10,28 +9,20 @@ import { createPostgresStore } from './store.ts'
 
 const OPENED = Symbol('databases of store-postgres')
 
-interface Opened {
-  readonly store: Store
-  readonly bus: Bus
-}
-
 export function setUp(host: InternalHost, options: FilledStorePostgresOptions): void {
   demandSecrets(host, 'sessions are for every node, but the keys that sign their ids')
-  const { store, bus } = openOnce(host, options)
-  provideStores(host, store, options, { bus })
-  host.provide('changeBus', createChangeBus(bus))
-  host.provide('peers', createPeers(bus))
+  host.provide('store', { ...openOnce(host, options), limits: { streams: readStreamBounds(host, options) } })
 }
 
-function openOnce(host: InternalHost, { url, schema }: FilledStorePostgresOptions): Opened {
-  const all = host.share(OPENED, () => new Map<string, Opened>())
+function openOnce(host: InternalHost, { url, schema }: FilledStorePostgresOptions): Store {
+  const all = host.share(OPENED, () => new Map<string, Store>())
   const name = JSON.stringify([url, schema])
   const opened = all.get(name) ?? open(host, url, schema, all.size === 0 ? 'postgres' : `postgres ${all.size + 1}`)
   all.set(name, opened)
   return opened
 }
 
-function open(host: InternalHost, url: string, schema: string, condition: string): Opened {
+function open(host: InternalHost, url: string, schema: string, condition: string): Store {
   const { log, config } = host
   const postgres = new Postgres({ url, schema, log })
   const bus = createPostgresBus(postgres, config.node, log)
@@ -45,5 +36,5 @@ function open(host: InternalHost, url: string, schema: string, condition: string
     await bus.leave()
     await postgres.close()
   })
-  return { store: createPostgresStore(postgres), bus }
+  return { ...createPostgresStore(postgres), bus }
 }

@@ -6,7 +6,7 @@ import { resolve } from 'node:path'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile } from '../families/own-file/index.ts'
-import { demandSecrets, provideStores } from '../families/stores/index.ts'
+import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
 import { createSqliteStore } from './store.ts'
 import type { Committed } from './thread/messages.ts'
@@ -82,8 +82,8 @@ export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): vo
   demandSecrets(host, 'sessions outlive this process, but the keys that sign their ids', 'this host')
   const file = writerOf(host, options)
   const maxSize = parseSize(options.maxSize)
-  const mostBytes = Math.floor(maxSize * TASK_SHARE)
-  provideStores(host, createSqliteStore(file), options, { maxSize, mostBytes })
+  const limits = { streams: readStreamBounds(host, options), maxSize, taskBytes: Math.floor(maxSize * TASK_SHARE) }
+  host.provide('store', { ...createSqliteStore(file), limits })
 }
 
 function demandNode({ config: { at } }: InternalHost) {

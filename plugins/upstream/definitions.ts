@@ -7,6 +7,7 @@ import {
   defineTool,
   type ResourceDefinition,
   type ToolDefinition,
+  ToolError,
 } from '../../core/index.ts'
 import { isObject, uncheckedSchema } from '../../core/plugin.ts'
 import { checkVisible, visibleLine, visibleText, visibleTexts } from '../families/texts/index.ts'
@@ -152,8 +153,21 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
     })
   }
 
-  /** `canComplete`: whether the server supports completion. */
-  return function define(snapshot: Snapshot, canComplete: boolean): DefinedItems {
+  const defineChangedTool = (name: string): Definition =>
+    defineTool({
+      name: toolName(settings, name),
+      description: 'Withheld: its definition at the server has changed.',
+      ...(access !== undefined && { access }),
+      input: uncheckedSchema({ type: 'object' }),
+      handler: () => {
+        throw new ToolError(
+          `The definition of this tool at the server "${settings.name}" has changed. An operator must accept the change first.`,
+        )
+      },
+    }) as Definition
+
+  /** `canComplete`: whether the server supports completion. `changedTools`: names of withheld tools. */
+  return function define(snapshot: Snapshot, canComplete: boolean, changedTools: readonly string[] = []): DefinedItems {
     const next = new Map<string, Definition>()
     const left = new Map<string, string>()
     const definitions: Definition[] = []
@@ -192,6 +206,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       else if (isServed(settings.prompts, name))
         add(`prompt ${name}`, item, () => defineOnePrompt(item, name, canComplete))
     }
+    definitions.push(...changedTools.map(defineChangedTool))
     kept = next
     return { definitions, left }
   }

@@ -6,28 +6,34 @@ import { isLoginNeeded } from './failures.ts'
 import { readLists } from './lists.ts'
 import type { UpstreamOptions } from './options.ts'
 import { resolveServer, type ServerSettings } from './settings.ts'
-import { createTargets } from './targets.ts'
+import { createTargets, type TokenHost } from './targets.ts'
 
-const CLIENT = { name: 'mcp-host doctor', version: '1.0.0' }
+const CLIENT = { name: 'mcp-host', version: '1.0.0' }
 
-async function describeServer(settings: ServerSettings): Promise<string> {
-  const targets = createTargets(settings)
+/** Connects to a server and reads its lists. `host`: for servers with `auth`. */
+export async function readServer(settings: ServerSettings, host?: TokenHost) {
+  const targets = createTargets(settings, host)
   const { connectTimeout, callTimeout: timeout, revision, maxTools } = settings
   const fixed = revision === undefined ? {} : { revision }
   try {
     const connection = await connect(await targets.target(), { client: CLIENT, connectTimeout, ...fixed })
     try {
       const limits = { maxTools, timeout, signal: new AbortController().signal }
-      const { tools, resources, resourceTemplates, prompts } = await readLists(connection, limits)
-      const { server, revision } = connection
-      const counts = `${tools.length} tools, ${resources.length + resourceTemplates.length} resources, ${prompts.length} prompts`
-      return `${visibleLine(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
+      return { connection, snapshot: await readLists(connection, limits) }
     } finally {
       await connection.close()
     }
   } finally {
     await targets.close()
   }
+}
+
+async function describeServer(settings: ServerSettings): Promise<string> {
+  const { connection, snapshot } = await readServer(settings)
+  const { tools, resources, resourceTemplates, prompts } = snapshot
+  const { server, revision } = connection
+  const counts = `${tools.length} tools, ${resources.length + resourceTemplates.length} resources, ${prompts.length} prompts`
+  return `${visibleLine(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
 }
 
 const FIX_LOGIN = 'correct `headers`, or set `auth`'

@@ -39,6 +39,8 @@ export interface UpstreamDefaults {
   maxCallTime?: Duration | 'off'
   refresh?: Duration | 'off'
   whenDown?: 'keep' | 'hide' | 'fail'
+  newTools?: 'serve' | 'withhold'
+  changed?: 'serve' | 'withhold'
 }
 
 /** An upstream MCP server: with `url` or `command`. */
@@ -107,6 +109,14 @@ const defaults = {
   whenDown: choice(
     ['keep', 'hide', 'fail'],
     'What happens while the server is down. `keep` (default): lists stay, calls fail. `hide`: lists are empty. `fail`: startup fails, a running host is not ready.',
+  ),
+  newTools: choice(
+    ['serve', 'withhold'],
+    'Tools and prompts that the lock file does not contain. `serve` (default), or `withhold`: left out until `mcp-host accept`.',
+  ),
+  changed: choice(
+    ['serve', 'withhold'],
+    'Tools and prompts that differ from the lock file. `withhold` (default): left out until `mcp-host accept`; or `serve`.',
   ),
 }
 

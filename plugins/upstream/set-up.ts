@@ -1,8 +1,11 @@
 // Sets up the upstream servers: toolsets, connections, readiness, metrics and explanations.
+import { isDeepStrictEqual } from 'node:util'
 import { isLoopback } from '../../core/auth.ts'
+import type { Definition } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
-import { parseDuration, StartError } from '../../core/plugin.ts'
+import { parseDuration, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { operatorText } from '../../remote/index.ts'
+import { type AcceptedServer, readAccepted } from './accepted.ts'
 import { createHeld } from './held.ts'
 import type { UpstreamOptions } from './options.ts'
 import { Places } from './places.ts'
@@ -16,11 +19,11 @@ function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>
   return isLoopback(http.host) && http.publicUrl === undefined && http.allowedHosts.length === 0
 }
 
-function addMetrics({ metrics }: InternalHost, upstreams: readonly Upstream[]) {
-  const sum = (read: (upstream: Upstream) => number) => () => upstreams.reduce((total, one) => total + read(one), 0)
+function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {
+  const sum = (read: (upstream: Upstream) => number) => () => all().reduce((total, one) => total + read(one), 0)
   const labels = ['upstream']
   const each = (read: (upstream: Upstream) => number) => () =>
-    upstreams.map(one => [read(one), { upstream: one.settings.name }] as const)
+    all().map(one => [read(one), { upstream: one.settings.name }] as const)
   metrics.gauge(
     { name: 'mcp_host_upstream_up', help: '1 if the upstream server is connected, else 0.', labels },
     each(({ state }) => (state === 'up' ? 1 : 0)),
@@ -28,6 +31,14 @@ function addMetrics({ metrics }: InternalHost, upstreams: readonly Upstream[]) {
   metrics.gauge(
     { name: 'mcp_host_upstream_sessions', help: 'Sessions at upstream servers.', labels },
     each(({ sessions }) => sessions),
+  )
+  metrics.gauge(
+    {
+      name: 'mcp_host_upstream_withheld',
+      help: 'Tools and prompts that are withheld until they are accepted.',
+      labels,
+    },
+    each(({ withheld }) => withheld.size),
   )
   metrics.gauge(
     { name: 'mcp_host_upstream_held', help: 'Calls to upstream servers that wait for a response of the client.' },
@@ -44,6 +55,7 @@ function addMetrics({ metrics }: InternalHost, upstreams: readonly Upstream[]) {
 
 export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): void {
   const { log, clock, metrics } = host
+  const { lock, purpose } = host.config
   const { held: heldOptions = {}, processes: processOptions = {} } = options
   const isLocal = isLocalHost(host)
   const processes = new Places(processOptions.max ?? 200, !isLocal)
@@ -63,25 +75,46 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     labels: ['upstream'],
   })
 
-  function create(settings: ServerSettings): Upstream {
+  function create(settings: ServerSettings, accepted: AcceptedServer | undefined): Upstream {
     const { name } = settings
-    const fix = `set another \`prefix\`, or exclude items with \`exclude\`, \`resources\` or \`prompts\``
-    const toolset = host.toolset(name, undefined, { at: ['servers', name], fix })
     const count = {
       call: (outcome: string) => calls(1, { upstream: name, outcome }),
       restart: () => restarts(1, { upstream: name }),
     }
     const targets = createTargets(settings, host)
     const held = createHeld(limits, clock)
-    return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, count })
+    const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
+    return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, accepted, count })
   }
 
-  const upstreams = Object.keys(options.servers).map(name => create(resolveServer(name, options, host.config)))
-  addMetrics(host, upstreams)
-  for (const upstream of upstreams) {
-    const { name, whenDown } = upstream.settings
-    if (whenDown !== 'fail') continue
-    host.readiness(`upstream ${name}`, () => ['up', 'needs login'].includes(upstream.state) || upstream.describe())
+  const toolsets = new Map<string, ServedToolset>()
+  const live = new Map<string, Upstream>()
+  const retired: Upstream[] = []
+  const accepted = readAccepted(lock.file)
+  host.reads(lock.file)
+  for (const name of Object.keys(options.servers)) {
+    const settings = resolveServer(name, options, host.config)
+    const { at } = settings
+    if (lock.isFrozen && !accepted.has(name)) {
+      const what = `the lock file does not contain the tools of the server "${name}": run \`mcp-host accept ${name}\``
+      throw new StartError('MH2948', what, { at })
+    }
+    const upstream = create(settings, accepted.get(name))
+    live.set(name, upstream)
+    const fix = 'set another `prefix`, or exclude items with `exclude`, `resources` or `prompts`'
+    const describe = () => live.get(name)?.describe() ?? ''
+    const place = { at: ['servers', name], fix, isLate: true, describe }
+    toolsets.set(name, host.toolset(name, upstream.acceptedDefinitions(), place))
+  }
+  const all = () => [...live.values()]
+  addMetrics(host, all)
+  host.unlist(tool => all().some(one => one.isWithheld(tool)))
+  for (const [name, { settings }] of live) {
+    if (settings.whenDown !== 'fail') continue
+    host.readiness(`upstream ${name}`, () => {
+      const upstream = live.get(name)
+      return !upstream || ['up', 'needs login'].includes(upstream.state) || upstream.describe()
+    })
   }
 
   async function start(upstream: Upstream) {
@@ -94,25 +127,56 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     }
   }
   host.onStart(async () => {
-    if (host.config.purpose === 'test') return
+    if (purpose === 'test') return
     host.services.onWatch((uri, isWatched) => {
-      for (const upstream of upstreams) if (!isWatched || upstream.has(uri)) upstream.watch(uri, isWatched)
+      for (const upstream of all()) if (!isWatched || upstream.has(uri)) upstream.watch(uri, isWatched)
     })
-    const started = await Promise.allSettled(upstreams.map(start))
+    const started = await Promise.allSettled(all().map(start))
     for (const result of started) if (result.status === 'rejected') throw result.reason
   })
   host.preClose(() => {
-    for (const { held } of upstreams) held.close()
+    for (const { held } of [...all(), ...retired]) held.close()
   })
   host.onClose(async () => {
-    const closed = await Promise.allSettled(upstreams.map(one => one.close()))
+    const closed = await Promise.allSettled([...all(), ...retired].map(one => one.close()))
     for (const result of closed) {
       if (result.status === 'rejected') log.debug({ err: result.reason as Error }, 'an upstream server failed to close')
     }
   })
+
+  async function replace(settings: ServerSettings, entry: AcceptedServer | undefined) {
+    const before = live.get(settings.name)
+    const next = create(settings, entry)
+    live.set(settings.name, next)
+    before?.retire()
+    if (before) retired.push(before)
+    for (const uri of before?.watched ?? []) next.watch(uri, true)
+    if (purpose !== 'test') await next.start().catch(() => undefined)
+  }
+  host.onReload<UpstreamOptions>(changed => {
+    const { servers, ...rest } = changed
+    const names = Object.keys(servers)
+    const isSameSet = names.length === live.size && names.every(name => live.has(name))
+    const shared = ({ processes, held }: Partial<UpstreamOptions>) => ({ processes, held })
+    if (!isSameSet || !isDeepStrictEqual(shared(rest), shared(options))) return undefined
+    const entries = readAccepted(lock.file)
+    const resolved = names.map(name => resolveServer(name, changed, host.config))
+    return () => {
+      for (const settings of resolved) {
+        const { name } = settings
+        if (isDeepStrictEqual(settings, live.get(name)?.settings)) live.get(name)?.accept(entries.get(name))
+        else void replace(settings, entries.get(name))
+      }
+    }
+  })
   host.explain((item, route) => {
-    const named = upstreams.filter(({ settings: { name } }) => route.toolsets.includes(name))
-    if (!item) return named.map(one => `server "${one.settings.name}": ${one.describe()}`)
+    const named = all().filter(({ settings: { name } }) => route.toolsets.includes(name))
+    if (!item) {
+      return named.flatMap(one => [
+        `server "${one.settings.name}": ${one.describe()}`,
+        ...[...one.withheld].map(([what, reason]) => `server "${one.settings.name}": ${what} is withheld: ${reason}`),
+      ])
+    }
     const from = named.find(({ settings: { name } }) => host.services.itemsIn(name).includes(item))
     return from ? [`from the server "${from.settings.name}"`] : []
   })

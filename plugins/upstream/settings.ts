@@ -28,6 +28,8 @@ export interface ServerSettings {
   readonly maxCallTime: number
   readonly refresh: number
   readonly whenDown: 'keep' | 'hide' | 'fail'
+  readonly newTools: 'serve' | 'withhold'
+  readonly changed: 'serve' | 'withhold'
   readonly sessions: NonNullable<UpstreamServer['sessions']>
   readonly maxSessions: number
   readonly idle: number
@@ -113,16 +115,23 @@ function readTarget(server: UpstreamServer, at: Path, directory: string, options
   return { http: undefined, command: target }
 }
 
+export interface ServerPlace {
+  readonly directory: string
+  readonly at: Path
+  readonly lock?: { readonly isFrozen: boolean }
+}
+
 /** Throws a StartError if options contradict each other. */
 export function resolveServer(
   name: string,
   options: UpstreamOptions,
-  { directory, at: pluginAt }: { readonly directory: string; readonly at: Path },
+  { directory, at: pluginAt, lock }: ServerPlace,
 ): ServerSettings {
   const server = options.servers[name] ?? {}
   const at = [...pluginAt, 'servers', name]
   const either = <Key extends keyof UpstreamDefaults>(key: Key) => server[key] ?? options[key]
   const { asks = {}, revision } = server
+  const isFrozen = lock?.isFrozen === true
   return {
     name,
     at,
@@ -133,6 +142,8 @@ export function resolveServer(
     maxCallTime: durationOrOff(either('maxCallTime') ?? '10m'),
     refresh: durationOrOff(either('refresh') ?? '5m'),
     whenDown: either('whenDown') ?? 'keep',
+    newTools: isFrozen ? 'withhold' : (either('newTools') ?? 'serve'),
+    changed: isFrozen ? 'withhold' : (either('changed') ?? 'withhold'),
     sessions: server.sessions ?? 'auto',
     maxSessions: server.maxSessions ?? 1_000,
     idle: durationOrOff(options.processes?.idle ?? '5m'),

@@ -1,5 +1,5 @@
 // Creates connection targets: a command, or a URL with headers and an access token.
-import type { InternalHost } from '../../core/internal.ts'
+import type { InternalHost, Services } from '../../core/internal.ts'
 import type { Call } from '../../core/plugin.ts'
 import { createPool, type RequestOptions, type Target } from '../../remote/index.ts'
 import { createTokenSource, readSecret } from '../families/credentials/index.ts'
@@ -23,7 +23,9 @@ async function readHeaders({ headers }: HttpSettings, what: string): Promise<Rec
   return Object.fromEntries(await Promise.all(entries))
 }
 
-type TokenHost = Pick<InternalHost, 'services' | 'clock'>
+export interface TokenHost extends Pick<InternalHost, 'clock'> {
+  readonly services: Pick<Services, 'createTokenClient'>
+}
 
 function createHttpTargets(http: HttpSettings, what: string, host: TokenHost | undefined): Targets {
   const { url, tls, auth, forwardHeaders } = http

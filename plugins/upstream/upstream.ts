@@ -1,5 +1,5 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
-import { type CallContext, ToolError } from '../../core/index.ts'
+import { type CallContext, type Definition, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
 import { callOf, contextCancellation, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
@@ -14,11 +14,13 @@ import {
   type ServerNotification,
 } from '../../remote/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
+import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
+import { toolName } from './names.ts'
 import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
@@ -40,11 +42,13 @@ const MAX_QUESTIONS = 48_000
 export interface UpstreamParts {
   readonly host: InternalHost
   readonly settings: ServerSettings
-  readonly toolset: ServedToolset
+  readonly toolset: Pick<ServedToolset, 'replace'>
   readonly targets: Targets
   readonly held: HeldCalls
   readonly processes: Places
   readonly isLocal: boolean
+  /** Its entry in the lock file. */
+  readonly accepted: AcceptedServer | undefined
   /** Counts calls by outcome, and reconnections. */
   readonly count: { call(outcome: string): void; restart(): void }
 }
@@ -85,13 +89,19 @@ export class Upstream implements Caller {
   #listening: Listening | undefined
   #resubscribeTimer: Timer | undefined
   #snapshot: Snapshot | undefined
+  #canComplete = false
+  #accepted: AcceptedServer | undefined
+  #isRetired = false
   #left = ''
+  #changedTools: ReadonlySet<string> = new Set()
+  #withheld: ReadonlyMap<string, string> = new Map()
 
   constructor(parts: UpstreamParts) {
     const { settings, host } = parts
     this.#parts = parts
     this.settings = settings
     this.#since = host.clock.now()
+    this.#accepted = parts.accepted
     this.#define = createDefiner(settings, this)
     this.#supervisor = createSupervisor({
       open: closed => this.#open(closed),
@@ -109,6 +119,10 @@ export class Upstream implements Caller {
     })
   }
 
+  /** URIs that clients watch. */
+  get watched(): ReadonlySet<string> {
+    return this.#watched
+  }
   get state(): State {
     return this.#state
   }
@@ -118,6 +132,14 @@ export class Upstream implements Caller {
   get sessions(): number {
     return this.#sessions.size
   }
+  /** Withheld items with the reasons. */
+  get withheld(): ReadonlyMap<string, string> {
+    return this.#withheld
+  }
+  /** Whether a tool is left out of lists, by its name on the route. */
+  isWithheld(name: string): boolean {
+    return this.#changedTools.has(name)
+  }
   /** Describes state, protocol version and counts in one line. */
   describe(): string {
     if (this.#state === 'starting') return 'not connected'
@@ -125,11 +147,29 @@ export class Upstream implements Caller {
     const { revision, server } = this.#connection ?? {}
     const { tools = [], resources = [], prompts = [] } = this.#snapshot ?? {}
     const counts = `${tools.length} tools, ${resources.length} resources, ${prompts.length} prompts`
-    return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}`
+    const withheld = this.#withheld.size === 0 ? '' : `, ${this.#withheld.size} withheld`
+    return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}${withheld}`
   }
 
   get #sinceText() {
     return new Date(this.#since).toISOString()
+  }
+
+  /** Uses another entry of the lock file: the lists are compared again. */
+  accept(accepted: AcceptedServer | undefined): void {
+    this.#accepted = accepted
+    if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
+  }
+
+  /** Definitions of the lock file, which are served until the server is connected. */
+  acceptedDefinitions(): readonly Definition[] {
+    return this.#accepted ? this.#define(listsOf(this.#accepted), this.#accepted.completions).definitions : []
+  }
+
+  /** Another version serves the toolset from now on. Ends after the time limit of running calls. */
+  retire(): void {
+    this.#isRetired = true
+    this.#parts.host.clock.setTimeout(() => void this.close(), this.settings.callTimeout).unref()
   }
 
   /** Connects and reads the lists. Rejects with the reason. */
@@ -157,7 +197,7 @@ export class Upstream implements Caller {
     this.#shownWhy = visibleText(error.message)
     if (isLoginNeeded(error)) this.#parts.targets.refused()
     this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, reasonOf(error), since)
-    if (this.settings.whenDown === 'hide') this.#parts.toolset.replace([])
+    if (this.settings.whenDown === 'hide' && !this.#isRetired) this.#parts.toolset.replace([])
   }
 
   #enter(state: State, why: string, since: number) {
@@ -293,9 +333,18 @@ export class Upstream implements Caller {
     const snapshot = await readLists(connection, { maxTools, timeout: callTimeout, signal: this.#stop.signal })
     if (this.#connection !== connection) return
     this.#snapshot = snapshot
-    const { definitions, left } = this.#define(snapshot, connection.capabilities.completions !== undefined)
+    this.#canComplete = connection.capabilities.completions !== undefined
+    this.#serve(snapshot, this.#canComplete)
+  }
+
+  #serve(snapshot: Snapshot, canComplete: boolean) {
+    if (this.#isRetired) return
+    const { served, changedTools, withheld } = reviewLists(snapshot, this.#accepted, this.settings)
+    const { definitions, left } = this.#define(served, canComplete, changedTools)
+    this.#withheld = withheld
+    this.#changedTools = new Set(changedTools.map(name => toolName(this.settings, name)))
     this.#parts.toolset.replace(definitions)
-    this.#logLeftOut(left)
+    this.#logLeftOut(new Map([...withheld, ...left]))
   }
 
   #logLeftOut(left: ReadonlyMap<string, string>) {

@@ -108,6 +108,7 @@ describe('mcp-host', () => {
       'check',
       'explain',
       'lock',
+      'accept',
       'diff',
       'schema',
       'audit',

@@ -94,6 +94,26 @@ describe('Keys and context members of a plugin', () => {
     await expectStopped({ ...config(keyed({})), toolsets: { all: [costly] } }, /costly[\s\S]*price|price[\s\S]*costly/)
   })
 
+  it('can have an options schema with an $id in every host of a process', async () => {
+    const limits = (maximum: number) =>
+      definePlugin({
+        options: {
+          $id: 'https://example.com/limits',
+          ...{ type: 'object', additionalProperties: false, properties: { size: { type: 'integer', maximum } } },
+        } as const,
+        setup: () => undefined,
+      })
+    for (const maximum of [10, 10, 20]) {
+      const configOf = (size: number) => ({
+        toolsets: { all: [] },
+        routes: { '/': { toolsets: 'all' } },
+        plugins: { limits: limits(maximum)({ size }) },
+      })
+      await startHost(configOf(maximum))
+      await expectStopped(configOf(maximum + 1), 'size')
+    }
+  })
+
   it('stop startup if two plugins or the host use their name', async () => {
     const adding = (context: object, setup: (host: PluginHost) => void) =>
       definePlugin<Record<never, never>>({ options: NO_OPTIONS, context, setup })()

@@ -15,7 +15,7 @@ const pageOf = (type: Type) => readPage(`docs/bridge/${type}.md`)
 
 /** First cells of the table below the heading. */
 function symptomsIn(page: string): string[] {
-  const [, rest = ''] = page.split('\n## What goes wrong\n')
+  const [, rest = ''] = page.split('\n## Troubleshooting\n')
   return [...rest.matchAll(/^\| (.+?) \| .+ \|$/gm)].map(([, cell = '']) => cell).slice(1)
 }
 

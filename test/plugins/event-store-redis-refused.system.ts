@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import { definePlugin } from '../../core/internal.ts'
-import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { eventStoreRedis } from '../../plugins/cluster-redis/index.ts'
 import { type RedisConnection, redisConnection } from '../../plugins/families/redis/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate, type Gate } from '../support/gate.ts'

@@ -14,7 +14,8 @@ function countedStore() {
   const store = createMemoryStore()
   const partitions = new Map<string, number>()
   const counted: Store = {
-    ...store,
+    shared: store.shared,
+    read: store.read,
     transact(partition, steps) {
       partitions.set(partition, (partitions.get(partition) ?? 0) + 1)
       return store.transact(partition, steps)

@@ -3,7 +3,7 @@
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
 import type { EventStore } from '../../core/plugin.ts'
-import { eventStoreRedis } from '../../plugins/event-store-redis/index.ts'
+import { eventStoreRedis } from '../../plugins/cluster-redis/index.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, type WatchedCall, watchCall } from '../support/crash.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'

@@ -83,35 +83,18 @@ function mayCoreImport(from: string, { specifier }: Import): boolean {
   return from === 'core/create-host.ts' && COMPOSED.includes(file)
 }
 
-const REDIS_STORES = [
-  'change-bus-redis',
-  'session-store-redis',
-  'event-store-redis',
-  'grant-store-redis',
-  'task-store-redis',
-]
-
 /** Folders of `plugins/` with code that plugins share, and the plugins that share it. */
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
-  'families/redis': [...REDIS_STORES, 'cluster-redis', 'rate-limit'],
+  'families/redis': ['cluster-redis', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
   'families/credentials': ['openapi', 'upstream'],
+  'families/canonical-json': ['upstream'],
   'families/texts': ['openapi', 'upstream'],
   'families/issuer-keys': ['auth-jwt', 'auth-introspection', 'auth-bridge'],
   'families/own-file': ['access-log', 'audit', 'store-sqlite'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
-  'families/stores': [
-    'session-store-redis',
-    'event-store-redis',
-    'grant-store-redis',
-    'task-store-redis',
-    'store-sqlite',
-    'store-postgres',
-  ],
+  'families/stores': ['cluster-redis', 'store-sqlite', 'store-postgres'],
 }
-
-/** Plugins that consist of other plugins of their family. */
-const MADE_OF: Readonly<Record<string, readonly string[]>> = { 'cluster-redis': REDIS_STORES }
 
 /** The folder of a plugin or family, without `plugins/`. */
 const homeOf = (file: string) => /^plugins\/((?:families\/)?[^/]+)\//.exec(file)?.[1] ?? ''
@@ -132,7 +115,7 @@ function mayPluginImport(from: string, { specifier }: Import): boolean {
   }
   const home = homeOf(from)
   const families = Object.keys(FAMILIES).filter(family => FAMILIES[family]?.includes(home))
-  const entries = [...families, ...(MADE_OF[home] ?? [])].map(folder => `plugins/${folder}/index.ts`)
+  const entries = families.map(folder => `plugins/${folder}/index.ts`)
   return [...SURFACE, REMOTE].includes(file) || isIn(`plugins/${home}`, file) || entries.includes(file)
 }
 

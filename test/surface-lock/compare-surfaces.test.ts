@@ -4,8 +4,9 @@ import type { Impact } from '../../cli/lock/compare-surfaces.ts'
 import { compareSurfaces } from '../../cli/lock/compare-surfaces.ts'
 import { changesText } from '../../cli/lock/describe-changes.ts'
 import { lockText, readLock } from '../../cli/lock/lock-file.ts'
-import { SURFACE_FORMAT, type Surface, withHash } from '../../cli/lock/surface.ts'
+import { SURFACE_FORMAT, type Surface } from '../../cli/lock/surface.ts'
 import type { JsonObject } from '../../core/index.ts'
+import { withHash } from '../../plugins/families/canonical-json/index.ts'
 
 const ADMIN = ['a signed-in caller', 'scope "admin"']
 const inputSchema = { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false }

@@ -36,7 +36,7 @@ export interface TokenSourceParts {
   readonly tokenEndpoint?: string | undefined
   /** Hosts with private addresses that `tokenEndpoint` can have. */
   readonly allowHosts?: readonly string[]
-  readonly services: () => Services
+  readonly services: () => Pick<Services, 'createTokenClient'>
   readonly clock: Clock
 }
 

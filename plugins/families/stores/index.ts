@@ -1,5 +1,4 @@
-// Shared by storage plugins: required secrets, stream limits, and the slots of a store.
-import { createGrantStore } from '../../../core/auth.ts'
+// Shared by storage plugins: required secrets and stream limits.
 import type { InternalHost } from '../../../core/internal.ts'
 import {
   DURATION_PATTERN,
@@ -10,8 +9,7 @@ import {
   type Size,
   StartError,
 } from '../../../core/plugin.ts'
-import type { Bus, Store } from '../../../core/store.ts'
-import { createEventStore, createSessionStore, createTaskStore, type StreamBounds } from '../../../core/transport.ts'
+import type { StreamBounds } from '../../../core/transport.ts'
 
 const EVERYWHERE = 'every node'
 
@@ -26,27 +24,6 @@ export function demandSecrets(
     "into the config's `secrets`, or into a file that it names: `secrets: { file: './state/secrets' }` " +
     (where === EVERYWHERE ? `(the same file on ${where})` : '(a start makes it)')
   report(new StartError('MH1404', `${why} were made by this one; ${how}`, { at }))
-}
-
-interface StoreSettings {
-  /** Bytes of the store. Default: no limit. */
-  readonly maxSize?: number
-  /** Bytes of all tasks. */
-  readonly mostBytes?: number
-  readonly bus?: Bus
-}
-
-/** Fills the slots of sessions, streams, grants and tasks. */
-export function provideStores(
-  host: InternalHost,
-  store: Store,
-  options: StreamOptions,
-  { maxSize, ...tasks }: StoreSettings = {},
-): void {
-  host.provide('sessionStore', createSessionStore(store, { node: host.config.node, log: host.log, maxSize }))
-  host.provide('eventStore', createEventStore(store, readStreamBounds(host, options)))
-  host.provide('grantStore', createGrantStore(store))
-  host.provide('taskStore', createTaskStore(store, { log: host.log, clock: host.clock, ...tasks }))
 }
 
 /** Clients need time to reconnect. */

@@ -1,0 +1,129 @@
+// `mcp-host accept`: reads the tools and prompts of upstream servers, and writes them to the lock file.
+import { dirname } from 'node:path'
+import { printable } from '../client/text.ts'
+import { optionsOf } from '../core/create-host.ts'
+import { LOCK_NAME } from '../core/host.ts'
+import { systemClock } from '../core/http/clock.ts'
+import { errorText } from '../core/http/errors.ts'
+import type { JsonObject } from '../core/mcp/protocol.ts'
+import { withHash } from '../plugins/families/canonical-json/index.ts'
+import { type AcceptedServer, acceptLists, LISTS } from '../plugins/upstream/accepted.ts'
+import { readServer } from '../plugins/upstream/examine.ts'
+import type { UpstreamOptions } from '../plugins/upstream/options.ts'
+import { resolveServer, type ServerSettings } from '../plugins/upstream/settings.ts'
+import { readConfig } from './config.ts'
+import { type CommandContext, readToken, usage } from './context.ts'
+import { compareLists } from './lock/compare-surfaces.ts'
+import { changesText, countsText } from './lock/describe-changes.ts'
+import { lockFileOf, nameOf, writeLockFile } from './lock/lock-file.ts'
+import { readLockIfThere, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
+import { openLog } from './log.ts'
+import { nearestHint } from './text.ts'
+import { defineVerb, type VerbValues } from './verb.ts'
+
+const OPTIONS = {
+  ...SURFACE_OPTIONS,
+  token: {
+    type: 'string',
+    value: '<token>',
+    help: "Access token for the server, in place of the config's credentials; @file reads a file, - reads stdin",
+  },
+} as const
+
+type AcceptOptions = VerbValues<typeof OPTIONS>
+
+async function readSettings(options: AcceptOptions, context: CommandContext) {
+  const loaded = await readConfig(options, context)
+  const log = openLog(options, context)
+  log.directory = dirname(loaded.file)
+  const instances = await optionsOf(loaded, log, 'upstream')
+  const directory = dirname(loaded.file)
+  const servers = instances.flatMap(({ options: own, at }) => {
+    const given = own as UpstreamOptions
+    return Object.keys(given.servers).map(name => resolveServer(name, given, { directory, at }))
+  })
+  return { file: loaded.file, servers: new Map(servers.map(settings => [settings.name, settings])) }
+}
+
+function withToken(settings: ServerSettings, token: string | undefined): ServerSettings {
+  if (token === undefined || !settings.http) return settings
+  const others = Object.entries(settings.http.headers).filter(([name]) => name.toLowerCase() !== 'authorization')
+  const headers = { ...Object.fromEntries(others), Authorization: `Bearer ${token}` }
+  return { ...settings, http: { ...settings.http, auth: undefined, headers } }
+}
+
+async function readEntry(settings: ServerSettings, token: string | undefined): Promise<AcceptedServer> {
+  const { createTokenClient } = await import('../client/token-client.ts')
+  const services = {
+    createTokenClient: async (parts: Parameters<typeof createTokenClient>[0]) => createTokenClient(parts),
+  }
+  try {
+    const { connection, snapshot } = await readServer(withToken(settings, token), { services, clock: systemClock })
+    return acceptLists(snapshot, connection.capabilities.completions !== undefined, settings)
+  } catch (cause) {
+    throw usage(`cannot read the lists of the server "${settings.name}": ${errorText(cause)}`, cause)
+  }
+}
+
+const NONE = { resources: {}, resourceTemplates: {}, tools: {}, prompts: {} }
+
+/** The lists of a server as those of a route, to compare them. */
+const asLists = (entry: AcceptedServer | undefined) => ({
+  ...NONE,
+  ...Object.fromEntries(
+    LISTS.map(list => [
+      list,
+      Object.fromEntries(
+        Object.entries(entry?.[list] ?? {}).map(([name, item]) => [
+          name,
+          withHash({ needs: [], shown: item as JsonObject }),
+        ]),
+      ),
+    ]),
+  ),
+})
+
+async function accept(
+  { token: given, ...options }: AcceptOptions,
+  names: readonly string[],
+  context: CommandContext,
+): Promise<void> {
+  const { cwd, print } = context
+  const token = await readToken(context, given)
+  const { file: config, servers } = await readSettings(options, context)
+  for (const name of names) {
+    if (servers.has(name)) continue
+    throw usage(`there is no upstream server "${printable(name)}"${nearestHint(name, [...servers.keys()])}`)
+  }
+  if (servers.size === 0) throw usage('the config has no upstream servers')
+  if (token !== undefined && names.length !== 1) throw usage('--token requires the name of one server')
+  const file = lockFileOf(config, undefined, cwd)
+  const before = await readLockIfThere(file, context)
+  const surface = await surfaceOfConfig(context, options).then(found => found.surface)
+  const chosen = [...servers.values()].filter(({ name }) => names.length === 0 || names.includes(name))
+  const entries = await Promise.all(chosen.map(async one => [one.name, await readEntry(one, token)] as const))
+  const kept = Object.entries(before?.upstreams ?? {}).filter(([name]) => servers.has(name))
+  const upstreams = Object.fromEntries([...kept, ...entries].sort(([one], [other]) => (one < other ? -1 : 1)))
+  for (const [name, entry] of entries) {
+    const old = Object.hasOwn(before?.upstreams ?? {}, name) ? before?.upstreams?.[name] : undefined
+    const changes = compareLists(name, asLists(old), asLists(entry))
+    const text = changes.length === 0 ? 'no changes' : `${countsText(changes)}\n\n${changesText(changes)}\n`
+    for (const line of `${name}: ${text}`.split('\n')) print(printable(line))
+  }
+  const isUpToDate = before === undefined || before.hash === surface.hash
+  await writeLockFile(file, { ...(before ?? surface), upstreams }, cwd)
+  if (isUpToDate) await writeLockFile(file, { ...(await surfaceOfConfig(context, options)).surface, upstreams }, cwd)
+  print(printable(`Written to ${nameOf(file, cwd)}. A running host uses it after a reload (SIGHUP) or restart.`))
+  if (!isUpToDate)
+    print('The config has other changes that the lock file does not contain: run mcp-host diff, then mcp-host lock.')
+}
+
+export const acceptVerb = defineVerb({
+  summary: 'Accept the current tools and prompts of upstream servers',
+  example: 'github',
+  positionals: ['[NAME...]'],
+  options: OPTIONS,
+  notes: `Connects to the servers, prints what changed since they were accepted, and writes their tools and prompts to ${LOCK_NAME}.
+Without NAME: all servers of plugins.upstream. Review the changes: models read them. Commit the file together with the config.`,
+  run: accept,
+})

@@ -1,0 +1,105 @@
+// Accepted tools and prompts of the servers in the lock file, and their comparison with the current ones.
+import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import { isObject, StartError } from '../../core/plugin.ts'
+import { canonicalJson, hasOwnHash, withHash } from '../families/canonical-json/index.ts'
+import type { Item, Snapshot } from './lists.ts'
+import { isIncluded, isServed } from './names.ts'
+import type { ServerSettings } from './settings.ts'
+
+/** Lists whose items are instructions for models. Resources are data, and change. */
+export const LISTS = ['tools', 'prompts'] as const
+type ListName = (typeof LISTS)[number]
+
+type Filters = Pick<ServerSettings, 'include' | 'exclude' | 'prompts'>
+
+const isChosen = (list: ListName, name: unknown, filters: Filters): name is string =>
+  typeof name === 'string' && (list === 'tools' ? isIncluded(filters, name) : isServed(filters.prompts, name))
+
+type ItemsByName = Readonly<Record<string, Item>>
+
+/** The entry of a server in the lock file. Items are as the server lists them, by their names at the server. */
+export interface AcceptedServer extends Readonly<Record<ListName, ItemsByName>> {
+  readonly hash: string
+  /** Whether the server supports completion. */
+  readonly completions: boolean
+}
+
+const isAccepted = (value: unknown): value is AcceptedServer =>
+  isObject(value) &&
+  typeof value['completions'] === 'boolean' &&
+  LISTS.every(list => isObject(value[list]) && Object.values(value[list]).every(isObject)) &&
+  typeof value['hash'] === 'string' &&
+  hasOwnHash(value as { hash: string })
+
+/** The entry for the lists of a server, without items that the options exclude. */
+export function acceptLists(snapshot: Snapshot, completions: boolean, filters: Filters): AcceptedServer {
+  const named = (list: ListName) =>
+    Object.fromEntries(
+      snapshot[list].flatMap(item => (isChosen(list, item['name'], filters) ? [[item['name'], item] as const] : [])),
+    )
+  return withHash({ completions, tools: named('tools'), prompts: named('prompts') })
+}
+
+/** Returns the entries of a lock file by server; none without a file. Throws a StartError for invalid entries. */
+export function readAccepted(file: string): ReadonlyMap<string, AcceptedServer> {
+  const error = (what: string, cause?: unknown) =>
+    new StartError('MH2947', `${file}: ${what}; delete it and run \`mcp-host accept\``, { cause })
+  let lock: unknown
+  try {
+    lock = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
+    throw error(`cannot be read: ${(cause as Error).message}`, cause)
+  }
+  const entries = isObject(lock) && lock['upstreams'] !== undefined ? lock['upstreams'] : {}
+  if (!isObject(entries)) throw error('`upstreams` is not an object')
+  return new Map(
+    Object.entries(entries).map(([name, entry]) => {
+      if (isAccepted(entry)) return [name, entry] as const
+      throw error(`the entry of the server "${name}" was edited manually or is incomplete`)
+    }),
+  )
+}
+
+/** Accepted lists as a server would send them. */
+export const listsOf = ({ tools, prompts }: AcceptedServer): Snapshot => ({
+  tools: Object.values(tools),
+  prompts: Object.values(prompts),
+  resources: [],
+  resourceTemplates: [],
+})
+
+interface Reviewed {
+  readonly served: Snapshot
+  /** Names of withheld tools that were accepted. Calls of them get an error. */
+  readonly changedTools: readonly string[]
+  /** Reasons for withheld items. */
+  readonly withheld: ReadonlyMap<string, string>
+}
+
+/** Withholds new and changed items, as the options define. */
+export function reviewLists(
+  snapshot: Snapshot,
+  accepted: AcceptedServer | undefined,
+  settings: Filters & Pick<ServerSettings, 'name' | 'newTools' | 'changed'>,
+): Reviewed {
+  const { newTools, changed } = settings
+  const withheld = new Map<string, string>()
+  const changedTools: string[] = []
+  const keep = (list: ListName) =>
+    snapshot[list].filter(item => {
+      const { name } = item
+      if (!isChosen(list, name, settings)) return true
+      const known = accepted && Object.hasOwn(accepted[list], name) ? accepted[list][name] : undefined
+      const isNew = known === undefined
+      if (isNew ? newTools === 'serve' : changed === 'serve' || isDeepStrictEqual(canonicalJson(item), known))
+        return true
+      const what = isNew ? 'it has not been accepted' : 'it has changed since it was accepted'
+      withheld.set(`${list.slice(0, -1)} ${name}`, `${what}: run \`mcp-host accept ${settings.name}\``)
+      if (!isNew && list === 'tools') changedTools.push(name)
+      return false
+    })
+  const served = { ...snapshot, tools: keep('tools'), prompts: keep('prompts') }
+  return { served, changedTools, withheld }
+}
