@@ -73,7 +73,6 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
-  readonly #hostRuns = new Set<Run>()
   #connection: Connection | undefined
   #era: Connection['era'] | undefined
   #state: State = 'starting'
@@ -440,7 +439,7 @@ export class Upstream implements Caller {
       )
     })
     if (!this.#isShared(connection)) return this.#sessions.enter(call)
-    return { session: { connection, runs: this.#hostRuns, logLevel: undefined }, leave: () => undefined }
+    return { session: { connection, runs: undefined, logLevel: undefined }, leave: () => undefined }
   }
 
   #requestOptions(call: Call, { connection }: ServerSession): RequestOptions {
@@ -500,9 +499,9 @@ export class Upstream implements Caller {
     const { session, leave } = await this.#enterSession(call)
     this.#setLogLevel(call, session)
     const run = new Run({ settings: this.settings, clock: host.clock })
-    session.runs.add(run)
+    session.runs?.add(run)
     const end = () => {
-      session.runs.delete(run)
+      session.runs?.delete(run)
       leave()
     }
     run.start(session.connection, method, params, this.#requestOptions(call, session))
