@@ -1,4 +1,4 @@
-// `npm run docs:codes`: writes docs/codes.md, with each code and its messages, and the first columns of the table in
+// `npm run docs:codes`: writes docs/codes.md and docs/codes-plugins.md, with each code and its messages, and the first columns of the table in
 // docs/errors.md. A test compares both.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,6 @@ import '../core/create-host.ts'
 import { ERROR_KINDS } from '../core/http/errors.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const CODES = `${ROOT}docs/codes.md`
 const ERRORS = `${ROOT}docs/errors.md`
 
 export const AREAS = {
@@ -188,17 +187,15 @@ export function readAll(): { uses: Use[]; bare: string[] } {
   return { uses: read.flatMap(({ uses }) => uses), bare: read.flatMap(({ bare }) => bare) }
 }
 
-const MOST_SHOWN = 160
+const MOST_SHOWN = 130
+const MOST_MESSAGES = 3
 /** A message that has more than this part of another one, at its start and end, is a variant of it. */
 const SAME_PART = 0.6
 const SHORT = 24
 
-const cell = (text: string) => {
-  const whole = text
-    .replace(/\s*\n\s*/g, ' ')
-    .replaceAll('|', '\\|')
-    .trim()
-  const line = whole.length > MOST_SHOWN ? `${whole.slice(0, MOST_SHOWN)}…` : whole
+const inCode = (text: string) => {
+  const whole = text.replace(/\s*\n\s*/g, ' ').trim()
+  const line = whole.length > MOST_SHOWN ? `${whole.slice(0, whole.lastIndexOf(' ', MOST_SHOWN))} …` : whole
   return line.includes('`') ? `\`\` ${line} \`\`` : `\`${line}\``
 }
 
@@ -222,9 +219,9 @@ function distinct(messages: readonly string[]): string[] {
   return kept
 }
 
-export function codesPage(uses: readonly Use[]): string {
+function sectionsOf(uses: readonly Use[], areas: readonly (keyof typeof AREAS)[]): string {
   const codes = [...new Set(uses.map(({ code }) => code))].sort()
-  const sections = Object.entries(AREAS).flatMap(([area, title]) => {
+  const sections = areas.flatMap(area => {
     const rows = codes
       .filter(code => code.startsWith(area))
       .map(code => {
@@ -233,14 +230,36 @@ export function codesPage(uses: readonly Use[]): string {
           own.flatMap(({ messages }) => messages).filter(text => /\w{4}/.test(text.replaceAll('plugins.…', ''))),
         )
         const files = [...new Set(own.map(({ file }) => file))]
-        const cells =
-          shown.length > 0 ? shown.slice(0, MOST_TEXTS).map(cell) : [`Several, in \`${files.join('`, `')}\``]
-        return `| \`${code}\` | ${cells.join('<br>')} |\n`
+        const texts =
+          shown.length > 0
+            ? shown.slice(0, MOST_MESSAGES).map(inCode)
+            : [`several messages, in \`${files.join('`, `')}\``]
+        return `- \`${code}\`: ${texts.join('<br>')}\n`
       })
-    return rows.length === 0 ? [] : `## ${area}: ${title}\n\n| Code | Message |\n|---|---|\n${rows.join('')}`
+    return rows.length === 0 ? [] : `## ${area}: ${AREAS[area]}\n\n${rows.join('')}`
   })
-  return `# Codes\n\nEach error at startup and each log line has a stable code. The same cause has the same code everywhere. \`…\` stands for an
-inserted value. Refused requests have the kinds of [errors.md](errors.md). This page is generated: \`npm run docs:codes\`.\n\n${sections.join('\n')}`
+  return sections.join('\n')
+}
+
+/** The text of each page with codes, by its path. */
+export function codesPages(uses: readonly Use[]): Record<string, string> {
+  const areas = Object.keys(AREAS) as (keyof typeof AREAS)[]
+  const ofPlugins = areas.filter(area => /^MH(?:2\d|34|35)$/.test(area))
+  const ofHost = areas.filter(area => !ofPlugins.includes(area))
+  return {
+    'docs/codes.md': `# Codes
+
+Each error at startup and each log line has a stable code. The same cause has the same code everywhere. \`…\` stands for an
+inserted value. This page lists the codes of the host and the command line, and [codes-plugins.md](codes-plugins.md) those of plugins.
+Refused requests have the kinds of [errors.md](errors.md). This page is generated: \`npm run docs:codes\`.
+
+${sectionsOf(uses, ofHost)}`,
+    'docs/codes-plugins.md': `# Codes of plugins
+
+Codes of the built-in plugins, in addition to the [codes of the host](codes.md). This page is generated: \`npm run docs:codes\`.
+
+${sectionsOf(uses, ofPlugins)}`,
+  }
 }
 
 /** The page with a row for each error kind. The last two columns are written in the page. */
@@ -257,6 +276,6 @@ export function errorsPage(page: string): string {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(CODES, codesPage(readAll().uses))
+  for (const [path, text] of Object.entries(codesPages(readAll().uses))) writeFileSync(`${ROOT}${path}`, text)
   writeFileSync(ERRORS, errorsPage(readFileSync(ERRORS, 'utf8')))
 }

@@ -1,4 +1,4 @@
-// Updates the tables of docs/dependencies.md from package.json and the lock file: `npm run docs:dependencies`. The reasons are
+// Updates the lists of docs/dependencies.md from package.json and the lock file: `npm run docs:dependencies`. The reasons are
 // written in the page itself. It fails for a package without a reason.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -7,32 +7,32 @@ const fileAt = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta
 const readJson = (path: string) => JSON.parse(readFileSync(fileAt(path), 'utf8'))
 const PAGE = fileAt('docs/dependencies.md')
 
-const HEAD = '| Package | Licence | Reason |\n|---|---|---|\n'
-const TABLE = /\| Package \|.*\n\|[-|]+\|\n((?:\|.*\n)*)/g
+/** The lists of the page: `- `name` (licence): reason`. */
+const LIST = /(?:^- `[^`]+` \([^)]*\):.*\n)+/gm
 
-/** The page with a row for each package: first the dependencies, then the optional peers, then the development dependencies. */
+/** The page with a line for each package: first the dependencies, then the optional peers, then the development dependencies. */
 export function updatePage(page: string): string {
   const { dependencies, peerDependencies, devDependencies } = readJson('package.json')
   const { packages } = readJson('package-lock.json')
   const optional = new Set(Object.keys(peerDependencies))
-  const development = Object.entries(devDependencies).filter(([name]) => !optional.has(name))
-  const tables = [dependencies, peerDependencies, Object.fromEntries(development)]
+  const development = Object.keys(devDependencies).filter(name => !optional.has(name) && !name.startsWith('@types/'))
+  const lists = [Object.keys(dependencies), Object.keys(peerDependencies), development]
   const reasons = new Map(
-    [...page.matchAll(/^\| `([^`]+)` \|.*\| (.*?) \|$/gm)].map(([, name, reason]) => [name, reason]),
+    [...page.matchAll(/^- `([^`]+)` \([^)]*\): (.*)$/gm)].map(([, name, reason]) => [name, reason]),
   )
-  return page.replace(TABLE, () => {
-    const rows = Object.keys(tables.shift()).map(name => {
+  return page.replace(LIST, () => {
+    const lines = (lists.shift() ?? []).map(name => {
       const { license } = packages[`node_modules/${name}`]
-      return `| \`${name}\` | ${license} | ${reasons.get(name) ?? ''} |\n`
+      return `- \`${name}\` (${license}): ${reasons.get(name) ?? ''}\n`
     })
-    return HEAD + rows.join('')
+    return lines.join('')
   })
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const page = updatePage(readFileSync(PAGE, 'utf8'))
   writeFileSync(PAGE, page)
-  const missing = [...page.matchAll(/^\| `([^`]+)` \|.*\| {2}\|$/gm)].map(([, name]) => name)
+  const missing = [...page.matchAll(/^- `([^`]+)` \([^)]*\): $/gm)].map(([, name]) => name)
   if (missing.length > 0) {
     console.error(`docs/dependencies.md: add a reason for ${missing.join(', ')}`)
     process.exitCode = 1

@@ -48,6 +48,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Proxy', '/docs/proxy'),
       page('Errors', '/docs/errors'),
       page('Codes', '/docs/codes'),
+      page('Codes of plugins', '/docs/codes-plugins'),
       page('Troubleshooting', '/docs/troubleshooting'),
     ],
   },

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { AREAS, codesPage, errorsPage, readAll, readCodes } from '../../build/write-codes.ts'
+import { AREAS, codesPages, errorsPage, readAll, readCodes } from '../../build/write-codes.ts'
 import { ROOT } from '../support/doc-blocks.ts'
 
 const pageAt = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -46,8 +46,10 @@ describe('Codes', () => {
     ])
   })
 
-  it('are listed in docs/codes.md, as `npm run docs:codes` writes it', () => {
-    expect(pageAt('docs/codes.md')).to.equal(codesPage(uses))
+  it('are listed in docs/codes.md and docs/codes-plugins.md, as `npm run docs:codes` writes them', () => {
+    const pages = Object.entries(codesPages(uses))
+    expect(pages).to.have.lengthOf(2)
+    for (const [path, text] of pages) expect(pageAt(path), path).to.equal(text)
   })
 
   it('of refusals are listed in docs/errors.md', () => {

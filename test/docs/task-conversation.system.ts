@@ -1,6 +1,5 @@
 // Tests the example conversation of docs/plugins/tasks.md: its shell blocks run and return the documented output.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { loadHost } from '../../core/create-host.ts'
@@ -92,12 +91,8 @@ describe('Example conversation of docs/plugins/tasks.md', () => {
   }).timeout(30_000)
 
   it('works with the official packages', async () => {
-    const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
-    const file = join(folder, 'months.ts')
-    writeFileSync(file, here(inLanguage('ts')[0] ?? ''))
-    const printed = await run(`'${process.execPath}' --import tsx '${file}'`).finally(() =>
-      rmSync(folder, { recursive: true, force: true }),
-    )
+    const file = join(ROOT, 'examples/tasks/official-client.ts')
+    const printed = await run(`'${process.execPath}' --import tsx '${file}' '${url}'`)
     expect(printed).to.include('completed').and.include('feb is closed.')
   }).timeout(60_000)
 })

@@ -161,11 +161,12 @@ const RULES: Readonly<Record<string, (from: string, imported: Import) => boolean
 /** The only files with a computed `import()`. */
 const LOADERS = ['core/config/import-module.ts', 'core/config/module-graph.ts', 'core/threads/start-thread.ts']
 
-/** Tests with `mcp-host/testing` use the official client. */
+/** Tests with `mcp-host/testing` use the official client. One example shows it with tasks. */
 const isOfficialClient = (from: string, name: string | undefined) =>
-  isIn('core/testing', from) && name === '@modelcontextprotocol/client'
+  from === 'examples/tasks/official-client.ts' ||
+  (isIn('core/testing', from) && name === '@modelcontextprotocol/client')
 
-/** Whether a repository file may import this. Only tests and benchmarks use the other official SDKs. */
+/** Whether a repository file may import this. Only tests, benchmarks and that example use the other official SDKs. */
 export function mayImport(from: string, imported: Import): boolean {
   if (imported.specifier === '?') return LOADERS.includes(from)
   const name = packageOf(imported.specifier)
