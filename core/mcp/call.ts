@@ -58,7 +58,6 @@ export interface ClientFacts {
   readonly capabilities: ClientCapabilities
 }
 
-/** A session setting that the client can change. */
 export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch: string } | { readonly unwatch: string }
 
 /** The session of a call. */
@@ -96,7 +95,6 @@ export interface ClientRequest {
   readonly signal: AbortSignal
   /** The handler's name for the request. */
   readonly key?: string | undefined
-  /** Sends a message of the call. */
   readonly send: (message: string) => void
 }
 
@@ -155,9 +153,7 @@ export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
-/** What observers learn from the run of a call. */
 interface CallNotes {
-  /** The encoded response. */
   answer: EncodedAnswer | undefined
   /** Methods of the client requests. */
   asked: readonly string[] | undefined

@@ -50,7 +50,6 @@ export interface HandlerSettings {
   /** Seal `requestState`: the first key signs, all verify. */
   readonly stateKeys: readonly Buffer[]
   readonly toolKeys: Pick<RouteToolKeys, 'chainOf'>
-  /** The context class of a route, and the names that plugins add to it. */
   readonly contextOn: (route: Route) => ContextMembersOfRoute
   readonly admit: (call: Call, item: CatalogItem) => void
 }
@@ -167,7 +166,6 @@ export class HandlerContext implements PlainContext {
     return this.#round ? handle(ctx) : new InputRequired(open.requests, open.state)
   }
 
-  /** Sends the requests of a handler that has ended. */
   async #nextRound(asked: InputRequired, handle: Handle): Promise<unknown> {
     let isSent = false
     const sent = () => {
@@ -228,7 +226,6 @@ export class HandlerContext implements PlainContext {
     return pending ? pending.then(next) : next()
   }
 
-  /** Ends the time limit. */
   #end() {
     this.#over = true
     if (this.#since !== undefined) this.#pause()
@@ -288,14 +285,9 @@ export class HandlerContext implements PlainContext {
 
   #abort(reason: Error) {
     this.#ended ??= reason
-    this.#detach()
-    this.#cancellation?.abort(reason)
-  }
-
-  /** A call can have many runs, each with a context. */
-  #detach() {
+    // A call can have many runs, each with a context.
     if (this.#stop) cancellationOf(this.#call).remove(this.#stop)
-    this.#stop = undefined
+    this.#cancellation?.abort(reason)
   }
 
   #cancelled(): Cancellation {
@@ -443,7 +435,6 @@ export class HandlerContext implements PlainContext {
   }
 }
 
-/** A context with the members of plugins. */
 export type ContextClass = new (...given: ConstructorParameters<typeof HandlerContext>) => HandlerContext & CallContext
 
 /** Rejects with the handler's error or `callTimeout`. A handler keeps its slot until it ends. */
@@ -515,7 +506,6 @@ function carry(
 /** The signals of each response body. A time limit without other references can be garbage-collected in Node.js 20. */
 const signalsOf = new WeakMap<object, readonly AbortSignal[]>()
 
-/** Creates `ctx.fetch` for one call. */
 export const createCallFetch =
   ({ signal, timeout, headers }: CallFetch): typeof fetch =>
   async (input, init) => {
