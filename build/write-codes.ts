@@ -187,8 +187,8 @@ export function readAll(): { uses: Use[]; bare: string[] } {
   return { uses: read.flatMap(({ uses }) => uses), bare: read.flatMap(({ bare }) => bare) }
 }
 
-const MOST_SHOWN = 130
-const MOST_MESSAGES = 3
+const MOST_SHOWN = 110
+const MOST_MESSAGES = 2
 /** A message that has more than this part of another one, at its start and end, is a variant of it. */
 const SAME_PART = 0.6
 const SHORT = 24
@@ -222,21 +222,18 @@ function distinct(messages: readonly string[]): string[] {
 function sectionsOf(uses: readonly Use[], areas: readonly (keyof typeof AREAS)[]): string {
   const codes = [...new Set(uses.map(({ code }) => code))].sort()
   const sections = areas.flatMap(area => {
-    const rows = codes
+    const unknown: string[] = []
+    const lines = codes
       .filter(code => code.startsWith(area))
-      .map(code => {
-        const own = uses.filter(use => use.code === code)
-        const shown = distinct(
-          own.flatMap(({ messages }) => messages).filter(text => /\w{4}/.test(text.replaceAll('plugins.…', ''))),
-        )
-        const files = [...new Set(own.map(({ file }) => file))]
-        const texts =
-          shown.length > 0
-            ? shown.slice(0, MOST_MESSAGES).map(inCode)
-            : [`several messages, in \`${files.join('`, `')}\``]
-        return `- \`${code}\`: ${texts.join('<br>')}\n`
+      .flatMap(code => {
+        const messages = uses.filter(use => use.code === code).flatMap(use => use.messages)
+        const shown = distinct(messages.filter(text => /\w{4}/.test(text.replaceAll('plugins.…', ''))))
+        if (shown.length === 0) unknown.push(`\`${code}\``)
+        const texts = shown.slice(0, MOST_MESSAGES).map(inCode)
+        return shown.length === 0 ? [] : `- \`${code}\`: ${texts.join('<br>')}\n`
       })
-    return rows.length === 0 ? [] : `## ${area}: ${AREAS[area]}\n\n${rows.join('')}`
+    if (unknown.length > 0) lines.push(`- Other codes, with various messages: ${unknown.join(', ')}\n`)
+    return lines.length === 0 ? [] : `## ${area}: ${AREAS[area]}\n\n${lines.join('')}`
   })
   return sections.join('\n')
 }
@@ -249,8 +246,8 @@ export function codesPages(uses: readonly Use[]): Record<string, string> {
   return {
     'docs/codes.md': `# Codes
 
-Each error at startup and each log line has a stable code. The same cause has the same code everywhere. \`…\` stands for an
-inserted value. This page lists the codes of the host and the command line, and [codes-plugins.md](codes-plugins.md) those of plugins.
+Each error at startup and each log line has a stable code. The same cause has the same code everywhere. This page lists the codes of the
+host and the command line with their main messages, and [codes-plugins.md](codes-plugins.md) those of plugins. \`…\` stands for an inserted value.
 Refused requests have the kinds of [errors.md](errors.md). This page is generated: \`npm run docs:codes\`.
 
 ${sectionsOf(uses, ofHost)}`,

@@ -9,6 +9,7 @@ import type { JsonObject } from '../core/mcp/protocol.ts'
 import { withHash } from '../plugins/families/canonical-json/index.ts'
 import { type AcceptedServer, acceptLists, LISTS } from '../plugins/upstream/accepted.ts'
 import { readServer } from '../plugins/upstream/examine.ts'
+import { isLoginNeeded } from '../plugins/upstream/failures.ts'
 import type { UpstreamOptions } from '../plugins/upstream/options.ts'
 import { resolveServer, type ServerSettings } from '../plugins/upstream/settings.ts'
 import { readConfig } from './config.ts'
@@ -61,7 +62,8 @@ async function readEntry(settings: ServerSettings, token: string | undefined): P
     const { connection, snapshot } = await readServer(withToken(settings, token), { services, clock: systemClock })
     return acceptLists(snapshot, connection.capabilities.completions !== undefined, settings)
   } catch (cause) {
-    throw usage(`cannot read the lists of the server "${settings.name}": ${errorText(cause)}`, cause)
+    const fix = isLoginNeeded(cause) ? '; give an access token of the server with --token' : ''
+    throw usage(`cannot read the lists of the server "${settings.name}": ${errorText(cause)}${fix}`, cause)
   }
 }
 

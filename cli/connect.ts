@@ -39,7 +39,7 @@ function describe(client: ClientRow, name: string, reached: Reached, machine: Ma
     ...(command ? [command.map(shellWord).join(' ')] : []),
     ...(config
       ? [
-          `${command ? 'Or in' : 'In'} ${config.file(machine)} (--write does it):`,
+          ...(config.file ? [`${command ? 'Or in' : 'In'} ${config.file(machine)} (--write does it):`] : []),
           JSON.stringify({ [config.key]: { [name]: config.entry(reached) } }, undefined, 2),
         ]
       : []),
@@ -101,7 +101,7 @@ async function write(
 ): Promise<number> {
   const { print, say } = context
   const { config } = client
-  if (!config) throw usage(`${client.title} has no file of servers: leave --write out, and run what is printed`)
+  if (!config?.file) throw usage(`${client.title} has no file of servers: leave --write out, and run what is printed`)
   const file = config.file(machine)
   if (config.inProject) await assertInside(machine.cwd, file)
   const before = await readConfig(file)
@@ -167,7 +167,7 @@ async function connect(
 }
 
 export const connectVerb = defineVerb({
-  summary: 'Print or write the settings of an MCP client: claude-code, claude-desktop, cursor, vscode, inspector',
+  summary: 'Print or write the settings of an MCP client, for example claude-code, cursor, codex',
   example: 'claude-code https://mcp.example/mcp',
   positionals: ['CLIENT', '[URL]'],
   options: OPTIONS,

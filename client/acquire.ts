@@ -5,20 +5,15 @@ import type { ClientContext } from './context.ts'
 import type { Authority } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
-import type { FlowRecord } from './flow-store.ts'
 import { isUnattended, requestByDevice, requestByGrant } from './grants.ts'
 import { type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
-import type { ClientIdentity } from './parties.ts'
-import { chooseScope, type ScopeChoice } from './scopes.ts'
-import type { TokenContainer } from './token-cache.ts'
+import { chooseScope, type ScopeChoice, type WantedScopes } from './scopes.ts'
+import type { ClientIdentity, FlowRecord, TokenContainer } from './stores.ts'
 import { mayHaveGranted, requestToken } from './token-endpoint.ts'
 import { createContainer, earlierScopes, fits, renewContainer, type TokenStore } from './token-store.ts'
 
-export interface Need {
+export interface Need extends WantedScopes {
   readonly authority: Authority
-  readonly challenged: readonly string[] | undefined
-  readonly added?: readonly string[] | undefined
-  readonly stepUp: boolean
   readonly dpop: DPoPSigner | undefined
 }
 
@@ -66,12 +61,8 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     if (!registration) return
     await store.locked(async () => {
       const stored = await store.read()
-      if (
-        stored?.registration?.clientId === registration.clientId &&
-        stored.registration.issuer === registration.issuer
-      ) {
-        return
-      }
+      const { issuer, clientId } = stored?.registration ?? {}
+      if (clientId === registration.clientId && issuer === registration.issuer) return
       await store.write({ v: 1, ...stored, registration })
     })
   }
@@ -84,8 +75,9 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     await store.write(kept)
   }
 
+  /** Requires the lock. */
   async function keep(container: TokenContainer, grant: string): Promise<TokenContainer> {
-    await store.locked(() => store.write(container))
+    await store.write(container)
     emit('token-obtained', { grant, scope: container.scope, expiresIn: container.expiresIn })
     return container
   }
@@ -101,18 +93,10 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     refusedClientId,
   })
 
-  const choose = (before: TokenContainer | undefined, { authority, challenged, stepUp, added }: Need) =>
-    chooseScope(
-      options,
-      {
-        challenged,
-        supported: authority.info.scopesSupported,
-        earlier: earlierScopes(before, authority.server.issuer),
-        stepUp,
-        added,
-      },
-      authority.server,
-    )
+  function choose(before: TokenContainer | undefined, { authority: { info, server }, ...asked }: Need) {
+    const facts = { ...asked, supported: info.scopesSupported, earlier: earlierScopes(before, server.issuer) }
+    return chooseScope(options, facts, server)
+  }
 
   async function askPerson(
     before: TokenContainer | undefined,
@@ -127,7 +111,8 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     if (options.grant.type === 'device') {
       prompt.asking()
       const answer = await requestByDevice(ctx, { server, client, resource, scope: choice.scope, dpop }, signal)
-      return keep(createContainer(answer, { authority, client, choice, dpop, before, now: now() }), 'device')
+      const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
+      return store.locked(() => keep(container, 'device'))
     }
     const flow = await beginAuthorization(ctx, {
       server,
@@ -140,27 +125,27 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
     })
     if (prompt.defer) return deferAuthorization(ctx, flow)
     prompt.asking()
-    const { code } = await askForAuthorization(ctx, flow, signal)
-    return redeem(flow.record, code, { dpop }, signal)
+    return redeem(flow.record, await askForAuthorization(ctx, flow, signal), dpop, signal)
   }
 
   async function redeem(
     record: FlowRecord,
     code: string,
-    { dpop }: Pick<Need, 'dpop'>,
+    dpop: DPoPSigner | undefined,
     signal: AbortSignal,
   ): Promise<TokenContainer> {
     const { server, client, resource, codeVerifier, redirectUri, scope, requestedScope, resourceMetadataUrl } = record
     const parameters = { code, redirect_uri: redirectUri, code_verifier: codeVerifier, resource }
     const answer = await requestToken(
       ctx,
-      { server, client, grantType: 'authorization_code', parameters, ...(dpop && { dpop }) },
+      { server, client, grantType: 'authorization_code', parameters, dpop },
       signal,
     )
     const authority = { server, resource, info: { metadataUrl: resourceMetadataUrl } }
     const choice = { scope, requested: requestedScope }
     const before = await store.read()
-    return keep(createContainer(answer, { authority, client, choice, dpop, before, now: now() }), 'authorization_code')
+    const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
+    return store.locked(() => keep(container, 'authorization_code'))
   }
 
   return {
@@ -176,21 +161,8 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       const scope = options.refreshScope === 'granted' ? container.scope : undefined
       const parameters = { refresh_token: container.refreshToken, resource: authority.resource, scope }
       try {
-        const answer = await requestToken(
-          ctx,
-          {
-            server: authority.server,
-            client,
-            grantType: 'refresh_token',
-            parameters,
-            ...(dpop && { dpop }),
-          },
-          signal,
-        )
-        const renewed = renewContainer(answer, container, now())
-        await store.write(renewed)
-        emit('token-obtained', { grant: 'refresh_token', scope: renewed.scope, expiresIn: renewed.expiresIn })
-        return renewed
+        const request = { server: authority.server, client, grantType: 'refresh_token', parameters, dpop }
+        return await keep(renewContainer(await requestToken(ctx, request, signal), container, now()), 'refresh_token')
       } catch (error) {
         if (!AuthError.is(error) || error.code === 'cache_failed') throw error
         emit('refresh-failed', { code: error.code, retryable: error.retryable })
@@ -209,15 +181,10 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       const { authority, dpop } = need
       const choice = await choose(before, need)
       const client = await identifyClient(ctx, authority.server, wish(before, choice.scope), signal)
-      const answer = await requestByGrant(
-        ctx,
-        { server: authority.server, resource: authority.resource, client, scope: choice.scope, dpop },
-        signal,
-      )
+      const { server, resource } = authority
+      const answer = await requestByGrant(ctx, { server, resource, client, scope: choice.scope, dpop }, signal)
       const container = createContainer(answer, { authority, client, choice, dpop, before, now: now() })
-      await store.write(container)
-      emit('token-obtained', { grant: options.grant.type, scope: container.scope, expiresIn: container.expiresIn })
-      return container
+      return keep(container, options.grant.type)
     },
 
     async login(

@@ -8,7 +8,7 @@ import { createReplayable, type ReplayableRequest, withinOrigin } from './replay
 import { type ResolvedOptions, resolveOptions } from './resolve-options.ts'
 import { operationOf } from './scopes.ts'
 import { type AuthSession, createSession, type Platform } from './session.ts'
-import type { TokenContainer } from './token-cache.ts'
+import type { TokenContainer } from './stores.ts'
 import { createTracing } from './tracing.ts'
 
 /** A drop-in `fetch`, for example for the transport of an MCP client. */

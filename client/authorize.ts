@@ -3,20 +3,14 @@
 
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier, generateRandomState } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
-import { AuthError, type Fix, InteractionRequiredError } from './errors.ts'
-import type { FlowRecord } from './flow-store.ts'
+import { AuthError, callOption, type Fix, InteractionRequiredError } from './errors.ts'
 import { withAbort } from './http.ts'
 import type { AuthorizationResponse } from './options.ts'
-import type { ServerInfo } from './parties.ts'
+import type { FlowRecord, ServerInfo } from './stores.ts'
 import { showText } from './text.ts'
-import { OTHER_RESOURCE } from './token-endpoint.ts'
+import { TOKEN_FIXES } from './token-endpoint.ts'
 
 type GivenResponse = string | URL | URLSearchParams | AuthorizationResponse
-
-export interface AuthorizationCode {
-  readonly code: string
-  readonly checked: boolean
-}
 
 type Parameter = 'state' | 'iss' | 'error' | 'error_description' | 'code' | 'response'
 
@@ -72,9 +66,7 @@ function checkIssuer(iss: string | undefined, { issuer, issParameterSupported }:
 }
 
 const FIXES: Readonly<Record<string, Fix>> = {
-  access_denied: 'log in again and agree, or ask for less with `scopes`',
-  invalid_scope: 'ask for other scopes with `scopes` or `scopeSelector`',
-  invalid_target: OTHER_RESOURCE,
+  ...TOKEN_FIXES,
   unauthorized_client: 'the client may not use this flow: register it for authorization_code',
   server_error: 'try again later',
   temporarily_unavailable: 'try again later',
@@ -89,22 +81,18 @@ function refusal(ctx: ClientContext, error: string, description: string | undefi
   })
 }
 
-function readBareCode(ctx: ClientContext, code: string): AuthorizationCode {
+function readBareCode(ctx: ClientContext, code: string): string {
   if (code === '') throw malformed('the authorization response is empty', 'give the whole callback URL')
   ctx.secrets.add(code)
   if (ctx.options.strictResponse) {
     throw malformed('a bare code came back, whose state and issuer cannot be checked', 'give the whole callback URL')
   }
   ctx.emit('unchecked-response', {})
-  return { code, checked: false }
+  return code
 }
 
-/** Throws an AuthError `malformed_response`, `state_mismatch`, `issuer_mismatch` or the server's code. */
-export function readAuthorizationResponse(
-  ctx: ClientContext,
-  record: FlowRecord,
-  response: GivenResponse,
-): AuthorizationCode {
+/** Returns the code. Throws an AuthError `malformed_response`, `state_mismatch`, `issuer_mismatch` or the server's code. */
+export function readAuthorizationResponse(ctx: ClientContext, record: FlowRecord, response: GivenResponse): string {
   const given = readGiven(response)
   if (typeof given === 'string') return readBareCode(ctx, given)
   const { state, iss, error, error_description: description, code } = given
@@ -116,7 +104,7 @@ export function readAuthorizationResponse(
   }
   if (error) throw refusal(ctx, error, description)
   if (!code) throw malformed('the authorization response has neither code nor error', AGAIN)
-  return { code, checked: true }
+  return code
 }
 
 type AuthorizationAbout = Pick<
@@ -178,12 +166,9 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
 }
 
 export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {
-  try {
-    await ctx.options.flowStore.save(record.state, record)
-  } catch (cause) {
-    const fix = 'see the cause: it is what flowStore.save threw'
-    throw new AuthError('the login could not be kept for later', { code: 'cache_failed', fix, cause })
-  }
+  const about = { code: 'cache_failed', fix: 'see the cause: it is what flowStore.save threw' }
+  const { flowStore } = ctx.options
+  await callOption('the login could not be kept for later', about, () => flowStore.save(record.state, record))
   throw new InteractionRequiredError('a person has to log in', {
     authorizationUrl: url.href,
     state: record.state,
@@ -199,16 +184,6 @@ function listenerOf({ options }: ClientContext): ((flow: Flow, signal: AbortSign
   if (!authorizationCallbackHandler) return undefined
   return ({ url, record: { redirectUri } }, signal) =>
     authorizationCallbackHandler({ authorizationUri: url, redirectUri, signal })
-}
-
-/** Wraps other errors: clients treat a TypeError of a fetch as a network failure. */
-function asAuthError(thrown: unknown): AuthError {
-  if (AuthError.is(thrown)) return thrown
-  return new AuthError('showing the login to a person failed', {
-    code: 'login_failed',
-    fix: 'see the cause: it is what the authorization delegate threw',
-    cause: thrown,
-  })
 }
 
 const LONGER = 'try again, or set a longer loginTimeoutMs'
@@ -235,8 +210,8 @@ async function listen(
   const timer = setTimeout(late, loginTimeoutMs)
   try {
     const both = AbortSignal.any([signal, timeout.signal])
-    const answer = Promise.resolve().then(() => work(both))
-    const shown = answer.catch(thrown => Promise.reject(asAuthError(thrown)))
+    const about = { code: 'login_failed', fix: 'see the cause: it is what the authorization delegate threw' }
+    const shown = callOption('showing the login to a person failed', about, () => work(both))
     const late = () => new AuthError('the login was cancelled', { code: 'aborted' })
     return (await withAbort(shown, both).catch(thrown => {
       throw both.aborted && !AuthError.is(thrown) ? late() : thrown
@@ -250,11 +225,7 @@ async function listen(
  * Shows the login and returns the authorization code. Rejects with `login_timeout`, `aborted`, `access_denied`,
  * `login_failed`, an InteractionRequiredError, or like `readAuthorizationResponse`.
  */
-export async function askForAuthorization(
-  ctx: ClientContext,
-  flow: Flow,
-  signal: AbortSignal,
-): Promise<{ readonly code: string }> {
+export async function askForAuthorization(ctx: ClientContext, flow: Flow, signal: AbortSignal): Promise<string> {
   const show = listenerOf(ctx)
   if (!show || ctx.options.interactive === 'defer') return deferAuthorization(ctx, flow)
   const { issuer, scope } = flow.record
@@ -266,6 +237,5 @@ export async function askForAuthorization(
       fix: 'log in again; the authorization delegate gave neither a callback URL nor a code',
     })
   }
-  const { code } = readAuthorizationResponse(ctx, flow.record, response)
-  return { code }
+  return readAuthorizationResponse(ctx, flow.record, response)
 }

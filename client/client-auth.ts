@@ -3,11 +3,10 @@
 import { importJWK, importPKCS8, type JWK } from 'jose'
 import { modifyAssertion, PrivateKeyJwt } from 'oauth4webapi'
 import type { ClientContext } from './context.ts'
-import { AuthError } from './errors.ts'
+import { AuthError, callOption } from './errors.ts'
 import type { ClientAuth, PrivateKeyOptions } from './options.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
-import type { Secrets } from './secrets.ts'
-import type { CryptoKey, JsonWebKey } from './token-cache.ts'
+import type { ClientIdentity, CryptoKey, JsonWebKey, ServerInfo } from './stores.ts'
+import type { Secrets } from './text.ts'
 
 export interface SigningKey {
   readonly key: CryptoKey
@@ -165,20 +164,14 @@ export function authenticateBy(
   return method === 'client_secret_post' ? secretPost(secret) : undefined
 }
 
-const custom = (authenticate: ClientAuth): ClientAuth => {
-  return async request => {
-    try {
-      await authenticate(request)
-    } catch (cause) {
-      if (AuthError.is(cause)) throw cause
-      throw new AuthError('clientAuthentication threw, so the token request was not sent', {
-        code: 'client_authentication_failed',
-        fix: 'see the cause',
-        cause,
-      })
-    }
+const custom =
+  (authenticate: ClientAuth): ClientAuth =>
+  request => {
+    const about = { code: 'client_authentication_failed', fix: 'see the cause' }
+    return callOption('clientAuthentication threw, so the token request was not sent', about, () =>
+      authenticate(request),
+    )
   }
-}
 
 function impossible(server: ServerInfo, method: string | undefined): AuthError {
   const listed = server.tokenEndpointAuthMethodsSupported?.join(', ')
@@ -201,7 +194,7 @@ export function chooseClientAuth(ctx: ClientContext, server: ServerInfo, client:
   if (clientAuthentication) return { method: 'custom', authenticate: custom(clientAuthentication) }
   ctx.secrets.add(client.clientSecret)
   const method = chooseMethod({
-    registered: client.authMethod,
+    registered: client.tokenEndpointAuthMethod,
     explicit: tokenEndpointAuthMethod,
     hasKey: privateKey !== undefined,
     hasSecret: client.clientSecret !== undefined,

@@ -3,7 +3,7 @@ import type { Emit } from './events.ts'
 import type { OAuthHttp } from './http.ts'
 import type { AuthorizationRedirectDelegate } from './options.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
-import type { Secrets } from './secrets.ts'
+import type { Secrets } from './text.ts'
 
 interface OpenedRedirect {
   readonly redirectUri: string

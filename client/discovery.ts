@@ -1,25 +1,66 @@
-// Discovers protected resource metadata (RFC 9728), and selects an authorization server.
-
+// Discovers protected resource metadata (RFC 9728) and authorization server metadata (RFC 8414, OpenID Connect Discovery).
+// oauth4webapi is not used: it lacks one of the three locations, and normalizes issuers before comparison.
 import type { ClientContext } from './context.ts'
-import { AuthError } from './errors.ts'
-import {
-  discoverServer,
-  findDocument,
-  type Lookup,
-  listOf,
-  lookUp,
-  type Members,
-  type Search,
-  textOf,
-  unavailable,
-} from './server-metadata.ts'
-import { isScope, printableUrl } from './text.ts'
+import { AuthError, type Fix } from './errors.ts'
+import type { ServerInfo } from './stores.ts'
+import { isObject, isScope, printableUrl, readText } from './text.ts'
 
-export { discoverServer } from './server-metadata.ts'
+type Members = Readonly<Record<string, unknown>>
 
-import type { ServerInfo } from './parties.ts'
+const unavailable = (what: string, url: string, status: number): AuthError =>
+  new AuthError(`${what} at ${printableUrl(url)} answers ${status}`, {
+    code: 'temporarily_unavailable',
+    fix: 'try again later; if it stays so, tell the operator of that server',
+    retryable: true,
+  })
 
-const WHAT = 'The resource metadata'
+interface Search {
+  readonly what: string
+  readonly urls: readonly string[]
+  /** The server's challenge names the URLs: JSON is required, and a temporary failure does not end the search. */
+  readonly named?: boolean
+}
+
+/** Reads the first document. Statuses 4xx and 502 count as absent, because some gateways send 502. */
+async function findDocument<Found>(
+  ctx: ClientContext,
+  { what, urls, named = false }: Search,
+  read: (members: Members, url: string) => Found,
+  signal: AbortSignal,
+): Promise<{ readonly found?: Found; readonly failure?: unknown }> {
+  let failure: unknown
+  let busy: unknown
+  for (const url of urls) {
+    if (named && URL.canParse(url) && new URL(url).origin !== new URL(ctx.options.serverUrl).origin) {
+      ctx.emit('resource-metadata-cross-origin', { url: printableUrl(url) })
+    }
+    try {
+      const { status, json } = await ctx.http.getJson(url, { what, signal })
+      const isOk = status >= 200 && status < 300
+      if (isOk && isObject(json)) return { found: read(json, url) }
+      if (isOk && named) {
+        const fix = 'its publisher must serve the document at the address that its challenge names'
+        throw invalidResource(url, 'is no JSON object', fix)
+      }
+      if (status >= 500 && status !== 502) throw unavailable(what, url, status)
+      if (!named && (status === 408 || status === 429)) busy ??= unavailable(what, url, status)
+    } catch (thrown) {
+      if (signal.aborted || !AuthError.is(thrown) || (!named && thrown.retryable)) throw thrown
+      if (thrown.code === 'blocked_address') throw thrown
+      failure ??= thrown
+    }
+  }
+  return { failure: failure ?? busy }
+}
+
+const textOf = (members: Members, name: string): string | undefined => readText(members[name])
+
+const listOf = (members: Members, name: string): readonly string[] | undefined => {
+  const value = members[name]
+  return Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : undefined
+}
+
+const RESOURCE_METADATA = 'The resource metadata'
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
 const MAX_NAMED = 5
@@ -34,8 +75,8 @@ export interface ResourceInfo {
   readonly legacy: boolean
 }
 
-const invalid = (url: string, why: string, fix: string): AuthError =>
-  new AuthError(`${WHAT} at ${printableUrl(url)} ${why}`, { code: 'invalid_resource_metadata', fix })
+const invalidResource = (url: string, why: string, fix: string): AuthError =>
+  new AuthError(`${RESOURCE_METADATA} at ${printableUrl(url)} ${why}`, { code: 'invalid_resource_metadata', fix })
 
 const withoutSlash = (path: string): string => path.replace(/\/$/, '')
 
@@ -52,7 +93,7 @@ function checkResource(ctx: ClientContext, members: Members, url: string): strin
   const { serverUrl, resourceMatch } = ctx.options
   const resource = textOf(members, 'resource')
   if (resource === undefined) {
-    throw invalid(
+    throw invalidResource(
       url,
       'has no `resource`',
       `its publisher must name the server there, such as ${printableUrl(serverUrl)}`,
@@ -61,7 +102,7 @@ function checkResource(ctx: ClientContext, members: Members, url: string): strin
   if (speaksFor(resource, serverUrl, resourceMatch)) return resource
   const isParent = speaksFor(resource, serverUrl, 'path-prefix')
   throw new AuthError(
-    `${WHAT} at ${printableUrl(url)} is about ${printableUrl(resource)}, not about ${printableUrl(serverUrl)}`,
+    `${RESOURCE_METADATA} at ${printableUrl(url)} is about ${printableUrl(resource)}, not about ${printableUrl(serverUrl)}`,
     {
       code: 'resource_mismatch',
       fix: isParent
@@ -74,16 +115,16 @@ function checkResource(ctx: ClientContext, members: Members, url: string): strin
 function checkServers(members: Members, url: string): readonly string[] {
   const listed = members['authorization_servers']
   if (!Array.isArray(listed) || listed.length === 0) {
-    throw invalid(url, 'lists no `authorization_servers`', 'its publisher must name at least one')
+    throw invalidResource(url, 'lists no `authorization_servers`', 'its publisher must name at least one')
   }
   const wrong = listed.find(entry => typeof entry !== 'string' || !URL.canParse(entry))
   if (wrong === undefined) return listed as string[]
   const shown =
     typeof wrong === 'string' ? `"${printableUrl(wrong)}"` : `of type ${wrong === null ? 'null' : typeof wrong}`
-  throw invalid(url, `lists the authorization server ${shown}`, 'its publisher must give absolute URLs')
+  throw invalidResource(url, `lists the authorization server ${shown}`, 'its publisher must give absolute URLs')
 }
 
-function readDocument(ctx: ClientContext, members: Members, url: string): ResourceInfo {
+function readResource(ctx: ClientContext, members: Members, url: string): ResourceInfo {
   const scopes = listOf(members, 'scopes_supported')?.filter(isScope)
   return {
     resource: checkResource(ctx, members, url),
@@ -101,40 +142,6 @@ function wellKnownUrls(serverUrl: string): string[] {
   return [...new Set([`${origin}${WELL_KNOWN}${withoutSlash(pathname)}`, `${origin}${WELL_KNOWN}`])]
 }
 
-async function readNamed(ctx: ClientContext, url: string, signal: AbortSignal): Promise<ResourceInfo | undefined> {
-  if (URL.canParse(url) && new URL(url).origin !== new URL(ctx.options.serverUrl).origin) {
-    ctx.emit('resource-metadata-cross-origin', { url: printableUrl(url) })
-  }
-  const lookup = await lookUp(ctx, url, WHAT, signal)
-  if (lookup.kind === 'found') return readDocument(ctx, lookup.members, url)
-  if (lookup.kind === 'not-json') {
-    throw invalid(
-      url,
-      'is no JSON object',
-      'its publisher must serve the document at the address that its challenge names',
-    )
-  }
-  return undefined
-}
-
-async function findWellKnown(
-  ctx: ClientContext,
-  unusable: readonly string[],
-  signal: AbortSignal,
-): Promise<Search<ResourceInfo>> {
-  let busy: (Lookup & { readonly kind: 'absent' }) | undefined
-  const urls = wellKnownUrls(ctx.options.serverUrl).filter(url => !unusable.includes(url))
-  async function read(url: string): Promise<ResourceInfo | undefined> {
-    const lookup = await lookUp(ctx, url, WHAT, signal)
-    if (lookup.kind === 'found') return readDocument(ctx, lookup.members, url)
-    if (lookup.kind === 'absent' && lookup.busy) busy = lookup
-    return undefined
-  }
-  const search = await findDocument(urls, read, { signal, stopIfUnavailable: true })
-  if (search.found === undefined && busy) throw unavailable(WHAT, urls[0] ?? '', busy.status)
-  return search
-}
-
 /**
  * Finds the server's metadata (RFC 9728 §3, §5). Not cached. Throws AuthErrors `invalid_resource_metadata`,
  * `resource_mismatch`, `no_authorization_server`, `temporarily_unavailable`, `malformed_response`, `insecure_endpoint`
@@ -145,11 +152,14 @@ export async function discoverResource(
   metadataUrls: readonly string[],
   signal: AbortSignal,
 ): Promise<ResourceInfo> {
+  const what = RESOURCE_METADATA
   const named = metadataUrls.slice(0, MAX_NAMED)
-  const read = (url: string) => readNamed(ctx, url, signal)
-  const first = await findDocument(named, read, { signal, stopIfUnavailable: false })
+  const read = (members: Members, url: string) => readResource(ctx, members, url)
+  const first = await findDocument(ctx, { what, urls: named, named: true }, read, signal)
   if (first.found) return first.found
-  const { found, failure } = await findWellKnown(ctx, first.failure === undefined ? [] : named, signal)
+  const unusable = first.failure === undefined ? [] : named
+  const urls = wellKnownUrls(ctx.options.serverUrl).filter(url => !unusable.includes(url))
+  const { found, failure } = await findDocument(ctx, { what, urls }, read, signal)
   if (found) return found
   if (first.failure !== undefined || failure !== undefined) throw first.failure ?? failure
   const { serverUrl, legacyFallback } = ctx.options
@@ -172,6 +182,183 @@ export async function discoverResource(
     dpopRequired: false,
     legacy: true,
   }
+}
+
+const SERVER_METADATA = 'The authorization server metadata'
+const OAUTH = '/.well-known/oauth-authorization-server'
+const OIDC = '/.well-known/openid-configuration'
+
+const invalidServer = (what: string, fix: string) => new AuthError(what, { code: 'invalid_server_metadata', fix })
+
+/** The root belongs to another issuer if this issuer has a path (RFC 8414 §3.1). */
+function metadataUrls(issuer: URL): string[] {
+  const { origin } = issuer
+  const path = issuer.pathname.replace(/\/$/, '')
+  if (path === '') return [`${origin}${OAUTH}`, `${origin}${OIDC}`]
+  return [`${origin}${OAUTH}${path}`, `${origin}${OIDC}${path}`, `${origin}${path}${OIDC}`]
+}
+
+function checkListed(ctx: ClientContext, listed: string): URL {
+  const url = ctx.http.check(listed, 'The authorization server')
+  if (!/[?#]/.test(listed)) return url
+  throw new AuthError(`The authorization server ${printableUrl(listed)} has a query or fragment`, {
+    code: 'invalid_resource_metadata',
+    fix: 'the publisher of the resource metadata must list an issuer identifier (RFC 8414 §2)',
+  })
+}
+
+function differBySlash(one: string, other: string): boolean {
+  const [short, long] = one.length < other.length ? [one, other] : [other, one]
+  return long === `${short}/` && URL.canParse(long) && new URL(long).pathname === '/'
+}
+
+function checkIssuer(ctx: ClientContext, members: Members, listed: string, legacy: boolean, url: string): string {
+  const { issuerMatch, trustedIssuers = {} } = ctx.options
+  const issuer = textOf(members, 'issuer')
+  const mismatch = (why: string, fix: Fix) =>
+    new AuthError(`${SERVER_METADATA} at ${printableUrl(url)} ${why}`, { code: 'issuer_mismatch', fix })
+  if (issuer === undefined) throw mismatch('has no `issuer`', `its publisher must give ${printableUrl(listed)} there`)
+  if (issuer === listed) return issuer
+  const bySlash = differBySlash(issuer, listed)
+  // A legacy server's identifier is its origin, with or without a slash.
+  if (legacy && bySlash) return issuer
+  if (bySlash && issuerMatch === 'ignore-trailing-slash') {
+    ctx.emit('tolerated', { what: `issuer ${printableUrl(issuer)} for ${printableUrl(listed)}`, option: 'issuerMatch' })
+    return issuer
+  }
+  if (trustedIssuers[listed]?.includes(issuer)) {
+    ctx.emit('tolerated', {
+      what: `issuer ${printableUrl(issuer)} for ${printableUrl(listed)}`,
+      option: 'trustedIssuers',
+    })
+    return issuer
+  }
+  const shown = printableUrl(issuer)
+  const fix: Fix = bySlash
+    ? {
+        text: 'only the final slash differs: if you know this server,',
+        option: 'issuerMatch',
+        value: 'ignore-trailing-slash',
+      }
+    : {
+        text: 'it could impersonate another server; only if that server documents this issuer,',
+        option: 'trustedIssuers',
+        value: { [printableUrl(listed)]: [shown] },
+      }
+  throw mismatch(`names the issuer ${shown} instead of ${printableUrl(listed)}`, fix)
+}
+
+function checkEndpoint(ctx: ClientContext, members: Members, name: string, url: string, isNeeded: boolean): void {
+  const endpoint = textOf(members, name)
+  if (endpoint !== undefined) ctx.http.check(endpoint, `The \`${name}\` of ${printableUrl(url)}`)
+  else if (isNeeded)
+    throw invalidServer(`${SERVER_METADATA} at ${printableUrl(url)} has no \`${name}\``, 'its publisher must give it')
+}
+
+const isCodeGrant = ({ options }: ClientContext): boolean => options.grant.type === 'authorization_code'
+
+interface Wanted {
+  readonly listed: string
+  readonly legacy: boolean
+  readonly tokenEndpoint: string | undefined
+}
+
+function readServer(ctx: ClientContext, members: Members, wanted: Wanted, url: string): ServerInfo {
+  const { listed, legacy, tokenEndpoint } = wanted
+  const issuer = checkIssuer(ctx, members, listed, legacy, url)
+  checkEndpoint(ctx, members, 'authorization_endpoint', url, isCodeGrant(ctx))
+  if (tokenEndpoint === undefined) checkEndpoint(ctx, members, 'token_endpoint', url, true)
+  const vouched = ctx.options.assumePkceS256?.some(known => known === issuer || known === listed) ?? false
+  const pkce = listOf(members, 'code_challenge_methods_supported')?.includes('S256') ?? false
+  if (vouched && !pkce)
+    ctx.emit('tolerated', { what: `no PKCE methods listed by ${printableUrl(listed)}`, option: 'assumePkceS256' })
+  return {
+    listed,
+    issuer,
+    authorizationEndpoint: textOf(members, 'authorization_endpoint'),
+    tokenEndpoint: tokenEndpoint ?? textOf(members, 'token_endpoint'),
+    ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
+    registrationEndpoint: textOf(members, 'registration_endpoint'),
+    revocationEndpoint: textOf(members, 'revocation_endpoint'),
+    deviceAuthorizationEndpoint: textOf(members, 'device_authorization_endpoint'),
+    scopesSupported: listOf(members, 'scopes_supported'),
+    grantTypesSupported: listOf(members, 'grant_types_supported'),
+    tokenEndpointAuthMethodsSupported: listOf(members, 'token_endpoint_auth_methods_supported'),
+    issParameterSupported: members['authorization_response_iss_parameter_supported'] === true,
+    clientIdMetadataDocumentSupported: members['client_id_metadata_document_supported'] === true,
+    pkceS256: pkce || vouched,
+    oidc: url.includes(OIDC) || listOf(members, 'subject_types_supported') !== undefined,
+    legacy: false,
+    metadataUrl: url,
+  }
+}
+
+const withoutDocument = { issParameterSupported: false, clientIdMetadataDocumentSupported: false, oidc: false } as const
+
+const defaultEndpoints = (origin: string, tokenEndpoint: string | undefined): ServerInfo => ({
+  ...withoutDocument,
+  listed: origin,
+  issuer: origin,
+  authorizationEndpoint: `${origin}/authorize`,
+  tokenEndpoint: tokenEndpoint ?? `${origin}/token`,
+  ...(tokenEndpoint !== undefined && { tokenEndpointGiven: true }),
+  registrationEndpoint: `${origin}/register`,
+  pkceS256: true,
+  legacy: true,
+  metadataUrl: undefined,
+})
+
+export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): ServerInfo => ({
+  ...withoutDocument,
+  listed,
+  issuer: listed,
+  tokenEndpoint,
+  tokenEndpointGiven: true,
+  pkceS256: false,
+  legacy: false,
+  metadataUrl: undefined,
+})
+
+function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
+  throw new AuthError(
+    `${printableUrl(issuer)} does not say in ${printableUrl(metadataUrl ?? issuer)} that it does PKCE`,
+    {
+      code: 'pkce_unsupported',
+      fix: {
+        text: 'its operator must list S256 in `code_challenge_methods_supported`; where it is known to do it all the same,',
+        option: 'assumePkceS256',
+        value: [printableUrl(issuer)],
+      },
+    },
+  )
+}
+
+/**
+ * Fetches authorization server metadata. Not cached. `legacy`: the server's origin. `tokenEndpoint` overrides the
+ * published one. Throws AuthErrors `issuer_mismatch`, `pkce_unsupported`, `invalid_server_metadata`,
+ * `temporarily_unavailable`, `malformed_response`, `insecure_endpoint`, `blocked_address`.
+ */
+export async function discoverServer(
+  ctx: ClientContext,
+  listed: string,
+  legacy: boolean,
+  signal: AbortSignal,
+  tokenEndpoint?: string,
+): Promise<ServerInfo> {
+  const urls = metadataUrls(checkListed(ctx, listed))
+  function read(members: Members, url: string): ServerInfo {
+    const server = readServer(ctx, members, { listed, legacy, tokenEndpoint }, url)
+    return server.pkceS256 || !isCodeGrant(ctx) ? server : refusePkce(server)
+  }
+  const { found, failure } = await findDocument(ctx, { what: SERVER_METADATA, urls }, read, signal)
+  if (found) return found
+  if (failure !== undefined) throw failure
+  if (legacy) return defaultEndpoints(listed, tokenEndpoint)
+  if (tokenEndpoint !== undefined && !isCodeGrant(ctx)) return tokenEndpointAlone(listed, tokenEndpoint)
+  throw invalidServer(
+    `${printableUrl(listed)} publishes no authorization server metadata`,
+    `its operator must publish it at ${urls[0]}; or the resource lists a wrong address`,
+  )
 }
 
 /** Throws an AuthError `no_authorization_server` without a choice, or `invalid_options` for an unlisted server. */

@@ -2,7 +2,7 @@
 import { base64url, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { AuthError } from './errors.ts'
-import type { JsonWebKey } from './token-cache.ts'
+import type { JsonWebKey } from './stores.ts'
 
 export type DPoPSigner = Awaited<ReturnType<typeof createDPoPSigner>>
 

@@ -3,14 +3,13 @@ import { type Acquirer, createAcquirer, type Need } from './acquire.ts'
 import type { ClientContext } from './context.ts'
 import { type Authority, createAuthorityFinder } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
-import { AuthError } from './errors.ts'
-import type { FlowRecord } from './flow-store.ts'
+import { AuthError, callOption } from './errors.ts'
 import { isUnattended } from './grants.ts'
 import { withAbort } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
-import { covers, createStepUps, splitScope } from './scopes.ts'
+import { covers, createStepUps, splitScope, type WantedScopes } from './scopes.ts'
+import type { CacheContext, FlowRecord, TokenContainer } from './stores.ts'
 import { createStormBreaker } from './storm.ts'
-import type { CacheContext, TokenContainer } from './token-cache.ts'
 import {
   createFlights,
   createTokenStore,
@@ -42,13 +41,10 @@ function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: s
 /** Milliseconds before the next attempt after a failed early refresh. */
 const BACK_OFF = 30_000
 
-export interface Want {
+export interface Want extends WantedScopes {
   readonly used: TokenContainer | undefined
   readonly metadataUrls: readonly string[]
-  readonly challenged: readonly string[] | undefined
   readonly scheme: string | undefined
-  readonly added?: readonly string[] | undefined
-  readonly stepUp: boolean
   readonly unasked?: boolean
   readonly anew?: boolean
   readonly ask: 'no' | 'ask' | 'defer'
@@ -57,14 +53,10 @@ export interface Want {
 
 export type Engine = ReturnType<typeof createEngine>
 
-const asAuthError = (thrown: unknown): AuthError =>
-  AuthError.is(thrown)
-    ? thrown
-    : new AuthError('getting a token failed', {
-        code: 'login_failed',
-        fix: 'see the cause: it is what a function of the options threw, or a fault of this client',
-        cause: thrown,
-      })
+const FAILED = {
+  code: 'login_failed',
+  fix: 'see the cause: it is what a function of the options threw, or a fault of this client',
+}
 
 /** Requires TLS for bearer tokens (RFC 6750 §5.3). */
 function refuseClearText(serverUrl: string): void {
@@ -202,10 +194,8 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       if (adopted) return adopted
       if (flights.current) continue
       if (want.admit?.() === false) return undefined
-      return withAbort(
-        flights.start(() => acquire(want).catch(thrown => Promise.reject(asAuthError(thrown)))),
-        signal,
-      )
+      const start = () => callOption('getting a token failed', FAILED, () => acquire(want))
+      return withAbort(flights.start(start), signal)
     }
   }
 
@@ -241,7 +231,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
     async redeem(record: FlowRecord, code: string): Promise<void> {
       const { signal } = new AbortController()
       const signer = options.dpop === true ? await signerFor(await store.read()) : undefined
-      await acquirer.redeem(record, code, { dpop: signer }, signal)
+      await acquirer.redeem(record, code, signer, signal)
     },
     authority(stored: TokenContainer, signal: AbortSignal): Promise<Authority> {
       return finder.known(stored.resourceMetadataUrl === undefined ? [] : [stored.resourceMetadataUrl], signal)

@@ -1,7 +1,6 @@
 // The client's error classes with stable codes and fixes.
 
-import { redactCredentials } from './secrets.ts'
-import { printable } from './text.ts'
+import { printable, redactCredentials } from './text.ts'
 
 /** Client error codes. Server error codes (RFC 6749 §5.2 and extensions) pass through unchanged. */
 type AuthErrorCode =
@@ -92,6 +91,19 @@ export class AuthError extends Error {
   }
 }
 
+/** Calls a function of the options. Other errors are wrapped, because clients treat a TypeError of a fetch as a network failure. */
+export async function callOption<T>(
+  what: string,
+  about: Pick<AuthErrorOptions, 'code' | 'fix'>,
+  work: () => Promise<T> | T,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    throw AuthError.is(cause) ? cause : new AuthError(what, { ...about, cause })
+  }
+}
+
 /** A login is required, but this client may not start one. Contains the authorization URL and state. */
 export class InteractionRequiredError extends AuthError {
   readonly authorizationUrl: string
@@ -116,11 +128,7 @@ export class RegistrationRejectedError extends AuthError {
 
   constructor(
     what: string,
-    about: {
-      readonly status: number
-      readonly error: string | undefined
-      readonly errorDescription: string | undefined
-      readonly submitted: Readonly<Record<string, unknown>>
+    about: Pick<RegistrationRejectedError, 'status' | 'error' | 'errorDescription' | 'submitted'> & {
       readonly fix: string
     },
   ) {
@@ -148,7 +156,7 @@ function shows(value: unknown, scrub: Scrub, depth = 0): boolean {
   })
 }
 
-function scrubValue(value: unknown, scrub: Scrub): unknown {
+export function scrubValue(value: unknown, scrub: Scrub): unknown {
   if (typeof value === 'string') return scrub(value)
   if (Array.isArray(value)) return value.map(one => scrubValue(one, scrub))
   if (typeof value !== 'object' || value === null) return value

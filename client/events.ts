@@ -1,4 +1,5 @@
 // Events of `onEvent`: login steps and tolerated deviations. Events contain no tokens, codes, secrets or verifiers.
+import { scrubValue } from './errors.ts'
 
 interface EventTable {
   challenge: { status: number; scope?: string | undefined }
@@ -34,26 +35,16 @@ export type AuthEvent = {
   [Type in AuthEventType]: { readonly type: Type; readonly key: string } & Readonly<EventTable[Type]>
 }[AuthEventType]
 
-type Scrub = (text: string) => string
-
-const scrubbed = (detail: object, scrub: Scrub): object =>
-  Object.fromEntries(Object.entries(detail).map(([name, value]) => [name, scrubValue(value, scrub)]))
-
-const scrubValue = (value: unknown, scrub: Scrub): unknown => {
-  if (typeof value === 'string') return scrub(value)
-  return Array.isArray(value) ? value.map(one => scrubValue(one, scrub)) : value
-}
-
 export type Emit = <Type extends AuthEventType>(type: Type, detail: EventTable[Type]) => void
 
 export function createEmit(
   key: string,
   listener: ((event: AuthEvent) => void) | undefined,
-  scrub: Scrub = text => text,
+  scrub: (text: string) => string = text => text,
 ): Emit {
   return (type, detail) => {
     try {
-      listener?.({ ...scrubbed(detail, scrub), type, key } as unknown as AuthEvent)
+      listener?.({ ...(scrubValue(detail, scrub) as object), type, key } as unknown as AuthEvent)
     } catch {}
   }
 }

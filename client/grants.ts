@@ -1,15 +1,21 @@
 // Grants other than the authorization code: client credentials, JWT assertion (RFC 7523), ID-JAG and device code (RFC 8628).
-import { authenticateBy, chooseClientAuth, chooseMethod } from './client-auth.ts'
+import { authenticateBy, chooseMethod } from './client-auth.ts'
 import type { ClientContext } from './context.ts'
-import { discoverServer } from './discovery.ts'
+import { discoverServer, tokenEndpointAlone } from './discovery.ts'
 import type { DPoPSigner } from './dpop.ts'
-import { AuthError } from './errors.ts'
+import { AuthError, callOption } from './errors.ts'
 import { sleep } from './http.ts'
 import type { Grant, IdentityProvider, UserCodeInfo } from './options.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
-import { tokenEndpointAlone } from './server-metadata.ts'
+import type { ClientIdentity, ServerInfo } from './stores.ts'
 import { readSeconds, readText } from './text.ts'
-import { mayHaveGranted, readSuccess, requestGrant, requestToken, type TokenAnswer } from './token-endpoint.ts'
+import {
+  mayHaveGranted,
+  readSuccess,
+  requestGrant,
+  requestToken,
+  sendForm,
+  type TokenAnswer,
+} from './token-endpoint.ts'
 
 interface GrantAbout {
   readonly server: ServerInfo
@@ -22,15 +28,9 @@ interface GrantAbout {
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 async function askFor(name: string, ask: () => Promise<string>): Promise<string> {
-  const fail = (what: string, cause?: unknown) =>
-    new AuthError(`${name} ${what}`, { code: 'assertion_failed', fix: `check the function ${name}`, cause })
-  let given: string
-  try {
-    given = await ask()
-  } catch (cause) {
-    throw AuthError.is(cause) ? cause : fail('threw', cause)
-  }
-  if (typeof given !== 'string' || given === '') throw fail('gave nothing')
+  const about = { code: 'assertion_failed', fix: `check the function ${name}` }
+  const given = await callOption(`${name} threw`, about, ask)
+  if (typeof given !== 'string' || given === '') throw new AuthError(`${name} gave nothing`, about)
   return given
 }
 
@@ -140,18 +140,9 @@ async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortS
       fix: 'use another grant, such as authorization_code with a redirectUri',
     })
   }
-  const body = new URLSearchParams()
-  if (scope !== undefined) body.set('scope', scope)
-  if (resource !== undefined) body.set('resource', resource)
-  const headers = new Headers()
-  await chooseClientAuth(ctx, server, client).authenticate({ server, client, body, headers })
-  const what = 'The device authorization endpoint'
-  const answer = await ctx.http.post(deviceAuthorizationEndpoint, {
-    what,
-    body,
-    headers: Object.fromEntries(headers),
-    signal,
-  })
+  const parameters = { scope, resource }
+  const form = { server, client, parameters, endpoint: deviceAuthorizationEndpoint }
+  const answer = await sendForm(ctx, { ...form, what: 'The device authorization endpoint' }, signal)
   return readCode(ctx, about, readSuccess(ctx, { server, client, grantType: DEVICE_CODE }, answer))
 }
 
@@ -177,16 +168,8 @@ async function tell(ctx: ClientContext, info: UserCodeInfo): Promise<void> {
   if (grant.type !== 'device') throw new TypeError(`the grant is ${grant.type}`)
   const { userCode, verificationUri, expiresIn } = info
   ctx.emit('user-code', { userCode, verificationUri, expiresIn })
-  try {
-    await grant.onUserCode(info)
-  } catch (cause) {
-    if (AuthError.is(cause)) throw cause
-    throw new AuthError('showing the user code to a person failed', {
-      code: 'login_failed',
-      fix: 'see the cause: it is what grant.onUserCode threw',
-      cause,
-    })
-  }
+  const about = { code: 'login_failed', fix: 'see the cause: it is what grant.onUserCode threw' }
+  await callOption('showing the user code to a person failed', about, () => grant.onUserCode(info))
 }
 
 function nextInterval(thrown: unknown, interval: number): number | undefined {

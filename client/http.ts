@@ -1,8 +1,7 @@
 // Sends HTTP requests to authorization servers, with checked URLs, size limits and timeouts.
 import { AuthError } from './errors.ts'
 import type { NetPolicy } from './net-policy.ts'
-import type { Secrets } from './secrets.ts'
-import { printable, printableUrl } from './text.ts'
+import { printable, printableUrl, type Secrets } from './text.ts'
 
 export function withAbort<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
@@ -207,74 +206,65 @@ export function createOAuthHttp({
   const malformed = (what: string, url: URL, why: string, fix: string) =>
     new AuthError(`${what} at ${printableUrl(url)} ${why}`, { code: 'malformed_response', fix })
 
-  /** Replaces the cause, because a caller's `fetch` can put headers into its errors. */
-  function failure(
-    thrown: unknown,
-    url: URL,
-    { what, signal }: Exchange,
-    timeout: AbortSignal,
-    status?: number,
-  ): AuthError {
-    if (AuthError.is(thrown)) return thrown
-    if (signal?.aborted) {
-      if (AuthError.is(signal.reason)) return signal.reason
-      return new AuthError(`${what} was not waited for: the request was cancelled`, { code: 'aborted' })
-    }
-    const code = timeout.aborted ? 'TIMEOUT' : codeOf(thrown)
-    const said = printable(secrets.scrub(thrown instanceof Error ? thrown.message : String(thrown)), 200)
-    const cause = Object.assign(new Error(code ?? said), code === undefined ? {} : { code })
-    const { what: silent } = tellUnreached(thrown, code ?? said)
-    const why = timeout.aborted ? `did not answer within ${timeoutMs / 1_000} s` : silent
-    const bodySent = status !== undefined || timeout.aborted || code === undefined || !NOT_SENT.test(code)
-    return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })
-  }
-
-  const either = ({ signal }: Exchange, timeout: AbortSignal) => (signal ? AbortSignal.any([signal, timeout]) : timeout)
-
-  async function send(url: URL, init: RequestInit, exchange: Exchange, timeout: AbortSignal): Promise<Response> {
-    const signal = either(exchange, timeout)
-    const fixed = { redirect: 'manual', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' } as const
-    // The caller's `fetch` may ignore its signal.
-    return withAbort(fetch(url.href, { ...fixed, ...init, signal }), signal)
-  }
-
-  async function follow(first: URL, init: RequestInit, exchange: Exchange, timeout: AbortSignal) {
-    const { what, maxRedirects } = exchange
-    let url = first
-    for (let hops = 0; ; hops++) {
-      const response = await send(url, init, exchange, timeout).catch(thrown => {
-        throw failure(thrown, url, exchange, timeout)
-      })
-      if (!isRedirect(response)) return { response, url }
-      const location = response.headers.get('location')
-      await response.body?.cancel().catch(() => {})
-      if (maxRedirects === 0) {
-        throw malformed(what, url, 'answers a redirect', 'its publisher must give the address that answers itself')
-      }
-      if (location === null || !URL.canParse(location, url.href)) return { response, url }
-      if (hops === maxRedirects) {
-        throw malformed(what, url, `redirects more than ${maxRedirects} times`, 'its publisher must end the detour')
-      }
-      url = policy.check(new URL(location, url), `A redirect of ${what}`)
-    }
-  }
-
-  async function exchangeWith(address: string, init: RequestInit, exchange: Exchange): Promise<HttpAnswer> {
-    const first = policy.check(address, exchange.what)
+  async function exchangeWith(
+    address: string,
+    init: RequestInit,
+    { what, signal, limit, maxRedirects }: Exchange,
+  ): Promise<HttpAnswer> {
+    let url = policy.check(address, what)
     const timeout = AbortSignal.timeout(timeoutMs)
-    const { response, url } = await follow(first, init, exchange, timeout)
-    const { status, headers } = response
-    const reading = withAbort(readBody(response, exchange.limit), either(exchange, timeout))
-    const { bytes, cut } = await reading.catch(thrown => {
-      throw failure(thrown, url, exchange, timeout, status)
-    })
-    if (cut && response.ok) {
-      const limit = `is larger than ${exchange.limit / 1_024} KiB`
-      throw malformed(exchange.what, url, limit, 'ask the operator of that server about it')
+    const either = signal ? AbortSignal.any([signal, timeout]) : timeout
+    const fixed = { redirect: 'manual', credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' } as const
+
+    /** Replaces the cause, because a caller's `fetch` can put headers into its errors. */
+    function failure(thrown: unknown, status: number | undefined): AuthError {
+      if (AuthError.is(thrown)) return thrown
+      if (signal?.aborted) {
+        if (AuthError.is(signal.reason)) return signal.reason
+        return new AuthError(`${what} was not waited for: the request was cancelled`, { code: 'aborted' })
+      }
+      const code = timeout.aborted ? 'TIMEOUT' : codeOf(thrown)
+      const said = printable(secrets.scrub(thrown instanceof Error ? thrown.message : String(thrown)), 200)
+      const cause = Object.assign(new Error(code ?? said), code === undefined ? {} : { code })
+      const { what: silent } = tellUnreached(thrown, code ?? said)
+      const why = timeout.aborted ? `did not answer within ${timeoutMs / 1_000} s` : silent
+      const bodySent = status !== undefined || timeout.aborted || code === undefined || !NOT_SENT.test(code)
+      return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })
     }
-    const json = cut ? undefined : parseJson(new TextDecoder().decode(bytes))
-    secrets.addFrom(json)
-    return { status, headers, url: url.href, json, length: bytes.byteLength }
+
+    /** The caller's `fetch` may ignore its signal. */
+    const inTime = <T>(work: () => Promise<T>, status?: number): Promise<T> =>
+      withAbort(Promise.resolve().then(work), either).catch(thrown => {
+        throw failure(thrown, status)
+      })
+
+    for (let hops = 0; ; hops++) {
+      const { href } = url
+      const response = await inTime(() => fetch(href, { ...fixed, ...init, signal: either }))
+      const { status, headers, ok } = response
+      const location = headers.get('location')
+      if (isRedirect(response)) {
+        await response.body?.cancel().catch(() => {})
+        if (maxRedirects === 0) {
+          throw malformed(what, url, 'answers a redirect', 'its publisher must give the address that answers itself')
+        }
+        if (location !== null && URL.canParse(location, href)) {
+          if (hops === maxRedirects) {
+            throw malformed(what, url, `redirects more than ${maxRedirects} times`, 'its publisher must end the detour')
+          }
+          url = policy.check(new URL(location, href), `A redirect of ${what}`)
+          continue
+        }
+      }
+      const { bytes, cut } = await inTime(() => readBody(response, limit), status)
+      if (cut && ok) {
+        const why = `is larger than ${limit / 1_024} KiB`
+        throw malformed(what, url, why, 'ask the operator of that server about it')
+      }
+      const json = cut ? undefined : parseJson(new TextDecoder().decode(bytes))
+      secrets.addFrom(json)
+      return { status, headers, url: href, json, length: bytes.byteLength }
+    }
   }
 
   return {

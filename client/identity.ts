@@ -1,13 +1,12 @@
 // The client identity: configured, metadata document, or dynamic registration (RFC 7591).
 
 import type { ClientContext } from './context.ts'
-import { AuthError, RegistrationRejectedError } from './errors.ts'
+import { AuthError, callOption, RegistrationRejectedError } from './errors.ts'
+import { isUnattended } from './grants.ts'
 import { describeAnswer, type HttpAnswer } from './http.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
 import { isLoopback } from './resolve-options.ts'
-import { withoutSecrets } from './secrets.ts'
-import { given, isObject, isVisible, readSeconds, readText, saidIn, showText } from './text.ts'
-import type { Registration } from './token-cache.ts'
+import type { ClientIdentity, Registration, ServerInfo } from './stores.ts'
+import { given, isObject, isVisible, readSeconds, readText, saidIn, showText, withoutSecrets } from './text.ts'
 
 const CLIENT_NAME = 'MCP client (mcp-host)'
 
@@ -113,17 +112,13 @@ async function tell(ctx: ClientContext, made: Registration, json: unknown, signa
   const { responseDelegate } = ctx.options.dynamicClientRegistration
   if (!responseDelegate) return
   const clientIdIssuedAt = isObject(json) ? readSeconds(json['client_id_issued_at']) : undefined
-  const { issuer, clientId, clientSecret, tokenEndpointAuthMethod, clientSecretExpiresAt } = made
-  const secret = { clientSecret, clientSecretExpiresAt }
-  try {
-    await responseDelegate({ issuer, clientId, ...secret, tokenEndpointAuthMethod, clientIdIssuedAt }, { signal })
-  } catch (cause) {
-    throw new AuthError('dynamicClientRegistration.responseDelegate threw, so the login ended', {
-      code: 'registration_callback_failed',
-      fix: 'see the cause; the registration was not kept, and the next attempt makes another',
-      cause,
-    })
+  const { redirectUri: _, dynamic: __, ...response } = made
+  const about = {
+    code: 'registration_callback_failed',
+    fix: 'see the cause; the registration was not kept, and the next attempt makes another',
   }
+  const what = 'dynamicClientRegistration.responseDelegate threw, so the login ended'
+  await callOption(what, about, () => responseDelegate({ ...response, clientIdIssuedAt }, { signal }))
 }
 
 /** Registers the client. Throws a RegistrationRejectedError if the server rejects it; nothing is stored then. */
@@ -174,8 +169,6 @@ export interface IdentityWish {
   readonly withoutRedirect?: boolean | undefined
 }
 
-const PREPARED = new Set(['client_credentials', 'jwt_bearer', 'enterprise'])
-
 const WHAT_TO_GIVE = 'set clientId (and clientSecret) as the server issued them, or clientMetadataDocumentUri'
 
 function configuredClient(ctx: ClientContext, clientId: string, issuer: string, want: IdentityWish): ClientIdentity {
@@ -188,17 +181,10 @@ function configuredClient(ctx: ClientContext, clientId: string, issuer: string, 
   return { source: 'configured', issuer, clientId, ...(clientSecret !== undefined && { clientSecret }) }
 }
 
-const identityOf = (registration: Registration): ClientIdentity => ({
-  source: 'registered',
-  issuer: registration.issuer,
-  clientId: registration.clientId,
-  ...given({
-    clientSecret: registration.clientSecret,
-    clientSecretExpiresAt: registration.clientSecretExpiresAt,
-    authMethod: registration.tokenEndpointAuthMethod,
-  }),
-  registration,
-})
+function identityOf(registration: Registration): ClientIdentity {
+  const { redirectUri: _, dynamic: __, ...client } = registration
+  return { source: 'registered', ...client, registration }
+}
 
 function whyUnfit(ctx: ClientContext, kept: Registration, issuer: string, want: IdentityWish): string | undefined {
   if (kept.issuer !== issuer) return 'the authorization server is another one'
@@ -223,7 +209,7 @@ function nobody(ctx: ClientContext, server: ServerInfo): AuthError {
   const { grant, dynamicClientRegistration, clientMetadataDocumentUri } = ctx.options
   const reasons = [
     clientMetadataDocumentUri !== undefined && 'it does not support client id metadata documents',
-    PREPARED.has(grant.type)
+    isUnattended(grant)
       ? `the grant ${grant.type} does not register dynamically`
       : dynamicClientRegistration.enabled
         ? 'it offers no dynamic registration'
@@ -244,7 +230,7 @@ export function knownClient(ctx: ClientContext, server: ServerInfo, want: Identi
   if (clientMetadataDocumentUri !== undefined && server.clientIdMetadataDocumentSupported) {
     return { source: 'metadata-document', issuer, clientId: clientMetadataDocumentUri }
   }
-  const kept = PREPARED.has(grant.type) ? undefined : reusable(ctx, issuer, want)
+  const kept = isUnattended(grant) ? undefined : reusable(ctx, issuer, want)
   if (!kept) return undefined
   ctx.secrets.add(kept.clientSecret)
   return identityOf(kept)
@@ -259,7 +245,7 @@ export async function identifyClient(
   const known = knownClient(ctx, server, want)
   if (known) return known
   const { dynamicClientRegistration, grant } = ctx.options
-  const may = dynamicClientRegistration.enabled && !PREPARED.has(grant.type)
+  const may = dynamicClientRegistration.enabled && !isUnattended(grant)
   if (!may || server.registrationEndpoint === undefined) throw nobody(ctx, server)
   return identityOf(await registerClient(ctx, server, want.scope, signal))
 }

@@ -4,6 +4,11 @@ export { type AuthFetch, createAuthFetch } from './auth-fetch.ts'
 export { entra, google, toAuthProvider } from './compat.ts'
 export { AuthError, InteractionRequiredError, RegistrationRejectedError, type Setting } from './errors.ts'
 export type { AuthEvent } from './events.ts'
-export { createMemoryFlowStore, type FlowStore } from './flow-store.ts'
 export type { ClientOAuthOptions } from './options.ts'
-export { createMemoryTokenCache, type TokenCache, type TokenContainer } from './token-cache.ts'
+export {
+  createMemoryFlowStore,
+  createMemoryTokenCache,
+  type FlowStore,
+  type TokenCache,
+  type TokenContainer,
+} from './stores.ts'

@@ -53,20 +53,12 @@ function parseV4(text: string): bigint | undefined {
   return parts.reduce((bits, part) => (bits << 8n) | BigInt(part), 0n)
 }
 
-const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'))
-
 function parseV6(text: string): bigint | undefined {
-  const v4 = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text.split('%', 1)[0] ?? '')
-  const low = v4 && parseV4(v4[2] ?? '')
-  if (v4 && low === undefined) return undefined
-  const hex = v4 ? `${v4[1]}${((low ?? 0n) >> 16n).toString(16)}:${((low ?? 0n) & 0xffffn).toString(16)}` : text
-  const halves = (hex.split('%', 1)[0] ?? '').split('::')
-  if (halves.length > 2) return undefined
-  const [head = [], tail = []] = halves.map(groupsOf)
-  const missing = 8 - head.length - tail.length
-  if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined
-  const groups = [...head, ...Array<string>(missing).fill('0'), ...tail]
-  if (!groups.every(group => /^[\da-f]{1,4}$/i.test(group))) return undefined
+  const [bare = ''] = text.split('%', 1)
+  if (!/^[\da-f:.]+$/i.test(bare) || !URL.canParse(`http://[${bare}]`)) return undefined
+  const halves = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')
+  const [head = [], tail = []] = halves.map(half => (half === '' ? [] : half.split(':')))
+  const groups = [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail]
   return groups.reduce((bits, group) => (bits << 16n) | BigInt(`0x${group}`), 0n)
 }
 
@@ -191,11 +183,6 @@ function checkScheme(url: URL, what: string): void {
   throw insecure('is plain http', 'use https; http is for loopback addresses in development')
 }
 
-const isReachable = (kind: AddressKind, serverKind: AddressKind, blockPrivateNetworks: boolean): boolean => {
-  if (kind === 'public') return true
-  return kind !== 'unroutable' && !blockPrivateNetworks && (serverKind === 'private' || serverKind === 'loopback')
-}
-
 const PLACES: Readonly<Record<Exclude<AddressKind, 'public'>, string>> = {
   private: 'in a private network',
   loopback: 'this machine',
@@ -212,7 +199,8 @@ export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, n
 
   function checkPlace(url: URL, what: string): void {
     const kind = kindOfHost(url.hostname)
-    if (kind === 'public' || isReachable(kind, serverKind, blockPrivateNetworks) || isAllowed(url)) return
+    const isNear = !blockPrivateNetworks && (serverKind === 'private' || serverKind === 'loopback')
+    if (kind === 'public' || (kind !== 'unroutable' && isNear) || isAllowed(url)) return
     throw new AuthError(`${what} (${printableUrl(url)}) is ${PLACES[kind]}, where this client may not be sent`, {
       code: 'blocked_address',
       fix: { text: 'if that is meant,', option: 'networkPolicy.allowHosts', value: [url.host] },

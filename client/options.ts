@@ -1,10 +1,16 @@
 // The options of `createAuthFetch`.
 
 import type { AuthEvent } from './events.ts'
-import type { FlowStore } from './flow-store.ts'
 import type { NetworkPolicy } from './net-policy.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
-import type { CryptoKey, JsonWebKey, Registration, TokenCache } from './token-cache.ts'
+import type {
+  ClientIdentity,
+  CryptoKey,
+  FlowStore,
+  JsonWebKey,
+  Registration,
+  ServerInfo,
+  TokenCache,
+} from './stores.ts'
 import type { OpenTelemetryApi } from './tracing.ts'
 
 /** Authorization response (RFC 6749 §4.1.2, RFC 9207). */
@@ -33,15 +39,9 @@ type AuthorizationCallbackHandler = (context: {
 }) => Promise<AuthorizationResponse | null | undefined>
 
 /** Result of a dynamic registration, with its issuer. */
-export interface RegistrationResponse {
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret?: string | undefined
-  readonly tokenEndpointAuthMethod?: string | undefined
+export interface RegistrationResponse extends Omit<Registration, 'redirectUri' | 'dynamic'> {
   /** Seconds since the epoch. */
   readonly clientIdIssuedAt?: number | undefined
-  /** Seconds since the epoch; 0: never. */
-  readonly clientSecretExpiresAt?: number | undefined
 }
 
 /** Dynamic client registration (RFC 7591), used without a client id or a supported metadata document. */

@@ -52,14 +52,7 @@ export function withinOrigin(base: typeof fetch): typeof fetch {
   }
 }
 
-export interface ReplayableRequest {
-  readonly url: URL
-  readonly method: string
-  readonly headers: Headers
-  readonly signal: AbortSignal | undefined
-  readonly replayable: boolean
-  send(fetcher: typeof fetch, headers: Headers): Promise<Response>
-}
+export type ReplayableRequest = NonNullable<ReturnType<typeof createReplayable>>
 
 const isReplayable = (body: unknown): boolean =>
   typeof body !== 'object' ||
@@ -78,7 +71,7 @@ function urlOf(text: string): URL | undefined {
   }
 }
 
-export function createReplayable(input: string | URL | Request, init: RequestInit = {}): ReplayableRequest | undefined {
+export function createReplayable(input: string | URL | Request, init: RequestInit = {}) {
   const request = input instanceof Request ? input : undefined
   const url = urlOf(request ? request.url : String(input))
   if (!url) return undefined
@@ -90,6 +83,7 @@ export function createReplayable(input: string | URL | Request, init: RequestIni
     headers,
     signal: init.signal ?? request?.signal ?? undefined,
     replayable: isReplayable(body),
-    send: (fetcher, headers) => fetcher(request ? request.clone() : input, { ...init, headers }),
+    send: (fetcher: typeof fetch, headers: Headers): Promise<Response> =>
+      fetcher(request ? request.clone() : input, { ...init, headers }),
   }
 }

@@ -1,11 +1,11 @@
 // Validates the options of `createAuthFetch` and fills in defaults.
 import { distance } from 'fastest-levenshtein'
 import { AuthError } from './errors.ts'
-import { createMemoryFlowStore } from './flow-store.ts'
+import { MAX_TIMER } from './http.ts'
 import { kindOfHost } from './net-policy.ts'
 import type { ClientOAuthOptions, DynamicClientRegistration, Grant, IdentityProvider } from './options.ts'
+import { createMemoryFlowStore, createMemoryTokenCache } from './stores.ts'
 import { given, isObject, isScope, printable } from './text.ts'
-import { createMemoryTokenCache } from './token-cache.ts'
 
 const simplify = (name: string): string => name.toLowerCase().replace(/[-_\s]/g, '')
 
@@ -55,9 +55,6 @@ const oneOf = (...known: readonly string[]): Fit => ({
   known,
 })
 
-/** Maximum timer delay in Node.js, milliseconds. */
-const MAX_MS = 2_147_483_647
-
 const number = (what: string, most = Number.MAX_VALUE): Fit => ({
   what,
   fits: value => typeof value === 'number' && value >= 0 && value <= most,
@@ -65,16 +62,14 @@ const number = (what: string, most = Number.MAX_VALUE): Fit => ({
 
 const withMethods = (what: string, methods: readonly string[], optional: readonly string[] = []): Fit => ({
   what: `${what}: an object with ${methods.join(' and ')}`,
-  fits: value => {
-    const typeOf = (name: string) => typeof (value as Record<string, unknown>)[name]
-    return (
-      typeof value === 'object' &&
-      value !== null &&
-      methods.every(name => typeOf(name) === 'function') &&
-      optional.every(name => ['function', 'undefined'].includes(typeOf(name)))
-    )
-  },
+  fits: value =>
+    [...methods, ...optional].every(name => {
+      const member: unknown = isObject(value) ? value[name] : undefined
+      return typeof member === 'function' || (member === undefined && optional.includes(name))
+    }),
 })
+
+const IDENTITY_PROVIDER = { issuer: text, tokenEndpoint: text, clientId: needed(text), clientSecret: secret }
 
 const GRANTS: { readonly [Type in Grant['type']]: ShapeOf<Extract<Grant, { type: Type }>> } = {
   authorization_code: { type: text },
@@ -83,17 +78,7 @@ const GRANTS: { readonly [Type in Grant['type']]: ShapeOf<Extract<Grant, { type:
   enterprise: {
     type: text,
     idToken: needed(call),
-    idp: needed(
-      object(
-        {
-          issuer: text,
-          tokenEndpoint: text,
-          clientId: needed(text),
-          clientSecret: secret,
-        } satisfies ShapeOf<IdentityProvider>,
-        'an object with clientId',
-      ),
-    ),
+    idp: needed(object(IDENTITY_PROVIDER satisfies ShapeOf<IdentityProvider>, 'an object with clientId')),
   },
   device: { type: text, onUserCode: needed(call) },
 }
@@ -169,7 +154,7 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
     fits: value => Number.isSafeInteger(value) && (value as number) >= 0,
   },
   interactive: oneOf('post', 'any', 'never', 'defer'),
-  loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_MS}`, MAX_MS),
+  loginTimeoutMs: number(`a number of milliseconds from 0 to ${MAX_TIMER}`, MAX_TIMER),
   networkPolicy: object({ blockPrivateNetworks: truth, allowHosts: texts }),
   onEvent: call,
   openTelemetry: {
@@ -179,7 +164,7 @@ export const OPTIONS: ShapeOf<ClientOAuthOptions> = {
   },
 }
 
-const wrong = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })
+const fail = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })
 
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
@@ -196,11 +181,11 @@ function describe(value: unknown, isSecret = false): string {
 
 function checkValue(path: string, value: unknown, fit: Fit): void {
   if (value === undefined && !fit.needed) return
-  if (value === undefined) throw wrong(`${path} is missing`, `give ${fit.what}`)
+  if (value === undefined) throw fail(`${path} is missing`, `give ${fit.what}`)
   if (!fit.fits(value)) {
     const near = typeof value === 'string' && fit.known ? nearest(value, fit.known) : undefined
     const meant = near === undefined ? '' : `; did you mean '${near}'?`
-    throw wrong(`${path} is ${describe(value, fit.secret)}`, `give ${fit.what}${meant}`)
+    throw fail(`${path} is ${describe(value, fit.secret)}`, `give ${fit.what}${meant}`)
   }
   if (fit.members) checkShape(`${path}.`, value as object, fit.members)
 }
@@ -211,7 +196,7 @@ function checkShape(path: string, given: object, shape: Shape): void {
     if (Object.hasOwn(shape, name)) continue
     const near = nearest(name, known)
     const fix = near === undefined ? `there are: ${known.join(', ')}` : `did you mean ${path}${near}?`
-    throw wrong(`there is no option ${path}${printable(name, 60)}`, fix)
+    throw fail(`there is no option ${path}${printable(name, 60)}`, fix)
   }
   for (const [name, fit] of Object.entries(shape))
     checkValue(`${path}${name}`, (given as Record<string, unknown>)[name], fit)
@@ -219,7 +204,7 @@ function checkShape(path: string, given: object, shape: Shape): void {
 
 /** Throws an AuthError `invalid_options` for the first invalid option. */
 export function checkOptions(options: unknown): void {
-  if (!isObject(options)) throw wrong(`the options are ${kindOf(options)}`, 'give an object with at least serverUrl')
+  if (!isObject(options)) throw fail(`the options are ${kindOf(options)}`, 'give an object with at least serverUrl')
   checkShape('', options, OPTIONS)
   const { grant } = options as Partial<ClientOAuthOptions>
   if (grant === undefined) return
@@ -229,11 +214,11 @@ export function checkOptions(options: unknown): void {
 
 /** Throws an AuthError `invalid_options` for an invalid scope (RFC 6749 §3.3). */
 export function checkScopes(name: string, scopes: readonly string[]): void {
-  if (!Array.isArray(scopes)) throw wrong(`${name} is ${kindOf(scopes)}`, 'give a list of texts')
+  if (!Array.isArray(scopes)) throw fail(`${name} is ${kindOf(scopes)}`, 'give a list of texts')
   const bad = scopes.find(scope => !isScope(scope))
   if (bad === undefined) return
   const found = printable(JSON.stringify(bad) ?? '', 80)
-  throw wrong(`${name} has ${found}`, 'each is one scope, without spaces or quotes (RFC 6749 §3.3)')
+  throw fail(`${name} has ${found}`, 'each is one scope, without spaces or quotes (RFC 6749 §3.3)')
 }
 
 export const RESERVED_PARAMETERS: readonly string[] = [
@@ -276,32 +261,27 @@ export interface ResolvedOptions
 
 export const isLoopback = (hostname: string): boolean => kindOfHost(hostname) === 'loopback'
 
-const fail = (what: string, fix: string) => new AuthError(what, { code: 'invalid_options', fix })
-
 function parse(name: string, value: string | URL): URL {
-  try {
-    return new URL(value)
-  } catch (cause) {
-    throw new AuthError(`${name} is not a URL: ${JSON.stringify(String(value))}`, {
-      code: 'invalid_options',
-      fix: `give an absolute one, such as https://example.com`,
-      cause,
-    })
+  const text = String(value)
+  if (!URL.canParse(text)) {
+    throw fail(`${name} is not a URL: ${JSON.stringify(text)}`, 'give an absolute one, such as https://example.com')
   }
+  const url = new URL(text)
+  if (url.username || url.password) throw fail(`${name} carries a user or password`, 'leave them out')
+  if (name !== 'serverUrl' && text.includes('#')) throw fail(`${name} has a fragment`, 'leave it out')
+  return url
 }
 
 function checkServerUrl(value: string | URL): string {
-  const { protocol, username, password } = parse('serverUrl', value)
-  if (protocol !== 'https:' && protocol !== 'http:')
+  if (!/^https?:$/.test(parse('serverUrl', value).protocol)) {
     throw fail('serverUrl is not http or https', 'give its web address')
-  if (username || password)
-    throw fail('serverUrl carries a user or password', 'leave them out: tokens take their place')
+  }
   return String(value)
 }
 
 /** Allows https, http on loopback, or a private-use scheme (MCP authorization, "Communication Security"). */
 function checkRedirectUri(value: string | URL, mayBeOpen: boolean): string {
-  const { protocol, hostname, hash, port } = parse('redirectUri', value)
+  const { protocol, hostname, port } = parse('redirectUri', value)
   const text = String(value)
   if (port === '0' && !mayBeOpen) {
     throw fail(
@@ -309,7 +289,7 @@ function checkRedirectUri(value: string | URL, mayBeOpen: boolean): string {
       'name a port; on Node a loopback redirectUri may leave it open, without a query, where neither authorizationRedirectDelegate nor interactive: "defer" is set; or use createLoopbackRedirect',
     )
   }
-  if (hash || text.includes('#')) throw fail('redirectUri has a fragment', 'leave it out (RFC 6749 §3.1.2)')
+
   if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return text
   if (protocol === 'http:') {
     throw fail(`redirectUri is http to ${hostname}`, 'use https, or http to 127.0.0.1 for programs on a desktop')
@@ -323,12 +303,11 @@ function checkRedirectUri(value: string | URL, mayBeOpen: boolean): string {
 /** Requires a canonical https URL with a path (Client ID Metadata Documents §3). */
 function checkMetadataDocument(value: string | URL): string {
   const text = String(value)
-  const { protocol, pathname, username, password } = parse('clientMetadataDocumentUri', value)
+  const { protocol, pathname } = parse('clientMetadataDocumentUri', value)
   const fix = 'a client id of this kind is https://host/path, without fragment, user or dot segments'
   if (protocol !== 'https:') throw fail('clientMetadataDocumentUri is not https', fix)
   if (pathname === '/') throw fail('clientMetadataDocumentUri has no path', fix)
-  if (text.includes('#')) throw fail('clientMetadataDocumentUri has a fragment', fix)
-  if (username || password) throw fail('clientMetadataDocumentUri carries a user or password', fix)
+
   const path = text.replace(/^[^:]+:\/\/[^/]*/, '').split('?', 1)[0] ?? ''
   if (path.split('/').some(segment => /^(?:\.|%2e){1,2}$/i.test(segment))) {
     throw fail('clientMetadataDocumentUri has dot segments', fix)
@@ -338,9 +317,7 @@ function checkMetadataDocument(value: string | URL): string {
 
 /** Requires TLS except on loopback. */
 function checkTokenEndpoint(value: string): string {
-  const { protocol, hostname, username, password } = parse('tokenEndpoint', value)
-  if (username || password) throw fail('tokenEndpoint carries a user or password', 'leave them out')
-  if (value.includes('#')) throw fail('tokenEndpoint has a fragment', 'leave it out (RFC 6749 §3.2)')
+  const { protocol, hostname } = parse('tokenEndpoint', value)
   if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return value
   throw fail('tokenEndpoint is not https', 'give its https address; http is for loopback addresses in development')
 }

@@ -5,16 +5,13 @@ import type { ClientContext, OpenRedirect } from './context.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { AuthError, scrubError } from './errors.ts'
 import { createEmit } from './events.ts'
-import { FLOW_LIFETIME_MS } from './flow-store.ts'
 import { isUnattended } from './grants.ts'
 import { createOAuthHttp, tellUnreached, withAbort } from './http.ts'
 import { knownClient } from './identity.ts'
 import { createNetPolicy } from './net-policy.ts'
-import type { ResolvedOptions } from './resolve-options.ts'
-import { checkScopes } from './resolve-options.ts'
-import { createSecrets } from './secrets.ts'
-import { printableUrl } from './text.ts'
-import type { TokenContainer } from './token-cache.ts'
+import { checkScopes, type ResolvedOptions } from './resolve-options.ts'
+import { FLOW_LIFETIME_MS, type TokenContainer } from './stores.ts'
+import { createSecrets, printableUrl } from './text.ts'
 import { revokeToken } from './token-endpoint.ts'
 import { createCacheKey, expiresAt, isExpired } from './token-store.ts'
 import { createTracing } from './tracing.ts'
@@ -58,30 +55,26 @@ export interface AuthSession {
   onUnauthorized(response: Response, options?: Abortable): Promise<boolean>
 }
 
-interface SessionParts {
-  readonly session: AuthSession
-  engine(): Promise<Engine>
-  guarded<T>(work: () => Promise<T>): Promise<T>
-}
-
 export interface Platform {
   readonly openRedirect?: OpenRedirect | undefined
 }
 
-export function createSession(options: ResolvedOptions, { openRedirect }: Platform = {}): SessionParts {
+export function createSession(options: ResolvedOptions, { openRedirect }: Platform = {}) {
   const now = Date.now
   const policy = createNetPolicy(options.serverUrl, options.networkPolicy, options.tokenEndpoint)
   const secrets = createSecrets()
   secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
   let engine: Promise<{ ctx: ClientContext; engine: Engine; key: string }> | undefined
 
-  async function guarded<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } catch (thrown) {
-      throw scrubError(thrown, secrets.scrub)
+  const guarded =
+    <Given extends unknown[], T>(work: (...given: Given) => Promise<T>) =>
+    async (...given: Given): Promise<T> => {
+      try {
+        return await work(...given)
+      } catch (thrown) {
+        throw scrubError(thrown, secrets.scrub)
+      }
     }
-  }
 
   async function build() {
     const key = await createCacheKey(options)
@@ -135,35 +128,36 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
     return true
   }
 
-  const plain: AuthSession = {
-    async token({ signal } = {}) {
+  const session: AuthSession = {
+    token: guarded(async ({ signal }: Abortable = {}) => {
       const { engine } = await ready()
       return (await engine.current(signal))?.accessToken
-    },
+    }),
 
-    async login({ scopes, signal } = {}) {
+    login: guarded(async ({ scopes, signal }: Abortable & { readonly scopes?: readonly string[] } = {}) => {
       if (scopes !== undefined) checkScopes('scopes of login', scopes)
       const { engine } = await ready()
       const cue = await probe(signal)
       const ask = options.interactive === 'defer' ? 'defer' : 'ask'
       const about = { used: await engine.store.read(), metadataUrls: cue?.resourceMetadata ?? [], scheme: cue?.scheme }
       await engine.obtain({ ...about, challenged: cue?.scope, added: scopes, stepUp: false, anew: true, ask }, signal)
-    },
+    }),
 
-    async logout({ signal = new AbortController().signal, forgetClient = false } = {}) {
+    logout: guarded(async (about: Abortable & { readonly forgetClient?: boolean } = {}) => {
+      const { signal = new AbortController().signal, forgetClient = false } = about
       const { engine } = await ready()
       const stored = await engine.store.read().catch(() => undefined)
       const revoked = stored?.accessToken ? await revoke(stored, signal).catch(() => false) : false
       await engine.store.locked(() => engine.store.clear(!forgetClient))
       return { revoked }
-    },
+    }),
 
-    async forgetClient() {
+    forgetClient: guarded(async () => {
       const { engine } = await ready()
       await engine.store.locked(() => engine.store.clear(false))
-    },
+    }),
 
-    async completeAuthorization(callbackUrl) {
+    completeAuthorization: guarded(async (callbackUrl: string | URL) => {
       const { ctx, engine, key } = await ready()
       const url = new URL(callbackUrl)
       const states = url.searchParams.getAll('state')
@@ -174,11 +168,10 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
           fix: 'begin again: a login is good for ten minutes and for one response',
         })
       }
-      const { code } = readAuthorizationResponse(ctx, record, url)
-      await engine.redeem(record, code)
-    },
+      await engine.redeem(record, readAuthorizationResponse(ctx, record, url))
+    }),
 
-    async status() {
+    status: guarded(async () => {
       const { engine } = await ready()
       const stored = await engine.store.read()
       const expired = stored?.accessToken !== undefined && isExpired(stored, now())
@@ -197,9 +190,9 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
         clientId: stored?.clientId,
         resource: stored?.resource,
       }
-    },
+    }),
 
-    async onUnauthorized(response, { signal } = {}) {
+    onUnauthorized: guarded(async (response: Response, { signal }: Abortable = {}) => {
       const { engine } = await ready()
       const cue = readCue(response)
       if (!cue) return false
@@ -210,17 +203,11 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
       const used = await engine.store.read()
       const want = { used, metadataUrls, challenged, scheme, stepUp: cue.status === 403, ask } as const
       return (await engine.obtain(want, signal)) !== undefined
-    },
+    }),
   }
-
-  const session: AuthSession = {
-    token: about => guarded(() => plain.token(about)),
-    login: about => guarded(() => plain.login(about)),
-    logout: about => guarded(() => plain.logout(about)),
-    forgetClient: () => guarded(() => plain.forgetClient()),
-    completeAuthorization: callbackUrl => guarded(() => plain.completeAuthorization(callbackUrl)),
-    status: () => guarded(() => plain.status()),
-    onUnauthorized: (response, about) => guarded(() => plain.onUnauthorized(response, about)),
+  return {
+    session,
+    engine: async () => (await ready()).engine,
+    guarded: <T>(work: () => Promise<T>) => guarded(work)(),
   }
-  return { session, engine: async () => (await ready()).engine, guarded }
 }

@@ -1,5 +1,102 @@
-// Validates values of server responses and makes server text safe to display.
-import type { Secrets } from './secrets.ts'
+// Validates values of server responses, makes server text safe to display, and redacts known secrets.
+import { LRUCache } from 'lru-cache'
+
+const SECRET_MEMBERS = new Set([
+  'access_token',
+  'refresh_token',
+  'id_token',
+  'client_secret',
+  'registration_access_token',
+  'initial_access_token',
+  'device_code',
+  'device_secret',
+  'code',
+  'code_verifier',
+  'assertion',
+  'client_assertion',
+  'subject_token',
+  'actor_token',
+  'software_statement',
+  'password',
+])
+
+/** Maximum secrets per response, so that a server cannot evict earlier ones. */
+const MAX_OF_ANSWER = 20
+const MAX_DEPTH = 6
+
+const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
+  [
+    /((?:access|refresh|id|registration_access|initial_access|subject|actor)_token|client_secret|client_assertion|device_code|code_verifier)(["']?\s*[=:]\s*["']?|%3D)[^\s"'&,;<>]{8,}/gi,
+    '$1$2[redacted]',
+  ],
+  [/\b(Bearer|DPoP|Basic) (?=[\w.~+/-]*\d)[\w.~+/-]{16,}=*/gi, '$1 [redacted]'],
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){1,3}/g, '[redacted]'],
+]
+
+export const redactCredentials = (text: string): string =>
+  CREDENTIALS.reduce((left, [pattern, instead]) => left.replace(pattern, instead), text)
+
+function namedSecrets(value: unknown, depth = 0, found: string[] = []): string[] {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return found
+  for (const [name, member] of Object.entries(value)) {
+    if (found.length >= MAX_OF_ANSWER) break
+    if (typeof member === 'string' && SECRET_MEMBERS.has(name)) found.push(member)
+    else namedSecrets(member, depth + 1, found)
+  }
+  return found
+}
+
+export function withoutSecrets(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return redactCredentials(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > MAX_DEPTH) return '[deep]'
+  if (Array.isArray(value)) return value.map(one => withoutSecrets(one, depth + 1))
+  const shown = (name: string, member: unknown) =>
+    SECRET_MEMBERS.has(name) || ('kty' in value && PRIVATE_PARTS.has(name))
+      ? REDACTED
+      : withoutSecrets(member, depth + 1)
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shown(name, member)]))
+}
+
+/** Private JWK members (RFC 7518 §6). */
+const PRIVATE_PARTS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'])
+
+const MAX_SECRETS = 500
+
+const REDACTED = '[redacted]'
+
+export type Secrets = ReturnType<typeof createSecrets>
+
+const formEncoded = (value: string): string => new URLSearchParams([['', value]]).toString().slice(1)
+/** Does not throw for a lone surrogate. */
+const urlEncoded = (value: string): string => formEncoded(value).replaceAll('+', '%20')
+const jsonEncoded = (value: string): string => JSON.stringify(value).slice(1, -1)
+
+function spellings(value: string): string[] {
+  const json = jsonEncoded(value)
+  const all = new Set([value, formEncoded(value), urlEncoded(value), json, json.replaceAll('/', '\\/')])
+  return [...all].sort((one, other) => other.length - one.length)
+}
+
+/** Values are in a closure, so inspection and serialization do not reveal them. */
+export function createSecrets() {
+  const known = new LRUCache<string, readonly string[]>({ max: MAX_SECRETS })
+  /** Call it as soon as a secret is known, and at each use. */
+  function add(...values: (string | undefined)[]): void {
+    for (const value of values) if (value) known.set(value, known.get(value) ?? spellings(value))
+  }
+  return {
+    add,
+    /** Registers named secrets of a server response. Call it before the response is used. */
+    addFrom: (json: unknown): void => add(...namedSecrets(json)),
+    /** Redacts known secrets, also form, URL or JSON encoded, and text that looks like a credential. */
+    scrub(text: string): string {
+      // Longest first: a secret can be a prefix of another.
+      const written = [...known.values()].flat().sort((one, other) => other.length - one.length)
+      return redactCredentials(written.reduce((left, spelling) => left.replaceAll(spelling, REDACTED), text))
+    },
+  }
+}
 
 /** Control, format, bidirectional and invisible characters, and lone surrogates. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu

@@ -1,14 +1,13 @@
 // Requests access tokens without a user for one API: client credentials and token exchange (RFC 8693).
 import type { ClientContext } from './context.ts'
-import { type Authority, createAuthorityFinder, discoverServer } from './discovery.ts'
+import { type Authority, createAuthorityFinder, discoverServer, tokenEndpointAlone } from './discovery.ts'
 import { createDPoPSigner, type DPoPSigner } from './dpop.ts'
 import { createOAuthHttp } from './http.ts'
 import { createNetPolicy, type NetworkPolicy } from './net-policy.ts'
-import type { ClientIdentity } from './parties.ts'
 import { resolveOptions } from './resolve-options.ts'
-import { createSecrets } from './secrets.ts'
-import { tokenEndpointAlone } from './server-metadata.ts'
-import { requestToken } from './token-endpoint.ts'
+import type { ClientIdentity } from './stores.ts'
+import { createSecrets } from './text.ts'
+import { requestToken, type TokenAnswer } from './token-endpoint.ts'
 
 export interface TokenClientOptions {
   /** The API. Without `issuer` and `tokenEndpoint`, its resource metadata names the issuer. */
@@ -24,30 +23,12 @@ export interface TokenClientOptions {
   readonly dpop?: boolean | undefined
 }
 
-export interface IssuedToken {
-  readonly accessToken: string
-  readonly tokenType: 'Bearer' | 'DPoP'
-  /** Seconds. */
-  readonly expiresIn: number | undefined
-}
-
-export interface TokenClient {
-  /** Throws an AuthError without secrets. */
-  request(
-    grantType: string,
-    parameters: Readonly<Record<string, string | undefined>>,
-    signal: AbortSignal,
-  ): Promise<IssuedToken>
-  /** The headers of a request to the API. */
-  headers(token: IssuedToken, method: string, url: string): Promise<readonly string[]>
-  /** A nonce of the API for DPoP proofs. */
-  rememberNonce(origin: string, nonce: string): void
-}
+export type TokenClient = ReturnType<typeof createTokenClient>
 
 const isJwk = (key: string): boolean => key.trimStart().startsWith('{')
 
 /** Throws an AuthError `invalid_options`. */
-export function createTokenClient(given: TokenClientOptions): TokenClient {
+export function createTokenClient(given: TokenClientOptions) {
   const { apiUrl, issuer, tokenEndpoint, networkPolicy, clientId, clientSecret, privateKey, dpop = false } = given
   const options = resolveOptions({
     serverUrl: apiUrl,
@@ -91,18 +72,30 @@ export function createTokenClient(given: TokenClientOptions): TokenClient {
   }
 
   return {
-    async request(grantType, parameters, signal) {
+    /** Throws an AuthError without secrets. */
+    async request(
+      grantType: string,
+      parameters: Readonly<Record<string, string | undefined>>,
+      signal: AbortSignal,
+    ): Promise<TokenAnswer> {
       const { server, resource } = await findOnce()
       const secret = clientSecret === undefined ? {} : { clientSecret }
       const client: ClientIdentity = { source: 'configured', issuer: server.issuer, clientId, ...secret }
       const about = { server, client, grantType, parameters: { resource, ...parameters } }
       return requestToken(ctx, { ...about, dpop: dpop ? await signerOnce() : undefined }, signal)
     },
-    async headers({ accessToken, tokenType }, method, url) {
+    /** The headers of a request to the API: names and values in turn. */
+    async headers(
+      { accessToken, tokenType }: Pick<TokenAnswer, 'accessToken' | 'tokenType'>,
+      method: string,
+      url: string,
+    ): Promise<readonly string[]> {
       if (tokenType === 'Bearer') return ['authorization', `Bearer ${accessToken}`]
       const proof = await (await signerOnce()).proof(method, url, accessToken)
       return ['authorization', `DPoP ${accessToken}`, 'dpop', proof]
     },
-    rememberNonce: (origin, nonce) => void signer?.then(known => known.rememberNonce(origin, nonce)),
+    /** A nonce of the API for DPoP proofs. */
+    rememberNonce: (origin: string, nonce: string): void =>
+      void signer?.then(known => known.rememberNonce(origin, nonce)),
   }
 }

@@ -6,9 +6,8 @@ import type { ClientContext } from './context.ts'
 import type { DPoPSigner } from './dpop.ts'
 import { AuthError, type Fix } from './errors.ts'
 import { ConnectionError, describeAnswer, type HttpAnswer, sleep } from './http.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
-import type { Secrets } from './secrets.ts'
-import { isObject, isVisible, readSeconds, readText, saidIn, showText } from './text.ts'
+import type { ClientIdentity, ServerInfo } from './stores.ts'
+import { isObject, isVisible, readSeconds, readText, type Secrets, saidIn, showText } from './text.ts'
 
 export interface TokenAnswer {
   readonly accessToken: string
@@ -58,27 +57,24 @@ function errorCodeOf({ status, json }: HttpAnswer): string | undefined {
 
 const isAccepted = ({ status }: HttpAnswer): boolean => status === 200 || status === 201
 
-/** For `invalid_target` (RFC 8707 §2). */
-export const OTHER_RESOURCE: Fix = {
-  text: 'the server does not know this resource: name the one that it expects, or',
-  option: 'resourceIndicator',
-  value: 'omit',
-}
-
-const FIXES: Readonly<Record<string, Fix>> = {
+/** By error code (RFC 6749 §5.2, RFC 8707 §2, RFC 9449 §5). */
+export const TOKEN_FIXES: Readonly<Record<string, Fix>> = {
   invalid_grant: 'log in again: the code, token or assertion is no longer valid, or was for another client',
   invalid_scope: 'ask for other scopes with `scopes` or `scopeSelector`',
-  invalid_target: OTHER_RESOURCE,
+  invalid_target: {
+    text: 'the server does not know this resource: name the one that it expects, or',
+    option: 'resourceIndicator',
+    value: 'omit',
+  },
   unsupported_grant_type: 'use another `grant`: this server does not offer it',
   invalid_dpop_proof: { text: 'check the clock of this machine, or', option: 'dpop', value: false },
   access_denied: 'log in again and agree, or ask for less with `scopes`',
   expired_token: 'start the login again',
-  invalid_request: 'see what the authorization server says',
 }
 
 function fixFor(code: string, { client }: TokenAbout): Fix {
   if (code !== 'invalid_client' && code !== 'unauthorized_client') {
-    return FIXES[code] ?? 'see what the authorization server says'
+    return TOKEN_FIXES[code] ?? 'see what the authorization server says'
   }
   if (client.source === 'registered') return 'it has to be registered again: the server no longer knows it'
   if (client.source === 'metadata-document') return 'check the client metadata document at the client id'
@@ -209,7 +205,8 @@ interface Form extends Pick<TokenRequest, 'server' | 'client' | 'dpop'> {
   readonly what: string
 }
 
-async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpAnswer> {
+/** Posts a form with client authentication. */
+export async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpAnswer> {
   const { server, client, parameters, dpop, endpoint, what } = form
   hide(ctx, parameters)
   const body = new URLSearchParams()

@@ -2,12 +2,11 @@
 
 import type { Authority, ResourceInfo } from './discovery.ts'
 import { type DPoPSigner, digest } from './dpop.ts'
-import { AuthError } from './errors.ts'
-import type { ClientIdentity, ServerInfo } from './parties.ts'
+import { callOption } from './errors.ts'
 import type { ResolvedOptions } from './resolve-options.ts'
 import { type ScopeChoice, splitScope, unite } from './scopes.ts'
+import type { CacheContext, ClientIdentity, LoginLease, ServerInfo, TokenCache, TokenContainer } from './stores.ts'
 import { given } from './text.ts'
-import type { CacheContext, LoginLease, TokenCache, TokenContainer } from './token-cache.ts'
 import type { TokenAnswer } from './token-endpoint.ts'
 
 export type Outcome = TokenContainer | undefined
@@ -100,7 +99,7 @@ export function createContainer(answer: TokenAnswer, facts: AnswerFacts): TokenC
       requestedScope: requested.length > 0 ? requested.join(' ') : undefined,
       clientSecret: client.source === 'registered' ? client.clientSecret : undefined,
       clientSecretExpiresAt: client.clientSecretExpiresAt,
-      tokenEndpointAuthMethod: client.authMethod,
+      tokenEndpointAuthMethod: client.tokenEndpointAuthMethod,
       tokenEndpoint: givenEndpoint(server),
       resource,
       resourceMetadataUrl: info.metadataUrl,
@@ -142,7 +141,7 @@ export const fits = (container: TokenContainer, { server, resource }: Authority,
   container.authorizationServer === server.issuer &&
   container.clientId === client.clientId &&
   container.tokenEndpoint === givenEndpoint(server) &&
-  container.tokenEndpointAuthMethod === client.authMethod &&
+  container.tokenEndpointAuthMethod === client.tokenEndpointAuthMethod &&
   container.resource === resource
 
 export type TokenStore = ReturnType<typeof createTokenStore>
@@ -161,33 +160,21 @@ const spent = ({ registration, authorizationServer, requestedScope, scope }: Tok
   }),
 })
 
+const CACHE_FIX = 'look at the cause; the tokens were not lost by the server'
+
 export function createTokenStore(cache: TokenCache, context: CacheContext) {
-  async function guarded<T>(what: string, work: () => Promise<T> | T): Promise<T> {
-    try {
-      return await work()
-    } catch (cause) {
-      if (AuthError.is(cause)) throw cause
-      throw new AuthError(`the token cache could not ${what}`, {
-        code: 'cache_failed',
-        fix: 'look at the cause; the tokens were not lost by the server',
-        cause,
-      })
-    }
-  }
+  const guarded = <T>(what: string, work: () => Promise<T> | T): Promise<T> =>
+    callOption(`the token cache could not ${what}`, { code: 'cache_failed', fix: CACHE_FIX }, work)
 
   const read = async () => (await guarded('be read', () => cache.getTokens(context))) ?? undefined
 
-  const write = (container: TokenContainer) =>
-    guarded('store', async () => {
-      await cache.storeTokens(container, context)
-    })
+  const write = async (container: TokenContainer): Promise<void> => {
+    await guarded('store', () => cache.storeTokens(container, context))
+  }
 
-  async function keep(container: TokenContainer | undefined) {
-    if (container) return write(container)
-    if (!cache.deleteTokens) return write({ v: 1 })
-    await guarded('delete', async () => {
-      await cache.deleteTokens?.(context)
-    })
+  async function keep(container: TokenContainer | undefined): Promise<void> {
+    if (container || !cache.deleteTokens) return write(container ?? { v: 1 })
+    await guarded('delete', () => cache.deleteTokens?.(context))
   }
 
   return {

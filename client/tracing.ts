@@ -44,7 +44,9 @@ const nameOf = (thrown: unknown): string => {
   return thrown instanceof Error ? thrown.name.slice(0, 64) : '_OTHER'
 }
 
-function createSpans({ trace, context, SpanKind, SpanStatusCode }: OpenTelemetryApi) {
+export function createTracing(api: OpenTelemetryApi | undefined): Tracing {
+  if (!api) return PLAIN
+  const { trace, context, propagation, SpanKind, SpanStatusCode } = api
   const tracer = trace.getTracer('mcp-host/client')
 
   function begin(name: string, method: string, { protocol, hostname, port, origin, pathname }: URL) {
@@ -78,14 +80,6 @@ function createSpans({ trace, context, SpanKind, SpanStatusCode }: OpenTelemetry
       span.end()
     }
   }
-
-  return { begin, within }
-}
-
-export function createTracing(api: OpenTelemetryApi | undefined): Tracing {
-  if (!api) return PLAIN
-  const { context, propagation } = api
-  const { begin, within } = createSpans(api)
 
   const silently = <Result>(work: () => Result): Result =>
     context.with(context.active().setValue(SUPPRESSED, true), work)

@@ -1,7 +1,7 @@
 // For built-in authentication and authorization plugins: what package.json does not export.
 export { createAdmission } from './access/authorize.ts'
 export { claimAt, STREAMS_OUTLIVE_TOKEN_SCHEMA, stringsAt, writeClaim } from './access/claims.ts'
-export { fetchJson } from './access/fetch-json.ts'
+export { basicCredentials, fetchJson, readLimited } from './access/fetch-json.ts'
 export {
   type AuthorizationServer,
   checkGrantTtl,

@@ -41,7 +41,7 @@ import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { reloadable, warnOnce } from './reload.ts'
-import type { Neighbours } from './sessions/neighbours.ts'
+import type { Neighbours } from './slots.ts'
 
 /** Options of `createHost`. */
 export interface CreateHostOptions {
@@ -85,10 +85,10 @@ function createOutbound(): Outbound {
   let made: Promise<typeof fetch> | undefined
   return {
     async guardedFetch(input, init) {
-      made ??= import('../client/node/guarded-fetch.ts').then(({ createGuardedFetch }) => createGuardedFetch())
+      made ??= import('../client/node/fetch.ts').then(({ createGuardedFetch }) => createGuardedFetch())
       return (await made)(input, init)
     },
-    openConnections: async options => (await import('../client/node/guarded-agents.ts')).openConnections(options),
+    openConnections: async options => (await import('../client/node/fetch.ts')).openConnections(options),
     createTokenClient: async options => (await import('../client/token-client.ts')).createTokenClient(options),
   }
 }

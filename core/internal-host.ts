@@ -1,5 +1,6 @@
 // The plugin host of built-in plugins: the published members, the internal members, and the services of the host.
-import type { Dispatcher } from 'undici'
+import type { openConnections } from '../client/node/fetch.ts'
+import type { TokenClient, TokenClientOptions } from '../client/token-client.ts'
 import type { CallerWatch } from './access/caller-watch.ts'
 import type { InternalKernelHost } from './kernel/kernel-host.ts'
 import type { Route } from './kernel/route.ts'
@@ -25,53 +26,9 @@ export interface Outbound {
    */
   readonly guardedFetch: typeof fetch
   /** Reused connections that are limited to https and public addresses, and to `allowHosts`. */
-  openConnections(options: {
-    readonly allowHosts: readonly string[]
-    /** Most connections per origin. */
-    readonly connections: number
-  }): Promise<Connections>
+  readonly openConnections: typeof openConnections
   /** Rejects for invalid options. */
   createTokenClient(options: TokenClientOptions): Promise<TokenClient>
-}
-
-export interface Connections {
-  /** Throws an error whose text names the reason and the fix. */
-  agentFor(origin: string): Dispatcher
-  /** Ends all requests. */
-  close(): Promise<void>
-}
-
-export interface TokenClientOptions {
-  /** The API. Without `issuer` and `tokenEndpoint`, its resource metadata names the issuer. */
-  readonly apiUrl: string
-  readonly issuer?: string | undefined
-  readonly tokenEndpoint?: string | undefined
-  readonly clientId: string
-  readonly clientSecret?: string | undefined
-  /** PKCS#8 PEM or a private JWK as JSON, for private_key_jwt. */
-  readonly privateKey?: string | undefined
-  readonly dpop?: boolean | undefined
-}
-
-export interface IssuedToken {
-  readonly accessToken: string
-  readonly tokenType: 'Bearer' | 'DPoP'
-  /** Seconds. */
-  readonly expiresIn: number | undefined
-}
-
-/** Requests access tokens without a user for one API. */
-export interface TokenClient {
-  /** Rejects with an error whose text has no secrets. */
-  request(
-    grantType: string,
-    parameters: Readonly<Record<string, string | undefined>>,
-    signal: AbortSignal,
-  ): Promise<IssuedToken>
-  /** The headers of a request to the API: names and values in turn. */
-  headers(token: IssuedToken, method: string, url: string): Promise<readonly string[]>
-  /** A nonce of the API for DPoP proofs. */
-  rememberNonce(origin: string, nonce: string): void
 }
 
 /** Services of a host, built once all plugins are set up. */

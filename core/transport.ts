@@ -74,11 +74,13 @@ export {
   watchedCost,
 } from './sessions/change-feed.ts'
 export { connectClient } from './sessions/connect-client.ts'
-export { createEventStore, type StreamBounds } from './sessions/create-event-store.ts'
 export { createSessionStore } from './sessions/create-session-store.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
 export {
+  createEventStore,
+  type EventStore,
   parseEventId,
+  type StreamBounds,
   StreamFenced,
   type StreamState,
 } from './sessions/event-store.ts'
@@ -104,7 +106,7 @@ export type {
   Visit,
 } from './sessions/session-store.ts'
 export type { ForwardedMessage } from './sessions/session-streams.ts'
-export { createTaskStore } from './tasks/create-task-store.ts'
+export { createTaskStore, type TaskStore } from './tasks/create-task-store.ts'
 export {
   type AnswerRoom,
   hasEnded,
@@ -122,7 +124,6 @@ export {
   type TaskRefusal,
   type TaskRoom,
   type TaskState,
-  type TaskStore,
   type TaskSummary,
 } from './tasks/task-store.ts'
 export { processEntry, startThread } from './threads/start-thread.ts'

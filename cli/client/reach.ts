@@ -1,8 +1,8 @@
 // How a server is reached: proxy, additional headers, and request ids of responses.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { usesProxy } from '../../client/node/fetch.ts'
 import { createProxyFetch } from '../../client/node/index.ts'
-import { usesProxy } from '../../client/node/proxy-fetch.ts'
 import { withinOrigin } from '../../client/replay.ts'
 import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'

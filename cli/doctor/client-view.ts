@@ -5,9 +5,9 @@ import { discoverResource, discoverServer, type ResourceInfo } from '../../clien
 import { AuthError } from '../../client/errors.ts'
 import { createOAuthHttp, type OAuthHttp } from '../../client/http.ts'
 import { createNetPolicy } from '../../client/net-policy.ts'
-import type { ServerInfo } from '../../client/parties.ts'
 import { resolveOptions } from '../../client/resolve-options.ts'
-import { createSecrets } from '../../client/secrets.ts'
+import type { ServerInfo } from '../../client/stores.ts'
+import { createSecrets } from '../../client/text.ts'
 import { type Finding, note, ok, wrong } from './ask.ts'
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']

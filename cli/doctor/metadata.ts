@@ -1,8 +1,7 @@
 // Checks metadata documents of the resource (RFC 9728) and its authorization servers (RFC 8414, OpenID Connect), and their keys.
 import { discoverServer } from '../../client/discovery.ts'
-import type { ServerInfo } from '../../client/parties.ts'
-import type { Patient } from './ask.ts'
-import { type Answer, ask, type Finding, failure, note, ok, wrong } from './ask.ts'
+import type { ServerInfo } from '../../client/stores.ts'
+import { type Answer, ask, type Finding, failure, note, ok, type Patient, wrong } from './ask.ts'
 import { readChallenge } from './challenge.ts'
 import { createWatched, findingOf, type Try } from './client-view.ts'
 

@@ -1,5 +1,5 @@
 // Reads an OpenAPI document as the plugin `openapi` does, with its options from the command line.
-import { openConnections } from '../../client/node/guarded-agents.ts'
+import { openConnections } from '../../client/node/fetch.ts'
 import { validateValue } from '../../core/config/validate-value.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { createFetchText } from '../../plugins/openapi/document/fetch-text.ts'

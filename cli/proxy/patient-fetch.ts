@@ -1,6 +1,5 @@
 // A `fetch` with proxy support and no timeout on idle streams.
-import { fetchThrough } from '../../client/node/fetch-through.ts'
-import { createProxyDispatcher, usesProxy } from '../../client/node/proxy-fetch.ts'
+import { createProxyDispatcher, fetchThrough, usesProxy } from '../../client/node/fetch.ts'
 
 const CONNECT_TIMEOUT = 10_000
 const PATIENCE = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: CONNECT_TIMEOUT } }

@@ -4,9 +4,8 @@ import type { OpenRedirect } from '../context.ts'
 import { AuthError } from '../errors.ts'
 import type { AuthorizationRedirectDelegate, ClientOAuthOptions } from '../options.ts'
 import { checkOptions } from '../resolve-options.ts'
-import { createGuardedFetch } from './guarded-fetch.ts'
+import { createGuardedFetch, isProxyFetch } from './fetch.ts'
 import { createLoopbackRedirect, type LoopbackHost } from './loopback.ts'
-import { isProxyFetch } from './proxy-fetch.ts'
 
 const HOSTS: Readonly<Record<string, LoopbackHost>> = {
   localhost: 'localhost',

@@ -1,9 +1,11 @@
 // Token cache in a directory: one encrypted file and one lock per container, safe across processes and crashes.
+
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { AuthError } from '../errors.ts'
+import type { CacheContext, LoginLease, TokenCache, TokenContainer } from '../stores.ts'
 import { given } from '../text.ts'
-import type { CacheContext, LoginLease, TokenCache, TokenContainer } from '../token-cache.ts'
 import { fileLockFreed, tryFileLock, withFileLock } from './file-lock.ts'
 import {
   ensurePrivateDirectory,
@@ -13,7 +15,6 @@ import {
   removePrivateFile,
   writePrivateFile,
 } from './private-files.ts'
-import { createTokenKey, LOG_IN_AGAIN } from './token-key.ts'
 
 const EXTENSION = '.tokens'
 
@@ -37,17 +38,7 @@ export interface CachedLogin
   readonly error?: AuthError
 }
 
-export interface FileTokenCache extends TokenCache {
-  readonly directory: string
-  getTokens(context: CacheContext): Promise<TokenContainer | undefined>
-  /** Resolves once the data is on disk. */
-  storeTokens(tokens: TokenContainer, context: CacheContext): Promise<void>
-  deleteTokens(context: CacheContext): Promise<void>
-  withLock<T>(context: CacheContext, work: () => Promise<T>): Promise<T>
-  leaseLogin(context: CacheContext): Promise<LoginLease>
-  /** Lists all files by key; unreadable files have an error. */
-  list(): Promise<CachedLogin[]>
-}
+export type FileTokenCache = ReturnType<typeof createFileTokenCache>
 
 interface Content {
   readonly label?: string | undefined
@@ -58,7 +49,7 @@ interface Content {
  * Creates a token cache in `directory` (mode 0700). Rejects links, and files that other users own or can read. Methods
  * reject with `cache_failed`. Throws `invalid_options` for an invalid key.
  */
-export function createFileTokenCache(directory: string, { key }: FileTokenCacheOptions = {}): FileTokenCache {
+export function createFileTokenCache(directory: string, { key }: FileTokenCacheOptions = {}) {
   const home = resolve(directory)
   const tokenKey = createTokenKey(home, key)
   let tidied: Promise<void> | undefined
@@ -96,37 +87,39 @@ export function createFileTokenCache(directory: string, { key }: FileTokenCacheO
 
   return {
     directory: home,
-    getTokens: async context => (await read(checkName(context.key)))?.tokens,
-    async storeTokens(tokens, context) {
+    getTokens: async (context: CacheContext) => (await read(checkName(context.key)))?.tokens,
+    /** Resolves once the data is on disk. */
+    async storeTokens(tokens: TokenContainer, context: CacheContext) {
       const file = pathOf(context, EXTENSION)
       await prepare()
       const content: Content = { label: context.label, tokens }
       const box = await tokenKey.toSeal()
       await writePrivateFile(file, box.seal(Buffer.from(JSON.stringify(content)), context.key))
     },
-    async deleteTokens(context) {
+    async deleteTokens(context: CacheContext) {
       const file = pathOf(context, EXTENSION)
       if (await privateDirectoryExists(home)) await removePrivateFile(file)
     },
-    async withLock(context, work) {
+    async withLock<T>(context: CacheContext, work: () => Promise<T>): Promise<T> {
       const path = pathOf(context, '.refresh.lock')
       await prepare()
       return withFileLock(path, work, { signal: context.signal })
     },
-    async leaseLogin(context) {
+    async leaseLogin(context: CacheContext): Promise<LoginLease> {
       const path = pathOf(context, '.login.lock')
       await prepare()
       const lock = await tryFileLock(path)
       if (lock) return { held: true, release: () => lock.release() }
       return { held: false, wait: signal => fileLockFreed(path, { signal }) }
     },
-    async list() {
+    /** Lists all files by key; unreadable files have an error. */
+    async list(): Promise<CachedLogin[]> {
       if (!(await privateDirectoryExists(home))) return []
       const names = (await readdir(home)).filter(name => name.endsWith(EXTENSION)).sort()
       const logins = await Promise.all(names.map(name => describe(name.slice(0, -EXTENSION.length))))
       return logins.filter(login => login !== undefined)
     },
-  }
+  } satisfies TokenCache & Record<string, unknown>
 }
 
 function checkName(key: string): string {
@@ -154,5 +147,112 @@ function withoutSecrets(key: string, file: string, { label, tokens }: Content): 
     ...given({ authorizationServer, clientId, resource, scope, tokenType, obtainedAt, expiresIn }),
     hasAccessToken: tokens.accessToken !== undefined,
     hasRefreshToken: tokens.refreshToken !== undefined,
+  }
+}
+
+const PREFIX = 'mcp-host-tokens.v1'
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+type CryptoBox = ReturnType<typeof createCryptoBox>
+
+export function createCryptoBox(key: Uint8Array) {
+  const keyId = createHmac('sha256', key).update('mcp-host token key id').digest().subarray(0, 8).toString('base64url')
+  const header = `${PREFIX}.${keyId}`
+  const bindingOf = (name: string) => Buffer.from(`${header}.${name}`)
+  return {
+    keyId,
+    /** Returns one line of ASCII text, bound to `name`. */
+    seal(plain: Uint8Array, name: string): string {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(bindingOf(name))
+      const body = Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+      return `${header}.${body.toString('base64url')}\n`
+    },
+    /** Throws `cache_failed` for a wrong key or name, or modified text. `source`: file name for the message. */
+    open(sealed: string, name: string, source: string): Buffer {
+      const [, prefix, sealedBy, text] = /^([\w-]+\.v\d+)\.([\w-]+)\.([\w-]+)\n$/.exec(sealed) ?? []
+      if (text === undefined) throw unreadable(source, 'is damaged or was cut off')
+      if (prefix !== PREFIX) throw unreadable(source, `has a format (${prefix}) that this version does not know`)
+      if (sealedBy !== keyId) {
+        const fix = `give the key it was written with (MCP_HOST_TOKEN_KEY, or the key file beside it), or ${LOG_IN_AGAIN}`
+        throw unreadable(source, `is encrypted with another key (key id ${sealedBy}, not ${keyId})`, undefined, fix)
+      }
+      const body = Buffer.from(text, 'base64url')
+      const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+      try {
+        decipher.setAAD(bindingOf(name)).setAuthTag(body.subarray(-TAG_BYTES))
+        return Buffer.concat([decipher.update(body.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+      } catch (cause) {
+        throw unreadable(source, 'was changed since it was written, or belongs to another name', cause)
+      }
+    },
+  }
+}
+
+/** Parses 32 bytes from bytes, base64, base64url or hex. Messages contain `source`, never the key. */
+export function readKey(key: Uint8Array | string, source: string): Uint8Array {
+  const bytes = typeof key === 'string' ? decodeKey(key.trim()) : Uint8Array.from(key)
+  if (bytes?.length === KEY_BYTES) return bytes
+  throw new AuthError(`${source} is not a key: it must be 32 bytes, as base64 or hex where it is text`, {
+    code: 'invalid_options',
+    fix: 'make one with: openssl rand -base64 32',
+  })
+}
+
+function decodeKey(text: string): Uint8Array | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
+  return /^[\w+/-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : undefined
+}
+
+const LOG_IN_AGAIN = 'delete that file (`mcp-host logout URL` does) and log in again'
+
+const unreadable = (source: string, what: string, cause?: unknown, fix = LOG_IN_AGAIN): AuthError =>
+  new AuthError(`the token file ${source} ${what}`, { code: 'cache_failed', cause, fix })
+
+/** Default: `MCP_HOST_TOKEN_KEY`, otherwise the file `token.key`. Throws `invalid_options` for an invalid key. */
+function createTokenKey(directory: string, given: Uint8Array | string | undefined) {
+  const configured = given ?? (process.env['MCP_HOST_TOKEN_KEY'] || undefined)
+  if (configured !== undefined) {
+    const box = createCryptoBox(readKey(configured, given === undefined ? 'MCP_HOST_TOKEN_KEY' : '`key`'))
+    return { toSeal: async () => box, toOpen: async (_source: string) => box }
+  }
+  const path = join(directory, 'token.key')
+  let box: CryptoBox | undefined
+  async function load(): Promise<CryptoBox | undefined> {
+    const content = box ? undefined : await readPrivateFile(path)
+    if (content) box = createCryptoBox(readKeyFile(content.toString('latin1'), path))
+    return box
+  }
+  return {
+    async toSeal(): Promise<CryptoBox> {
+      return (await load()) ?? withFileLock(`${path}.lock`, async () => (await load()) ?? make())
+    },
+    async toOpen(source: string): Promise<CryptoBox> {
+      const loaded = await load()
+      if (loaded) return loaded
+      const fix = `put the key file back, set MCP_HOST_TOKEN_KEY, or ${LOG_IN_AGAIN}`
+      throw unreadable(source, `cannot be read, because its key is gone: there is no ${path}`, undefined, fix)
+    },
+  }
+
+  async function make(): Promise<CryptoBox> {
+    const key = crypto.getRandomValues(new Uint8Array(32))
+    await writePrivateFile(path, `${Buffer.from(key).toString('base64url')}\n`)
+    box = createCryptoBox(key)
+    return box
+  }
+}
+
+function readKeyFile(text: string, path: string): Uint8Array {
+  try {
+    return readKey(text, path)
+  } catch (cause) {
+    throw new AuthError(`the key file ${path} is damaged`, {
+      code: 'cache_failed',
+      cause,
+      fix: 'put the right one back; without it, delete it and the token files beside it, and log in again',
+    })
   }
 }

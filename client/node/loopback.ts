@@ -1,5 +1,6 @@
 // Receives authorization responses on a loopback port and shows a static result page.
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { AuthError } from '../errors.ts'
@@ -99,10 +100,7 @@ function listenerOf(servers: readonly Server[], port: number) {
 
 async function bind(address: string, port: number, handler: RequestListener): Promise<Server> {
   const server = createServer(handler)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host: address, port, exclusive: true }, resolve)
-  })
+  await once(server.listen({ host: address, port, exclusive: true }), 'listening')
   return server
 }
 
@@ -147,17 +145,10 @@ export interface LoopbackRedirectOptions {
   readonly openBrowser?: ((url: URL) => Promise<void> | void) | undefined
 }
 
-export interface LoopbackRedirect {
-  /** For the option `redirectUri`. */
-  readonly redirectUri: string
-  /** For the option `authorizationRedirectDelegate`. Rejects on abort, and with an AuthError if the port is taken. */
-  readonly delegate: (authorizationUrl: URL, redirectUri: string, context: { signal: AbortSignal }) => Promise<URL>
-  /** Ends pending logins with `aborted` and stops listening. */
-  close(): Promise<void>
-}
+export type LoopbackRedirect = Awaited<ReturnType<typeof createLoopbackRedirect>>
 
 /** Listens only during logins. Throws `invalid_options` for an invalid host, path or port. */
-export async function createLoopbackRedirect(options: LoopbackRedirectOptions = {}): Promise<LoopbackRedirect> {
+export async function createLoopbackRedirect(options: LoopbackRedirectOptions = {}) {
   const { host = '127.0.0.1', port = 0, path = '/callback', openBrowser = openDefaultBrowser } = options
   checkOptions(host, port, path)
   const waiting = new Map<string, { resolve(url: URL): void; reject(reason: unknown): void }>()
@@ -219,7 +210,11 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
     await stopped
   }
 
-  async function delegate(authorizationUrl: URL, redirectUri: string, { signal }: { signal: AbortSignal }) {
+  async function delegate(
+    authorizationUrl: URL,
+    redirectUri: string,
+    { signal }: { signal: AbortSignal },
+  ): Promise<URL> {
     const state = authorizationUrl.searchParams.get('state')
     if (redirectUri !== redirect.href || !state) throw misused(redirectUri, redirect.href)
     signal.throwIfAborted()
@@ -241,9 +236,12 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
   }
 
   return {
+    /** For the option `redirectUri`. */
     redirectUri: redirect.href,
+    /** For the option `authorizationRedirectDelegate`. Rejects on abort, and with an AuthError if the port is taken. */
     delegate,
-    async close() {
+    /** Ends pending logins with `aborted` and stops listening. */
+    async close(): Promise<void> {
       const reason = new AuthError('the login was ended before the browser came back', { code: 'aborted' })
       for (const { reject } of waiting.values()) reject(reason)
       await stop()

@@ -84,13 +84,13 @@ const quoted = (text: string) => `"${text.replace(/[^\x20-\x7e]/g, '').replace(/
 
 export function challenge(facts: ChallengeFacts): string {
   const { error, description, scopes = [], metadataUrl, proofAlgorithms = [] } = facts
-  const parameters = [
-    ...(error === undefined ? [] : [`error=${quoted(error)}`]),
-    ...(description === undefined ? [] : [`error_description=${quoted(description)}`]),
-    ...(scopes.length === 0 ? [] : [`scope=${quoted(scopes.join(' '))}`]),
-    ...(metadataUrl === undefined ? [] : [`resource_metadata=${quoted(metadataUrl)}`]),
-    ...(proofAlgorithms.length === 0 ? [] : [`algs=${quoted(proofAlgorithms.join(' '))}`]),
-  ]
+  const parameters = Object.entries({
+    error,
+    error_description: description,
+    scope: scopes.join(' '),
+    resource_metadata: metadataUrl,
+    algs: proofAlgorithms.join(' '),
+  }).flatMap(([name, value]) => (value ? `${name}=${quoted(value)}` : []))
   const scheme = proofAlgorithms.length === 0 ? 'Bearer' : 'DPoP'
   return parameters.length === 0 ? scheme : `${scheme} ${parameters.join(', ')}`
 }

@@ -28,7 +28,7 @@ export interface StreamOptions {
 export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
   type: 'boolean',
   default: false,
-  description: 'Long-lived streams go on when the token that opened them expires.',
+  description: 'Keeps streams open after the token expires.',
 } as const
 
 const DEFAULT_PATHS = { scopes: ['scope', 'scp'], roles: 'roles', subject: 'sub', clientId: ['client_id', 'azp'] }
@@ -40,10 +40,10 @@ const pathSchema = <const D extends string>(standard: string | string[], descrip
 
 /** The schema of each key of `ClaimPaths`, for a plugin's options. */
 export const CLAIM_PATHS_SCHEMA = {
-  scopes: pathSchema(DEFAULT_PATHS.scopes, 'Where the scopes are; all of them count. Text is split at spaces.'),
-  roles: pathSchema(DEFAULT_PATHS.roles, 'Where the roles are; all of them count.'),
-  subject: pathSchema(DEFAULT_PATHS.subject, 'Where the subject is; the first that is there.'),
-  clientId: pathSchema(DEFAULT_PATHS.clientId, "Where the client's id is; the first that is there."),
+  scopes: pathSchema(DEFAULT_PATHS.scopes, 'Paths of the scopes, which are merged. Text is split at spaces.'),
+  roles: pathSchema(DEFAULT_PATHS.roles, 'Paths of the roles, which are merged.'),
+  subject: pathSchema(DEFAULT_PATHS.subject, 'Paths of the subject. The first match wins.'),
+  clientId: pathSchema(DEFAULT_PATHS.clientId, 'Paths of the client id. The first match wins.'),
 }
 
 /** The value at a path such as `realm_access.roles`. A complete name takes precedence over its parts. */

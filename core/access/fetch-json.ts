@@ -13,16 +13,23 @@ export interface JsonReply {
   readonly body: unknown
 }
 
-async function readText(response: Response): Promise<string> {
+/** Undefined above `most` bytes after decompression. */
+export async function readLimited(response: Response, most: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength
-    if (size > MAX_BYTES) throw new Error(`it answered more than ${MAX_BYTES} bytes`)
+    if (size > most) return undefined
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
 }
+
+const formEncoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
+
+/** The header of `client_secret_basic` (RFC 6749 section 2.3.1). */
+export const basicCredentials = (clientId: string, clientSecret: string): string =>
+  `Basic ${Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`).toString('base64')}`
 
 function parse(text: string): unknown {
   try {
@@ -43,7 +50,11 @@ export async function fetchJson(url: string, init: RequestInit = {}): Promise<Js
       headers: { Accept: 'application/json', ...init.headers },
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     })
-    if (response.ok) return { status: response.status, body: parse(await readText(response)) }
+    if (response.ok) {
+      const bytes = await readLimited(response, MAX_BYTES)
+      if (!bytes) throw new Error(`it answered more than ${MAX_BYTES} bytes`)
+      return { status: response.status, body: parse(bytes.toString('utf8')) }
+    }
     await response.body?.cancel()
     return { status: response.status, body: undefined }
   } catch (cause) {

@@ -8,7 +8,6 @@ import { readTarget } from '../http/request-target.ts'
 import { authenticationSteps, authenticatorsOn } from '../kernel/authenticators.ts'
 import type { HostContext, RequestState } from '../kernel/endpoint.ts'
 import { createPathTable, type Matched } from '../kernel/path-table.ts'
-import type { Route } from '../kernel/route.ts'
 import { type KernelNotes, notesFor } from '../kernel/set-up.ts'
 import type { User } from '../kernel/user.ts'
 import type { AccessServices, Denial } from '../mcp/access-decider.ts'
@@ -19,24 +18,7 @@ import type { ToolLimits } from '../mcp/tool-limits.ts'
 import { denialOnRoute, refuseAccess } from './authorize.ts'
 import { itemsOn, type LeastScopesFacts } from './least-scopes.ts'
 
-export interface InspectedAddress {
-  readonly route: Route
-  readonly params: Readonly<Record<string, string>>
-  /** As configured; `configureSession` can change it. */
-  readonly toolsets: readonly string[]
-  readonly items: readonly CatalogItem[]
-  /** The plugins that authenticate callers, in order. */
-  readonly authenticators: readonly string[]
-  /** The user of an Authorization header. Rejects like the request. */
-  identify(authorization: string | undefined): Promise<User | undefined>
-  authorize(user: User | undefined): Denial | undefined
-  denialOf(item: CatalogItem, user: User | undefined): Denial | undefined
-  /** Whether plugins hide the item from lists. */
-  isUnlisted(item: CatalogItem): boolean
-  explain(item: CatalogItem, user: User | undefined): readonly string[]
-  explainPlugins(item?: CatalogItem): readonly string[]
-  refusal(denial: Denial, user: User | undefined): HostError
-}
+export type InspectedAddress = NonNullable<ReturnType<typeof inspectAddress>>
 
 interface InspectedParts extends LeastScopesFacts, Pick<AccessServices, 'leastScopes' | 'challengesOn'> {
   readonly notes: Pick<KernelNotes, 'authenticators'>
@@ -61,36 +43,43 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
   const access = slot('access', route)
   const authenticators = authenticatorsOn(notes, route)
   const steps = authenticationSteps(authenticators, error => error)
-  const address: InspectedAddress = {
+  return {
     route,
     params,
+    /** As configured; `configureSession` can change it. */
     toolsets,
     items: itemsOn(parts, route, toolsets),
+    /** The plugins that authenticate callers, in order. */
     authenticators: authenticators.map(({ plugin }) => plugin),
-    async identify(authorization) {
+    /** The user of an Authorization header. Rejects like the request. */
+    async identify(authorization: string | undefined): Promise<User | undefined> {
       const ctx = contextOf(path, authorization, { path, hosts: [], route, params })
       await compose<HostContext>(steps as compose.Middleware<HostContext>[])(ctx)
       return ctx.state.user
     },
-    authorize: user => (route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route)),
-    denialOf: (item, user) => denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
-    isUnlisted: ({ kind, key }) => kind === 'tools' && notesFor(author.unlisted, route).some(isHidden => isHidden(key)),
-    explain: (item, user) => access.explain?.(item, user, route) ?? [],
-    explainPlugins: item => [
+    authorize: (user: User | undefined): Denial | undefined =>
+      route.authorize === undefined ? undefined : access.authorize(route.authorize, user, route),
+    denialOf: (item: CatalogItem, user: User | undefined): Denial | undefined =>
+      denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
+    /** Whether plugins hide the item from lists. */
+    isUnlisted: ({ kind, key }: CatalogItem): boolean =>
+      kind === 'tools' && notesFor(author.unlisted, route).some(isHidden => isHidden(key)),
+    explain: (item: CatalogItem, user: User | undefined): readonly string[] =>
+      access.explain?.(item, user, route) ?? [],
+    explainPlugins: (item?: CatalogItem): readonly string[] => [
       ...(item ? limits.describe(item).map(text => `limits: ${text}`) : []),
       ...author.explained
         .filter(({ instance }) => instance.routes.includes(route))
         .flatMap(({ instance, value }) => value(item, route).map(text => `${instance.name}: ${text}`)),
     ],
-    refusal(denial, user) {
+    refusal(denial: Denial, user: User | undefined): HostError {
       return refuseAccess(denial, { route, params, user }, parts)
     },
   }
-  return address
 }
 
 /** Undefined if the path is not served. */
-export function inspectAddress(given: string, parts: InspectedParts): InspectedAddress | undefined {
+export function inspectAddress(given: string, parts: InspectedParts) {
   const table = createPathTable<CompiledRoute>()
   for (const route of parts.routes) table.add(route.path, route)
   const { path } = readTarget(given) ?? {}

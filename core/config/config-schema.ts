@@ -51,14 +51,14 @@ const server = closed(
     name: text('Name that clients see.', { examples: ['acme-tools'] }),
     version: text('Version that clients see.', { examples: ['1.0.0'] }),
     title: text('Name for people.'),
-    description: text('What this server is for.'),
+    description: text('Purpose of this server.'),
     websiteUrl: text('A page about this server.', { format: 'uri', pattern: '^https?://' }),
-    icons: list(icon, 'Icons that clients may show.'),
-    instructions: text('For the model: how to use this server.'),
+    icons: list(icon, 'Icons for clients.'),
+    instructions: text('Instructions for the model on how to use this server.'),
   },
   {
     required: ['name', 'version'],
-    description: 'Who this server says it is.',
+    description: 'Name, version and description of this server.',
     examples: [{ name: 'acme-tools', version: '1.0.0' }],
   },
 )
@@ -67,13 +67,13 @@ const secretPem = <const D extends string>(description: D) => text(description, 
 
 const httpTls = closed(
   {
-    cert: text('The certificate, then its intermediates: PEM, or the path of a PEM file.', {
+    cert: text('The certificate with its chain: PEM, or the path of a PEM file.', {
       examples: ['./tls/fullchain.pem'],
     }),
-    key: secretPem('Its key: PEM, or the path of a PEM file.'),
-    passphrase: secretPem('Of a key that is encrypted.'),
-    minVersion: { enum: ['TLSv1.2', 'TLSv1.3'], default: 'TLSv1.2', description: 'The oldest version that is spoken.' },
-    handshakeTimeout: duration('How long a handshake may take.', { default: '10s' }),
+    key: secretPem('The private key: PEM, or the path of a PEM file.'),
+    passphrase: secretPem('Passphrase of an encrypted key.'),
+    minVersion: { enum: ['TLSv1.2', 'TLSv1.3'], default: 'TLSv1.2', description: 'The minimum TLS version.' },
+    handshakeTimeout: duration('Time limit of a handshake.', { default: '10s' }),
   },
   {
     title: 'HttpTls',
@@ -104,7 +104,7 @@ export const http = closed(
       description: 'Connections that can wait to be accepted. The system limit (net.core.somaxconn) also applies.',
     },
     tls: httpTls,
-    publicUrl: text('How clients reach this host; metadata, challenges and the guard use it.', {
+    publicUrl: text('URL of this host for clients, used in metadata, challenges and the Host check.', {
       format: 'uri',
       pattern: `^(?!https?://(0\\.0\\.0\\.0|\\[::\\])(:|/|$))${HTTP_URL_PATTERN.slice(1)}`,
       patternErrorMessage:
@@ -119,11 +119,11 @@ export const http = closed(
       default: '4mb',
       description: 'Maximum request body: bytes, or a number with b, kb, mb or gb. A larger body gets 413.',
     },
-    keepAliveTimeout: duration('How long an idle connection is kept.', { default: '5s' }),
-    requestTimeout: duration('How long receiving one request can take. It does not limit calls and streams.', {
+    keepAliveTimeout: duration('Time for which an idle connection stays open.', { default: '5s' }),
+    requestTimeout: duration('Time limit for receiving a request. Calls and streams are not limited.', {
       default: '60s',
     }),
-    writeTimeout: duration('How long a client can take to read a response, or the events that are queued for it.', {
+    writeTimeout: duration('Time limit for a client to read a response or queued events.', {
       default: '30s',
     }),
     allowedHosts: list(
@@ -131,7 +131,7 @@ export const http = closed(
         pattern: '^([^\\s/?#@:*\\[\\]]+|\\[[0-9A-Fa-f:.]+\\])(:([1-5]?\\d{1,4}|6[0-5]\\d{3}))?$',
         patternErrorMessage: "a host name such as 'mcp.acme.example', without scheme, path and wildcard",
       }),
-      "Accepted host names, in addition to publicUrl's and, on a loopback bind, loopback names.",
+      'Accepted host names, in addition to that of publicUrl, and loopback names on a loopback address.',
       { default: [] },
     ),
     allowedOrigins: list(
@@ -140,42 +140,45 @@ export const http = closed(
         patternErrorMessage: "an origin such as 'https://app.acme.example', without wildcard",
         examples: ['https://app.acme.example'],
       }),
-      "Accepted origins of web pages, in addition to publicUrl's and, on a loopback bind, loopback origins.",
+      'Accepted origins of web pages, in addition to that of publicUrl, and loopback origins on a loopback address.',
       { default: [] },
     ),
     trustProxy: {
       anyOf: [
         flag('True: one proxy.'),
         { type: 'integer', minimum: 1, maximum: 32, description: 'Number of proxies in front of the host.' },
-        list(text('An address, a range such as 10.0.0.0/8, or loopback, linklocal, uniquelocal.'), 'Their addresses.', {
-          minItems: 1,
-        }),
+        list(
+          text('An address, a range such as 10.0.0.0/8, or loopback, linklocal, uniquelocal.'),
+          'Addresses of the proxies.',
+          {
+            minItems: 1,
+          },
+        ),
       ],
       default: false,
       description: 'Trusted proxies in front of the host, whose X-Forwarded-For and X-Forwarded-Host are used.',
       examples: [1, ['10.0.0.0/8']],
     },
   },
-  { title: 'HttpSettings', default: {}, description: 'Where and how this host listens.' },
+  { title: 'HttpSettings', default: {}, description: 'Address, port and limits of the HTTP server.' },
 )
 
 export const tools = closed(
   {
-    fetchTimeout: positiveDuration('For ctx.fetch.', { default: '30s' }),
+    fetchTimeout: positiveDuration('Time limit of ctx.fetch.', { default: '30s' }),
     callTimeout: {
-      anyOf: [{ const: 'off' }, positiveDuration('How long one call may take.')],
+      anyOf: [{ const: 'off' }, positiveDuration('Time limit of a call.')],
       default: 'off',
       description:
         "Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence.",
     },
     limits: {
       type: 'object',
-      description:
-        "Globs over names of tools ('heavy_*'), and limits of each tool that fits. The narrower of all holds.",
+      description: "Limits by glob over tool names ('heavy_*'). The lowest matching limit applies.",
       additionalProperties: closed(
         {
-          timeout: positiveDuration('How long one call can take, including its time in the queue.'),
-          concurrency: count('How many calls run at a time in one process; more wait.'),
+          timeout: positiveDuration('Time limit of a call, including its time in the queue.'),
+          concurrency: count('Maximum concurrent calls in one process. Further calls are queued.'),
           isolate,
         },
         { title: 'LimitsOfTools', minProperties: 1, description: 'Limits of each of these tools.' },
@@ -187,21 +190,21 @@ export const tools = closed(
 )
 
 const modulePath = text('A module path or glob, relative to the config.', { examples: ['./tools/*.ts'] })
-const definition = { type: 'object', description: 'What defineTool, defineResource or definePrompt made.' } as const
+const definition = { type: 'object', description: 'The result of defineTool, defineResource or definePrompt.' } as const
 
 const toolsetSources = [modulePath, definition, list({ anyOf: [modulePath, definition] }, 'Several of these.')] as const
 
 const toolsets: JsonSchema = {
   type: 'object',
-  description: 'Named groups of tools, resources and prompts; routes say which they serve.',
+  description: 'Named groups of tools, resources and prompts. Routes select them by name.',
   propertyNames: { pattern: TOOLSET_NAME_PATTERN },
   additionalProperties: {
     anyOf: [
       ...toolsetSources,
       closed(
         {
-          from: { anyOf: toolsetSources, description: 'What the toolset is made of.' },
-          internal: flag("Routes with toolsets: ':name' do not reach it.", { default: false }),
+          from: { anyOf: toolsetSources, description: 'Sources of the toolset.' },
+          internal: flag("Hides the toolset from routes with toolsets: ':name'.", { default: false }),
         },
         { required: ['from'], description: 'A toolset with settings.' },
       ),
@@ -220,11 +223,11 @@ const routeToolsets = {
         param: text('A parameter of the path.', { pattern: '^[A-Za-z_]\\w*$' }),
         of: list(text('The name of a toolset.'), 'Toolsets that the parameter can name.', { minItems: 1 }),
       },
-      { required: ['param', 'of'], description: 'The toolset that a parameter of the path names.' },
+      { required: ['param', 'of'], description: 'The toolset that a path parameter names.' },
     ),
   ],
   description:
-    "Toolsets served here. { param, of } takes the toolset that the path's parameter names; ':name' takes any but internal ones.",
+    "Toolsets of the route. { param, of }: the toolset that the path parameter names. ':name': any toolset that is not internal.",
   examples: [['clock']],
 } as const
 
@@ -237,7 +240,7 @@ export const sessions = closed(
       type: 'integer',
       minimum: 0,
       default: 10_000,
-      description: 'Idle sessions kept, of all owners together; past it the owner of most loses its oldest.',
+      description: 'Maximum idle sessions. Beyond it, the owner with the most sessions loses its oldest.',
     },
     maxPerOwner: {
       type: 'integer',
@@ -251,24 +254,24 @@ export const sessions = closed(
       type: 'integer',
       minimum: 1,
       default: 32,
-      description: 'Requests of one session that run at once, also those whose client has gone; more are answered 429.',
+      description: 'Maximum concurrent requests of one session. Further requests get 429.',
     },
     maxCallsPerOwner: {
       type: 'integer',
       minimum: 1,
       default: 256,
-      description: 'The same of all sessions of one user, or of one address for anonymous callers.',
+      description: 'Maximum concurrent requests of one user, or of one address for anonymous callers.',
     },
   },
   {
     title: 'SessionLimits',
     default: {},
-    description: `Sessions of clients that open them: revisions before ${MODERN_REVISION}.`,
+    description: `Limits for sessions (protocol versions before ${MODERN_REVISION}).`,
   },
 )
 
 const authorize = {
-  description: 'Who may use the route: true for any user, the name of a policy, or an object of scopes and roles.',
+  description: 'Requirement for callers: true for any user, the name of a policy, or scopes and roles.',
   anyOf: [
     { const: true },
     text('The name of a policy.'),
@@ -287,13 +290,13 @@ export const route = closed(
   {
     toolsets: routeToolsets,
     default: list(text('The name of a toolset.'), "Toolsets served when the path's optional parameter is absent."),
-    stateless: flag("POST only, every request on its own. Default: the config's stateless."),
-    listen: flag('Serves subscriptions/listen on a stateless route too. Default: on routes that keep sessions.'),
+    stateless: flag('Serves each request separately, by POST only. Default: stateless of the config.'),
+    listen: flag('Serves subscriptions/listen. Default: true on routes with sessions.'),
     authorize,
     challengeScope,
     cors: text('The name of a CORS policy.'),
   },
-  { title: 'RouteSettings', required: ['toolsets'], description: 'What is served at this path.' },
+  { title: 'RouteSettings', required: ['toolsets'], description: 'Toolsets and settings of a path.' },
 )
 
 const secrets: JsonSchema = {
@@ -303,23 +306,23 @@ const secrets: JsonSchema = {
       'Null entries are skipped.',
     ),
     closed(
-      { file: text('One secret a line; a start makes it where it is missing. MCP_HOST_SECRETS comes before it.') },
+      { file: text('A file with one secret per line, created if missing. MCP_HOST_SECRETS takes precedence.') },
       { required: ['file'] },
     ),
   ],
-  description: 'The first signs, all verify. Default: one made at start, for this process.',
+  description: 'Secrets: the first one signs, all of them verify. Default: a temporary secret of this process.',
   writeOnly: true,
 }
 
 const callable = (description: string): JsonSchema => ({ callable: true, description })
 
-const off: JsonSchema = { const: false, description: 'Switches the plugin off.' }
+const off: JsonSchema = { const: false, description: 'Disables the plugin.' }
 
 /** `memory`, or an object with the options of one plugin. */
 const storeSchema = (properties: Record<string, JsonSchema>): JsonSchema => ({
   description: 'The store of sessions, streams, tasks and logins. Default: memory.',
   anyOf: [
-    { const: 'memory', description: 'This process. The contents end with it.' },
+    { const: 'memory', description: 'Memory of this process. The contents are lost when the process ends.' },
     { ...closed(properties, { minProperties: 1, maxProperties: 1 }), description: 'A database, with its options.' },
   ],
   examples: ['memory'],
@@ -374,7 +377,7 @@ export function buildConfigSchema(
     {
       server,
       http,
-      stateless: flag('Every route serves request by request, without sessions.', { default: false }),
+      stateless: flag('Routes serve each request separately, without sessions.', { default: false }),
       secrets,
       tools,
       sessions,
@@ -384,7 +387,7 @@ export function buildConfigSchema(
       routes: {
         type: 'object',
         minProperties: 1,
-        description: "Paths, and what is served there. ':name?' is an optional parameter.",
+        description: "Toolsets and settings by path. ':name?' is an optional parameter.",
         propertyNames: { pattern: ROUTE_PATH_PATTERN },
         additionalProperties: {
           ...route,
@@ -394,13 +397,16 @@ export function buildConfigSchema(
             store,
             plugins: pluginMap(
               Object.fromEntries(overrides),
-              'Plugins switched off, or options changed, for this route alone.',
+              'Plugin options for this route. false disables a plugin.',
             ),
           },
         },
         examples: [{ '/': { toolsets: ['clock'] } }],
       },
-      plugins: pluginMap(Object.fromEntries(general), 'Plugins by name, each with its options; false: off.'),
+      plugins: pluginMap(
+        Object.fromEntries(general),
+        'Plugins by name, each with its options. false disables a plugin.',
+      ),
       configureSession: callable('Changes what one caller sees.'),
       runSession: callable('Acts before and after a session.'),
     },

@@ -46,19 +46,19 @@ export const mediaType = <const D extends string>(description: D) =>
 /** The JSON Schema of an icon. */
 export const icon = closed(
   {
-    src: text('Where the image is: an https or data URI.', {
+    src: text('URL of the image: an https or data URI.', {
       pattern: '^(https?://[^/\\s]|data:[^,]*,)',
       patternErrorMessage: 'an https URL, or a data URI',
     }),
-    mimeType: mediaType('Its media type.'),
+    mimeType: mediaType('Media type of the image.'),
     sizes: list(
       text('Such as 48x48, or any.', {
         pattern: '^(\\d+x\\d+|any)$',
         patternErrorMessage: "a size such as '48x48', or 'any'",
       }),
-      'The sizes it is made for.',
+      'Sizes of the image.',
     ),
-    theme: { enum: ['light', 'dark'], description: 'The background it is made for.' },
+    theme: { enum: ['light', 'dark'], description: 'Background for which the image is intended.' },
   },
   { required: ['src'] },
 )

@@ -5,7 +5,7 @@ import { buildConfigSchema } from './config-schema.ts'
 import type { Declaring } from './declared-keys.ts'
 import { isSchema } from './walk-schema.ts'
 
-const LINK = { type: 'string', description: 'Where this schema is, for editors; the host ignores it.' }
+const LINK = { type: 'string', description: 'Location of the JSON Schema, for editors. The host ignores this key.' }
 
 export function writtenSchema(plugins: Readonly<Record<string, Declaring>>): JsonSchema {
   const { $defs, properties, title: _, ...rest } = buildConfigSchema(plugins)

@@ -1,5 +1,6 @@
 // The session store above a shared `Store`. Each session has a partition with these records:
-//   session   opening, home, revision, client, level; w:<uri> for each watched resource, wn their number, wb their bytes
+//   session   opening, home, revision, client, level; w:<uri> for each watched resource, wn their number, wb their bytes;
+//             restoredFrom, restoredAt: the version of the copy that it was restored from, and when
 //   use       r:<request id> the node that runs it; n:<node> a node with a copy; b:<node> until when it is in use there;
 //             stream, streamNode, streamEpoch: the writer of messages that belong to no call
 //   ended     remembers the end
@@ -30,6 +31,8 @@ import type {
 const SESSION = 'session'
 const USE = 'use'
 const ENDED = 'ended'
+/** An empty set: its query returns the time of the store. */
+const CLOCK = 'clock'
 
 const INDEX = 'sessions'
 const IDLE = 'idle'
@@ -104,6 +107,18 @@ function changeStep(change: StateChange): Partial<RecordStep> {
   }
   if ('logLevel' in change) return { set: { level: change.logLevel } }
   return { set: { revision: change.revision, client: JSON.stringify(change.client) } }
+}
+
+/** What a record that was restored from an older copy lacks. Keeps resources that the client no longer watches. */
+function changesSince(fields: Fields, record: SessionRecord): Partial<RecordStep> | undefined {
+  const { restoredFrom, restoredAt } = fields
+  if (!(Number(restoredFrom) < record.version && record.version < Number(restoredAt))) return undefined
+  const { opening, home, ...own } = writeRecord(record)
+  const set = { ...own, restoredFrom: String(record.version) }
+  const others = namesAfter('w:', fields).filter(uri => own[`w:${uri}`] === undefined)
+  const [number, bytes] = [Number(own['wn']) + others.length, Number(own['wb']) + watchedCost(others)]
+  if (number > MAX_WATCHED || bytes > MAX_WATCHED_BYTES) return { set, unset: others.map(uri => `w:${uri}`) }
+  return { set: { ...set, wn: String(number), wb: String(bytes) } }
 }
 
 const isInUse = (fields: Fields, now: number) =>
@@ -452,7 +467,11 @@ class StoredSessions implements SessionStore {
     { idleTimeout: ttl }: SessionBounds,
   ) {
     for (;;) {
-      const [session, use] = await this.#store.read(partitionOf(digest), [{ record: SESSION }, { record: USE }])
+      const [session, use, { now }] = await this.#store.read(partitionOf(digest), [
+        { record: SESSION },
+        { record: USE },
+        { sortedSet: CLOCK, limit: 0 },
+      ])
       const { fields = {}, version = 0 } = use ?? {}
       const runs = requests.map(runKey).filter(key => fields[key] === undefined)
       const isNewer = claim && claim.epoch > Number(fields['streamEpoch'] ?? 0)
@@ -461,15 +480,19 @@ class StoredSessions implements SessionStore {
         ...Object.fromEntries(runs.map(key => [key, this.node])),
         ...(isNewer ? { stream: claim.stream, streamNode: this.node, streamEpoch: String(claim.epoch) } : {}),
       }
+      const newer = session && changesSince(session.fields, record)
+      const restored = { ...writeRecord(record), restoredFrom: String(record.version), restoredAt: String(now) }
       const outcome = await this.#store.transact(partitionOf(digest), [
         { record: ENDED, exists: false },
-        { record: SESSION, ...(session ? { exists: true } : { version: 0, set: writeRecord(record) }), ttl },
-        { record: USE, version, set, ttl },
+        { record: SESSION, version: session?.version ?? 0, ...(session ? newer : { set: restored }), ttl, know: 0 },
+        { record: USE, version, set, ttl, know: 0 },
       ])
-      if (outcome.done) break
-      if (outcome.step === 0) return false
+      if (!outcome.done && outcome.step === 0) return undefined
+      if (!outcome.done) continue
+      if (!(await this.#admit(digest, nameHolder(record.opening.holder), ttl))) return undefined
+      const [, kept = {}, copies] = outcome.results
+      return { record: readRecord(kept), nodes: newer ? this.#others(copies) : [] }
     }
-    return this.#admit(digest, nameHolder(record.opening.holder), ttl)
   }
 
   onReturn(listener: () => void) {

@@ -233,13 +233,14 @@ export function createMemorySessionStore(node: string, now: () => number = Date.
       return kept && Math.max(0, kept.expires - now())
     },
     restore(digest, record, { requests, claim }, { idleTimeout, maxPerOwner }) {
-      if (find(digest)) return true
-      if (!admits(record.opening.holder, maxPerOwner)) return false
+      const found = find(digest)
+      if (found) return { record: found.record, nodes: NO_NODES }
+      if (!admits(record.opening.holder, maxPerOwner)) return undefined
       const kept = add(digest, record, idleTimeout)
       kept.inUse = false
       kept.begin(requests)
       kept.claim = claim
-      return true
+      return { record: kept.record, nodes: NO_NODES }
     },
     onReturn() {},
   }

@@ -81,9 +81,11 @@ export function createSessionRegistry(settings: RegistrySettings) {
   const runs = new Set<Promise<void>>()
   const charge = createWatchCharges()
   const { tell, runsAt, listen, ...messages } = createNodeMessages(node)
-  const upkeep = createSessionUpkeep(node, ({ digest, holder }) =>
-    endEverywhere(digest, holder, 'the session idled while too many did', true),
-  )
+  const upkeep = createSessionUpkeep({
+    node,
+    tell,
+    evict: ({ digest, holder }) => endEverywhere(digest, holder, 'the session idled while too many did', true),
+  })
   const enter = createEntrance({
     node,
     runsAt,
@@ -316,7 +318,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 interface EntranceParts {
   readonly node: ThisNode
   readonly runsAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
-  readonly restore: (session: Session) => boolean | Promise<boolean>
+  readonly restore: (session: Session) => Promise<boolean>
   readonly rebuild: (entering: Entering, record: SessionRecord) => Promise<Session>
   readonly adoptRun: (session: Session) => Promise<void>
 }
@@ -390,6 +392,7 @@ function createEntrance({ node, runsAt, restore, rebuild, adoptRun }: EntrancePa
       if (!session || session.disposed) throw sessionGone()
       // A concurrent request with another URL can have built it.
       checkPlace(entering, session.opening)
+      if (session.isUnrestored && !(await restore(session))) throw sessionGone()
       if (record) takeRecord(session, record, name)
       await adopt(session)
       return session

@@ -92,8 +92,11 @@ export interface SessionStore {
   mark(uses: readonly SessionUse[], bounds: SessionBounds): Awaitable<readonly Victim[]>
   /** Milliseconds until the idle timeout; undefined without a record. */
   timeLeft(digest: string): Awaitable<number | undefined>
-  /** Restores a lost record as idle. Returns false if the session was ended. */
-  restore(digest: string, record: SessionRecord, held: HeldHere, bounds: SessionBounds): Awaitable<boolean>
+  /**
+   * Restores a lost record as idle. A record that another node restored from an older copy gets the changes of this copy.
+   * Returns the record, with the nodes to notify of these changes. Undefined if the session was ended.
+   */
+  restore(digest: string, record: SessionRecord, held: HeldHere, bounds: SessionBounds): Awaitable<Changed | undefined>
   /** Called when the store is reachable again; recent writes can be lost. */
   onReturn(listener: () => void): void
   /** True for some time after `onReturn`: another node can still restore a missing session. */

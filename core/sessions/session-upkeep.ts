@@ -1,5 +1,7 @@
 // Keeps the session store up to date: session use, idle sessions, and lost records.
 import type { Timer } from '../http/clock.ts'
+import { takeRecord } from './node-messages.ts'
+import type { PeerMessage } from './peers.ts'
 import type { Session, ThisNode } from './session.ts'
 import { shortId } from './session-id.ts'
 import type { SessionUse, Victim } from './session-store.ts'
@@ -20,13 +22,20 @@ interface SessionUpkeep {
   /** Drops the unreported use of an ended session. */
   forget(session: Session): void
   evict(victims: readonly Victim[] | Promise<readonly Victim[]>): void
-  restore(session: Session): boolean | Promise<boolean>
+  /** Returns false if the session was ended. */
+  restore(session: Session): Promise<boolean>
   start(): void
   stop(): void
   flush(): Promise<void>
 }
 
-export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => Promise<void>): SessionUpkeep {
+interface UpkeepParts {
+  readonly node: ThisNode
+  readonly evict: (victim: Victim) => Promise<void>
+  readonly tell: (nodes: readonly string[], message: PeerMessage) => Promise<unknown> | undefined
+}
+
+export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): SessionUpkeep {
   const { name, store, peers, bounds, log, clock, figures, sessions } = node
   const waiting = new Map<string, Omit<SessionUse, 'ago'> & { readonly at: number }>()
   let timer: Timer | undefined
@@ -104,11 +113,20 @@ export function createSessionUpkeep(node: ThisNode, evict: (victim: Victim) => P
     }
   }
 
-  const restore = (session: Session) =>
-    store.restore(session.digest, session.record, { requests: session.running, claim: session.claim }, bounds)
+  async function restore(session: Session): Promise<boolean> {
+    const { digest, running: requests, claim } = session
+    const restored = await store.restore(digest, session.record, { requests, claim }, bounds)
+    if (!restored) return false
+    const { version, state } = restored.record
+    session.isUnrestored = false
+    takeRecord(session, restored.record, name)
+    await tell(restored.nodes, { type: 'restored', session: digest, version, state })
+    return true
+  }
 
   async function restoreAll() {
     const here = [...sessions.values()]
+    for (const session of here) session.isUnrestored = true
     let lost = 0
     for (let at = 0; at < here.length; at += RESTORE_BATCH) {
       const batch = here.slice(at, at + RESTORE_BATCH)

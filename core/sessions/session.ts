@@ -84,6 +84,8 @@ export class Session implements CallSession, AskClient {
   readonly holder: string
   home: string
   version: number
+  /** True after an outage of the store until `restore`: its record can be older than this copy. */
+  isUnrestored = false
   claim: { readonly stream: string; readonly epoch: number } | undefined
   /** The newest claim of another node; 0: none. */
   relieved = 0

@@ -66,7 +66,7 @@ function setup(host: InternalHost, { file, format, sample, slow }: FilledAccessL
 
 const OPTIONS = {
   type: 'object',
-  description: 'One line a request: who, what, how long, what came of it.',
+  description: 'Writes one line per request: caller, method, duration and outcome.',
   additionalProperties: false,
   properties: {
     file: {
@@ -80,13 +80,13 @@ const OPTIONS = {
       minimum: 0,
       maximum: 1,
       default: 1,
-      description: 'The part of the requests that went well and fast which is written; all others always are.',
+      description: 'Share of fast successful requests that is written. All other requests are always written.',
     },
     slow: {
       type: 'string',
       pattern: DURATION_PATTERN,
       default: '1s',
-      description: 'A request that takes so long is slow: it is written whatever `sample` says, and marked.',
+      description: 'Requests above this duration are marked as slow and always written.',
     },
   },
 } as const

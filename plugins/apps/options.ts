@@ -3,7 +3,7 @@ import { type OptionsOf, SIZE_PATTERN } from '../../core/plugin.ts'
 
 export const OPTIONS = {
   type: 'object',
-  description: 'Serves the pages of tools that have an `app`, which clients show to people.',
+  description: 'Serves the pages of tools with an `app`.',
   additionalProperties: false,
   properties: {
     maxPageSize: {
@@ -11,12 +11,12 @@ export const OPTIONS = {
       pattern: SIZE_PATTERN,
       minimum: 1,
       default: '1mb',
-      description: 'How large the page of an app may be.',
+      description: 'Maximum size of a page.',
     },
     minify: {
       type: 'boolean',
       default: true,
-      description: 'Makes bundled pages small; without it they can be read.',
+      description: 'Minifies bundled pages.',
     },
   },
 } as const

@@ -15,7 +15,7 @@ const LOOKING = [
 
 export const OPTIONS = {
   type: 'object',
-  description: 'A line for each request that did something or was refused, in a chain that shows what was changed.',
+  description: 'A tamper-evident log with one line per call and refused request.',
   additionalProperties: false,
   properties: {
     file: {
@@ -28,38 +28,37 @@ export const OPTIONS = {
       type: 'string',
       enum: ['warn', 'refuse'],
       default: 'warn',
-      description: 'While lines cannot be written: serve on and count those that are lost, or refuse calls.',
+      description: 'Behaviour if lines cannot be written: continue and count lost lines, or refuse calls.',
     },
     arguments: {
       type: 'object',
       default: {},
-      description: 'By tool, the names of top-level arguments that are written. All others never are.',
+      description: 'Names of top-level arguments to write, by tool. Other arguments are never written.',
       additionalProperties: { type: 'array', maxItems: 32, items: { type: 'string' } },
     },
     leaveOut: {
       type: 'array',
       items: { type: 'string' },
       default: LOOKING,
-      description: 'Methods whose calls leave no line where they went well. Refusals and failures always do.',
+      description: 'Methods whose successful calls are not written. Refusals and failures are always written.',
     },
     subjects: {
       type: 'string',
       enum: ['disguised', 'clear'],
       default: 'disguised',
-      description: '`clear`: subject and issuer as they are, beside what stands for the user.',
+      description: '`clear`: writes subject and issuer in addition to the pseudonym.',
     },
     sync: {
       type: 'string',
       enum: ['always', 'second', 'never'],
       default: 'second',
-      description:
-        'When lines are brought to the disk itself: with each batch, once a second, or when the system likes.',
+      description: 'Time at which lines are synced to disk: with each batch, every second, or by the operating system.',
     },
     headEvery: {
       type: 'string',
       pattern: `^(?=.*[1-9])${DURATION_PATTERN.slice(1)}`,
       default: '10m',
-      description: "How often the host's log tells the newest hash, where there is a new one.",
+      description: 'Interval at which the newest hash is written to the log of the host.',
     },
     rotate: {
       type: 'object',

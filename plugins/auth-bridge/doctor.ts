@@ -14,10 +14,9 @@ import {
   WRONG_PAGE,
 } from './upstream/connection.ts'
 import { begin, scopesOf } from './upstream/index.ts'
-import { explain, type Refusal, refusalIn, refusalWords, safeText } from './upstream/refusal.ts'
 import { settle } from './upstream/settings.ts'
 import { bodyOf } from './upstream/tokens.ts'
-import { UpstreamError } from './upstream/upstream.ts'
+import { explain, type Refusal, refusalIn, refusalWords, safeText, UpstreamError } from './upstream/upstream.ts'
 
 type Findings = PluginFinding[]
 

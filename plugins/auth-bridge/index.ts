@@ -2,11 +2,11 @@
 import { definePlugin } from '../../core/internal.ts'
 import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
-import { NO_UPSTREAM } from './upstream-member.ts'
+import { NO_UPSTREAM } from './upstream-tokens.ts'
 
 export { devAuthServer } from './development/dev-auth-server.ts'
 
-export type { UpstreamContext, UpstreamTokenRequest } from './upstream-member.ts'
+export type { UpstreamContext, UpstreamTokenRequest } from './upstream-tokens.ts'
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,

@@ -9,10 +9,10 @@ import { createRegisteredClients } from './clients/client-rules.ts'
 import { createAddressLimit } from './limits.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { createPages, type Logo } from './pages/index.ts'
-import { Accounts, Consents, unavailable } from './people/accounts.ts'
+import { createAccounts, createConsents, unavailable } from './people/accounts.ts'
 import { createDecide } from './people/decide.ts'
-import { Logins } from './people/logins.ts'
-import { createRecords, createSealer, withFailures } from './records.ts'
+import { createLogins } from './people/logins.ts'
+import { createRecords, createSealer } from './records.ts'
 import { createClientFetch, createProvider, refusalPage } from './server/provider.ts'
 import { createResources, withFixed } from './server/resources.ts'
 import type { SigningKey } from './server/signing-keys.ts'
@@ -75,14 +75,14 @@ export function makeBridge(parts: BridgeParts) {
   const { signIns, renewals, replays } = figuresOf(host)
   const failed = (error: unknown) =>
     isUnavailable(error) ? Object.assign(unavailable(STORE_AWAY), { cause: error }) : error
-  const records = createRecords(withFailures(store, failed), createSealer(keys('auth-bridge records')))
+  const records = createRecords(store, createSealer(keys('auth-bridge records')), failed)
   const decide = createDecide(options)
   const { login: most, refreshToken, session } = lifetimes
   const idle = Math.max(refreshToken, session)
   const renewed = (outcome: 'renewed' | 'ended' | 'unasked') => renewals(1, { outcome })
-  const logins = new Logins({ records, upstream, decide, log, clock, most, idle, renewed })
-  const consents = new Consents(records, most)
-  const accounts = new Accounts({ records, logins, consents, log, clock, session })
+  const logins = createLogins({ records, upstream, decide, log, clock, most, idle, renewed })
+  const consents = createConsents(records, most)
+  const accounts = createAccounts({ records, logins, consents, log, clock, session })
   const resources = withFixed(createResources(host, services, Object.keys(options.scopes)), options.provider.resources)
   const pages = createPages({
     page: { ...options.page, name: options.page.name ?? host.config.server.name },

@@ -78,36 +78,40 @@ export const DEVELOPMENT_OPTIONS = {
 } as const
 
 const provider = {
-  ...object('BridgeProvider', "The company's identity provider, and what it knows this host by.", {
+  ...object('BridgeProvider', 'The identity provider of the company, with the client credentials of this host.', {
     required: ['type'],
   }),
   properties: {
     type: {
       enum: PROVIDERS,
-      description: 'The identity provider; oidc or oauth for all others; development for tests on this machine.',
+      description: 'The identity provider. oidc or oauth for other providers; development for tests on this machine.',
     },
     clientId: {
       ...text,
-      description: 'The id of the application that you registered there. Required except for development.',
+      description: 'Id of the application at the provider. Required except for development.',
     },
-    clientSecret: { ...text, writeOnly: true, description: 'Its secret.' },
+    clientSecret: { ...text, writeOnly: true, description: 'The client secret.' },
     tenant: { ...text, description: 'entra: the id of the directory (tenant), not a domain.' },
     domain: { ...text, description: 'okta and auth0: the host name, such as acme.okta.com.' },
     issuer: issuerUrl(
-      'oidc and keycloak: the issuer, exactly as it names itself. okta: of a custom authorization server. entra: of a national cloud. auth0: of a custom domain.',
+      'oidc and keycloak: the exact issuer. okta: issuer of a custom authorization server. entra: of a national cloud. auth0: of a custom domain.',
     ),
     endpoints: {
-      ...object('BridgeEndpoints', 'oauth: where everything is. github: of an own GitHub Enterprise Server.', {
-        required: ['authorization', 'token', 'userinfo'],
-      }),
+      ...object(
+        'BridgeEndpoints',
+        'oauth: endpoints of the provider. github: endpoints of a GitHub Enterprise Server.',
+        {
+          required: ['authorization', 'token', 'userinfo'],
+        },
+      ),
       properties: {
-        authorization: url('Where browsers are sent.'),
-        token: url('Where codes become tokens.'),
-        userinfo: url('Answers a JSON object that says who a token is of.'),
-        revocation: url('Where tokens are revoked (RFC 7009).'),
+        authorization: url('Authorization endpoint.'),
+        token: url('Token endpoint.'),
+        userinfo: url('Userinfo endpoint: returns a JSON object with the user of a token.'),
+        revocation: url('Revocation endpoint (RFC 7009).'),
       },
     },
-    label: { ...text, maxLength: 40, description: 'What pages call it. Default: the name of the type.' },
+    label: { ...text, maxLength: 40, description: 'Name of the provider on pages. Default: by type.' },
     scopes: {
       ...texts,
       items: { ...text, ...SCOPE },
@@ -116,44 +120,46 @@ const provider = {
     parameters: {
       type: 'object',
       additionalProperties: { type: 'string' },
-      description: 'Further parameters of the authorization request there, such as { hd: "acme.example" }.',
+      description: 'Additional parameters of the authorization request, such as { hd: "acme.example" }.',
     },
     authMethod: {
       enum: ['client_secret_basic', 'client_secret_post', 'none'],
-      description: 'How the secret is shown. Default: what the provider says it takes.',
+      description: 'Client authentication method. Default: from the metadata of the provider.',
     },
     claims: {
-      ...object('BridgeClaims', 'Where the provider says what of a person. A path is a name, or names joined by dots.'),
+      ...object('BridgeClaims', 'Claim paths of the provider. A path is a name, or names joined by dots.'),
       properties: {
-        subject: several('Never another person. Default: sub; entra: oid; github and oauth: id.'),
-        name: several('For people. Default: name, then preferred_username and login.'),
-        email: several('Default: email.'),
-        groups: several('Default: groups; keycloak: groups and realm_access.roles.'),
+        subject: several('Unique user id. Default: sub; entra: oid; github and oauth: id.'),
+        name: several('Display name. Default: name, then preferred_username and login.'),
+        email: several('Email address. Default: email.'),
+        groups: several('Groups. Default: groups; keycloak: groups and realm_access.roles.'),
       },
     },
     trustEmail: {
       type: 'boolean',
-      description: 'An address counts without email_verified. Only where the provider lets nobody choose their own.',
+      description: 'Accepts addresses without email_verified. Set it only if users cannot choose their own address.',
     },
     exchange: {
       enum: ['refresh', 'token-exchange'],
       description:
-        'How ctx.upstreamToken({ scope }) gets other scopes: by a refresh, or by RFC 8693. The default depends on the type.',
+        'Method of ctx.upstreamToken({ scope }) for other scopes: refresh or token exchange (RFC 8693). The default depends on the type.',
     },
     ...DEVELOPMENT_OPTIONS,
   },
 } as const
 
 const rule = {
-  ...object('PersonRule', 'What must be true of a person; all of it. Of a list one is enough.', { minProperties: 1 }),
+  ...object('PersonRule', 'Conditions for a user. All of them must match. In a list, one match is enough.', {
+    minProperties: 1,
+  }),
   properties: {
-    group: several('Member of it, as the provider names it: a name or an id.'),
-    domain: { anyOf: [domain, domains], description: 'Domain of the verified e-mail address.' },
-    subject: several('This person.'),
+    group: several('Group, as the provider returns it: a name or an id.'),
+    domain: { anyOf: [domain, domains], description: 'Domain of the verified email address.' },
+    subject: several('Subject of the user.'),
     claim: {
       type: 'object',
       additionalProperties: { anyOf: [{ type: ['string', 'number', 'boolean'] }, texts] },
-      description: 'Claims that have this value, or one of these.',
+      description: 'Claims with this value, or one of these values.',
     },
   },
 } as const
@@ -161,20 +167,20 @@ const rule = {
 export const optionsSchema = {
   type: 'object',
   description:
-    "Makes this host the authorization server of its MCP clients, who sign in with the company's identity provider.",
+    'Makes this host the authorization server for its MCP clients. Users sign in with the identity provider of the company.',
   additionalProperties: false,
   required: ['provider', 'allow'],
   properties: {
     provider,
     allow: {
-      ...object('BridgeAllow', 'Who may sign in at all: whoever fits one of them. Nobody else gets a token.', {
+      ...object('BridgeAllow', 'Sign-in rules. A user who matches any entry can sign in.', {
         minProperties: 1,
       }),
       properties: {
-        domains: { ...domains, description: 'Domains of verified e-mail addresses.' },
-        groups: { ...texts, description: 'Members of these, as the provider names them: names or ids.' },
-        subjects: { ...texts, description: 'These people, by their subject.' },
-        everyone: { const: true, description: 'Whoever the provider lets sign in to the application.' },
+        domains: { ...domains, description: 'Domains of verified email addresses.' },
+        groups: { ...texts, description: 'Groups, as the provider returns them: names or ids.' },
+        subjects: { ...texts, description: 'Users, by subject.' },
+        everyone: { const: true, description: 'Every user whom the provider admits to the application.' },
       },
     },
     scopes: {
@@ -182,103 +188,103 @@ export const optionsSchema = {
       propertyNames: SCOPE,
       additionalProperties: rule,
       default: {},
-      description: 'Scopes that only some may have, and who. What is not named here whoever signs in may have.',
+      description:
+        'Restricted scopes, with the rule for users. All other scopes are available to every signed-in user.',
     },
     roles: {
       type: 'object',
       additionalProperties: rule,
       default: {},
-      description: 'Roles in our tokens, and who has them.',
+      description: 'Roles in host-issued tokens, with the rule for users.',
     },
     clients: {
-      ...object('BridgeClients', 'Which MCP clients may ask people to sign in.', { default: {} }),
+      ...object('BridgeClients', 'Allowed MCP clients.', { default: {} }),
       properties: {
         metadataDocuments: {
           type: 'boolean',
           default: true,
-          description: 'Clients that are named by the URL of their metadata document.',
+          description: 'Accepts clients with a metadata document.',
         },
-        registration: { type: 'boolean', default: true, description: 'Clients that register themselves (RFC 7591).' },
+        registration: { type: 'boolean', default: true, description: 'Accepts dynamic registration (RFC 7591).' },
         redirects: {
           ...texts,
           default: ['http://127.0.0.1:*/**', 'http://[::1]:*/**', 'http://localhost:*/**'],
           description:
-            'Allowed redirect URIs. * stands for any port or path segment, ** for the rest of the path, ?* for any query. A host is never a pattern.',
+            'Allowed redirect URIs. * matches a port or path segment, ** the rest of the path, ?* any query. Hosts cannot contain wildcards.',
         },
         fixed: {
           type: 'array',
           default: [],
-          description: 'Clients that you know, with an id of their own.',
+          description: 'Registered clients.',
           items: {
-            ...object('BridgeFixedClient', 'A client that you know.', { required: ['clientId', 'redirects'] }),
+            ...object('BridgeFixedClient', 'A registered client.', { required: ['clientId', 'redirects'] }),
             properties: {
-              clientId: { ...text, description: 'Its id.' },
+              clientId: { ...text, description: 'Client id.' },
               clientSecret: {
                 ...text,
                 minLength: 32,
                 writeOnly: true,
-                description: 'Its secret; default: a public client.',
+                description: 'Client secret. Default: a public client.',
               },
               authMethod: {
                 enum: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
                 description:
-                  'How it shows who it is. Default: client_secret_basic, or private_key_jwt where it has keys.',
+                  'Client authentication method. Default: client_secret_basic, or private_key_jwt with keys.',
               },
               keys: {
                 type: 'array',
                 items: { type: 'object' },
                 minItems: 1,
-                description: 'Its public keys as JWKs, in the place of a secret.',
+                description: 'Public keys of the client as JWKs, in place of a secret.',
               },
-              name: { ...text, description: 'On the consent page.' },
-              redirects: { ...texts, description: 'Its redirect URIs, exactly.' },
+              name: { ...text, description: 'Name on the consent page.' },
+              redirects: { ...texts, description: 'Exact redirect URIs.' },
             },
           },
         },
       },
     },
     page: {
-      ...object('BridgePage', 'How the pages look.', { default: {} }),
+      ...object('BridgePage', 'Appearance of the pages.', { default: {} }),
       properties: {
         name: {
           ...text,
           maxLength: 60,
-          description: "What people know this service as. Default: the server's name.",
+          description: 'Name of the service. Default: the name of the server.',
         },
-        logo: { ...text, description: 'A file: SVG, PNG, JPEG or WebP, at most 256 kB.' },
-        support: { ...text, maxLength: 200, description: 'Whom to ask: an https or mailto URL, or a sentence.' },
+        logo: { ...text, description: 'Image file: SVG, PNG, JPEG or WebP, at most 256 kB.' },
+        support: { ...text, maxLength: 200, description: 'Contact for users: an https or mailto URL, or a sentence.' },
       },
     },
     path: {
       type: 'string',
       pattern: '^/[A-Za-z0-9._~-]+(?:/[A-Za-z0-9._~-]+)*$',
       default: '/auth',
-      description: 'Where it is; the issuer is this path under http.publicUrl.',
+      description: 'Path of the authorization server. The issuer is this path under http.publicUrl.',
     },
-    accessToken: duration('10m', 'How long access tokens live. Who was removed at the provider is refused no later.'),
-    refreshToken: duration('30d', 'How long a client that does not come back stays signed in.'),
-    login: duration('90d', 'After this long people sign in again, whatever clients did.'),
-    session: duration('12h', 'How long a browser is not asked for the login again.'),
-    refreshGrace: duration('60s', 'How long a refresh token that was used still works, for refreshes side by side.'),
+    accessToken: duration('10m', 'Lifetime of access tokens. Removed users keep access for this time.'),
+    refreshToken: duration('30d', 'Lifetime of an unused refresh token.'),
+    login: duration('90d', 'Lifetime of a login. Users then sign in again.'),
+    session: duration('12h', 'Lifetime of a browser session without a new login.'),
+    refreshGrace: duration('60s', 'Time for which a used refresh token still works, for concurrent refreshes.'),
     signingKeys: {
       ...text,
       description:
-        'A PEM file with EC P-256 private keys: the first signs, all verify. Default: derived from `secrets`, the same on every node.',
+        'A PEM file with EC P-256 private keys. The first one signs, all of them verify. Default: derived from `secrets`.',
     },
     trustedIssuers: {
       type: 'array',
       default: [],
-      description:
-        'Whose identity assertions (ID-JAG) are taken at the token endpoint: enterprise-managed authorization.',
+      description: 'Issuers of identity assertions (ID-JAG) for enterprise-managed authorization.',
       items: {
         ...object('BridgeTrustedIssuer', 'An issuer of identity assertions.', { required: ['issuer'] }),
         properties: {
-          issuer: issuerUrl('The exact iss of its assertions.'),
-          jwksUri: url('Where its keys are. Default: found by discovery.'),
+          issuer: issuerUrl('The exact iss of the assertions.'),
+          jwksUri: url('URL of the issuer keys. Default: found by discovery.'),
           tenant: {
             ...text,
             description:
-              'Of an issuer with several: the one whose assertions are taken. Default: assertions without one.',
+              'Accepted tenant of an issuer with several tenants. Default: only assertions without a tenant.',
           },
         },
       },

@@ -59,53 +59,34 @@ export type Records = ReturnType<typeof createRecords>
 
 const MAX_ATTEMPTS = 20
 
-export function withFailures(store: GrantStore, failed: (error: unknown) => unknown): GrantStore {
-  const settled =
-    <Given extends unknown[], Value>(ask: (...given: Given) => Promise<Value>) =>
-    (...given: Given): Promise<Value> =>
-      ask.apply(store, given).catch((error: unknown) => {
-        throw failed(error)
-      })
-  return {
-    shared: store.shared,
-    get: settled(store.get),
-    set: settled(store.set),
-    add: settled(store.add),
-    replace: settled(store.replace),
-    take: settled(store.take),
-    delete: settled((...keys: string[]) => store.delete(...keys)),
-    join: settled(store.join),
-    leave: settled(store.leave),
-    members: settled(store.members),
-  }
-}
-
-export function createRecords(store: GrantStore, sealer: Sealer) {
+/** `failed` replaces an error of the store. */
+export function createRecords(store: GrantStore, sealer: Sealer, failed = (error: unknown): unknown => error) {
+  const asked = <Value>(answer: Promise<Value>): Promise<Value> =>
+    answer.catch((error: unknown) => {
+      throw failed(error)
+    })
   const opened = <Value>(place: Place, sealed: string | undefined) =>
     sealed === undefined ? undefined : (sealer.open(place, sealed) as Value | undefined)
 
   return {
-    read: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await store.get(place)),
-    write: (place: Place, value: unknown, ttl: number): Promise<void> =>
-      store.set(place, sealer.seal(place, value), ttl),
-    add: (place: Place, value: unknown, ttl: number): Promise<boolean> =>
-      store.add(place, sealer.seal(place, value), ttl),
-    take: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await store.take(place)),
+    read: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await asked(store.get(place))),
+    write: (place: Place, value: unknown, ttl: number) => asked(store.set(place, sealer.seal(place, value), ttl)),
+    add: (place: Place, value: unknown, ttl: number) => asked(store.add(place, sealer.seal(place, value), ttl)),
+    take: async <Value>(place: Place): Promise<Value | undefined> => opened(place, await asked(store.take(place))),
     async update<Value>(place: Place, ttl: number, change: (value: Value) => Value | undefined) {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const sealed = await store.get(place)
+        const sealed = await asked(store.get(place))
         const value = opened<Value>(place, sealed)
         if (sealed === undefined || value === undefined) return undefined
         const next = change(value)
         if (next === undefined) return undefined
-        if (await store.replace(place, sealed, sealer.seal(place, next), ttl)) return next
+        if (await asked(store.replace(place, sealed, sealer.seal(place, next), ttl))) return next
       }
       throw new Error('a record changes too often to be changed')
     },
-    delete: (...places: readonly Place[]): Promise<void> => store.delete(...places),
-    join: (set: Place, member: string, ttl: number, most: number): Promise<number> =>
-      store.join(set, member, ttl, most),
-    leave: (set: Place, member: string): Promise<void> => store.leave(set, member),
-    members: (set: Place): Promise<readonly string[]> => store.members(set),
+    delete: (...places: readonly Place[]) => asked(store.delete(...places)),
+    join: (set: Place, member: string, ttl: number, most: number) => asked(store.join(set, member, ttl, most)),
+    leave: (set: Place, member: string) => asked(store.leave(set, member)),
+    members: (set: Place) => asked(store.members(set)),
   }
 }

@@ -4,36 +4,24 @@ import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
-import type { Handlers } from './browser/handlers.ts'
-import { fixedClientProblem } from './clients/fixed-clients.ts'
+
 import { parseRedirectPattern } from './clients/redirects.ts'
 import { type KeptStore, openKeptStore } from './development/kept-store.ts'
 import { createDevelopmentUpstream } from './development/upstream.ts'
 import { addEndpoints } from './endpoints.ts'
-import type { Bridge } from './make.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { type Logo, readLogo } from './pages/index.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
-import { upstreamTokenOf } from './upstream-member.ts'
-import type { createBridgeTokens } from './upstream-tokens.ts'
+import { createBridgeTokens, upstreamTokenOf } from './upstream-tokens.ts'
 
 function checkAddress({ config: { at, http } }: InternalHost): void {
   const { publicUrl } = http
-  if (publicUrl === undefined) {
-    if (isLoopback(http.host)) return
-    throw new StartError(
-      'MH2106',
-      'the issuer is under http.publicUrl: set it to the https address that people know this host by',
-      { at },
-    )
-  }
-  if (publicUrl.startsWith('http:') && !isLoopback(new URL(publicUrl).hostname))
-    throw new StartError(
-      'MH2106',
-      `http.publicUrl is ${publicUrl}: codes and cookies would go over plain http; use https`,
-      { at },
-    )
+  const refuse = (why: string) => new StartError('MH2106', why, { at })
+  if (publicUrl === undefined && !isLoopback(http.host))
+    throw refuse('the issuer is under http.publicUrl: set it to the https address that people know this host by')
+  if (publicUrl?.startsWith('http:') && !isLoopback(new URL(publicUrl).hostname))
+    throw refuse(`http.publicUrl is ${publicUrl}: codes and cookies would go over plain http; use https`)
 }
 
 function checkKeys(
@@ -50,14 +38,11 @@ function checkKeys(
       { code: 'MH2108', fix: 'add store-sqlite, grant-store-redis or cluster-redis' },
       'Logins are kept in memory: a restart signs all users out',
     )
-  if (processes > 1 && !isShared)
-    report(
-      new StartError(
-        'MH2108',
-        'logins are in one process; add store-sqlite, grant-store-redis or cluster-redis, or start without --workers',
-        { at },
-      ),
-    )
+  if (processes > 1 && !isShared) {
+    const why =
+      'logins are in one process; add store-sqlite, grant-store-redis or cluster-redis, or start without --workers'
+    report(new StartError('MH2108', why, { at }))
+  }
 }
 
 function readKeys(
@@ -79,6 +64,21 @@ function logoOf({ config: { at, directory } }: InternalHost, { page: { logo } }:
   } catch (error) {
     throw error instanceof StartError ? error.orAt([...at, 'page', 'logo']) : error
   }
+}
+
+function fixedClientProblem({
+  authMethod,
+  clientSecret,
+  keys,
+}: FilledAuthBridge['clients']['fixed'][number]): string | undefined {
+  if (keys && clientSecret !== undefined) return 'it has a secret and keys; leave one of them out'
+  if (authMethod === 'private_key_jwt' && !keys) return 'private_key_jwt needs keys, its public keys as JWKs'
+  if (keys && authMethod !== undefined && authMethod !== 'private_key_jwt') return `${authMethod} needs no keys`
+  if (authMethod?.startsWith('client_secret') && clientSecret === undefined) return `${authMethod} needs clientSecret`
+  const isPrivate = keys?.some(key => ['d', 'k'].some(part => key[part] !== undefined)) ?? false
+  return isPrivate
+    ? 'keys has a private or symmetric key; put the public half here, and keep the other with the client'
+    : undefined
 }
 
 function checkClients({ config: { at }, report }: InternalHost, { clients }: FilledAuthBridge): void {
@@ -105,16 +105,10 @@ function storeOf({ config: { at }, routes, services }: InternalHost) {
   return store
 }
 
-interface Made {
-  readonly bridge: Bridge
-  readonly handlers: Handlers
-  readonly tokens: ReturnType<typeof createBridgeTokens>
-}
-
 /** Milliseconds per request; three fit into the login lock (people/logins.ts). */
 const PROVIDER_TIMEOUT = 6_000
 
-const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts'), import('./upstream-tokens.ts')])
+const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts')])
 
 async function openKept(
   host: InternalHost,
@@ -152,12 +146,12 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
   const published = signing.map(({ publicJwk }) => publicJwk)
   host.provide('authorizationServer', { issuer, keys: () => published })
   const getStore = () => kept?.store ?? storeOf(host)
-  let made: Promise<Made> | undefined
   const make = async () => {
-    const [{ makeBridge }, { handlers }, { createBridgeTokens }] = await load()
+    const [{ makeBridge }, { handlers }] = await load()
     const bridge = makeBridge({ ...parts, services: host.services, store: getStore() })
     return { bridge, handlers, tokens: createBridgeTokens(bridge, host.services) }
   }
+  let made: ReturnType<typeof make> | undefined
   const getBridge = () => {
     made ??= make().catch((error: unknown) => {
       made = undefined

@@ -1,41 +1,138 @@
 // Authenticates callers by opaque tokens (RFC 7662), and enforces `authorize` of routes.
-import { fetchJson, isLoopback, needResource, sameResources, shownUrl } from '../../core/auth.ts'
-import { definePlugin } from '../../core/internal.ts'
+
+import { LRUCache } from 'lru-cache'
+import {
+  basicCredentials,
+  fetchJson,
+  isLoopback,
+  needResource,
+  sameResources,
+  shownUrl,
+  stringsAt,
+} from '../../core/auth.ts'
+import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import {
   authenticateBearer,
   authorizeRoute,
   type Claims,
   isObject,
   parseDuration,
+  readUser,
   StartError,
   type TokenPlace,
+  type TokenVerdict,
+  type VerifyToken,
 } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
-import { createIssuerCheck } from '../families/issuer-keys/index.ts'
+import { createIssuerCheck, readToken } from '../families/issuer-keys/index.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema, type FilledAuthIntrospection } from './options.ts'
-import { createVerifier } from './verify-token.ts'
 
-interface IntrospectionClient {
-  readonly endpoint: string
-  readonly clientId: string
-  readonly clientSecret: string
-  readonly clientAuth: 'basic' | 'post'
-  readonly signal: AbortSignal
+const MAX_REMEMBERED = 10_000
+/** Seconds. */
+const RETRY_AFTER = 5
+/** Seconds. */
+const CLOCK_TOLERANCE = 60
+
+interface Answer {
+  readonly verdict: TokenVerdict
+  /** Milliseconds. */
+  readonly until: number
 }
 
-/** RFC 6749 section 2.3.1. */
-const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-async function introspect(token: string, client: IntrospectionClient): Promise<Claims | undefined> {
-  const { endpoint, clientId, clientSecret, clientAuth, signal } = client
+interface VerifierParts {
+  ask(token: string): Promise<Claims | undefined>
+  /** Accepted audiences; undefined if not checked. */
+  readonly audienceAt: ((place: TokenPlace) => readonly string[]) | undefined
+  readonly cacheFor: number
+}
+
+/** Verifies tokens with a short cache and shared concurrent requests. */
+function createVerifier(host: InternalHost, options: FilledAuthIntrospection, parts: VerifierParts): VerifyToken {
+  const { log, clock } = host
+  const { issuer, endpoint, claims: paths } = options
+  const { ask, audienceAt, cacheFor } = parts
+  const { origin } = new URL(endpoint)
+  /** Another plugin of the route verifies the tokens of this issuer. */
+  const isForeignIssuer = createIssuerCheck(host)
+  const remembered = new LRUCache<string, Answer>({ max: MAX_REMEMBERED })
+  const asking = new Map<string, Promise<TokenVerdict>>()
+
+  function problemOf(claims: Claims): string | undefined {
+    const { exp, nbf, iss, token_type: type } = claims
+    const seconds = clock.now() / 1_000
+    if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE <= seconds)) return 'the token expired'
+    if (nbf !== undefined && (!isTime(nbf) || nbf > seconds + CLOCK_TOLERANCE))
+      return 'the token is not valid yet (nbf)'
+    if (iss !== undefined && issuer !== undefined && iss !== issuer) return 'the token is of another issuer'
+    if (type === undefined || String(type).toLowerCase() === 'bearer') return undefined
+    if (String(type).toLowerCase() !== 'dpop') return 'the token is neither a bearer token nor a DPoP token'
+    return isObject(claims['cnf']) && typeof claims['cnf']['jkt'] === 'string'
+      ? undefined
+      : 'the answer about the token says DPoP, and not to which key it is bound (cnf.jkt)'
+  }
+
+  /** A JWT of the plugin's issuer. If it is revoked, another plugin that verifies its signature must not accept it. */
+  function isOwn(token: string): boolean {
+    const read = readToken(token)
+    return 'claims' in read && read.claims['iss'] === (issuer ?? origin)
+  }
+
+  /** Without `issuer`, the response can name any issuer, also that of another plugin's users. */
+  function checkIssuer(verdict: TokenVerdict, { route }: TokenPlace): TokenVerdict {
+    const named = 'user' in verdict ? verdict.user.issuer : undefined
+    if (issuer !== undefined || named === undefined || named === origin) return verdict
+    return isForeignIssuer(route, named) ? { refused: 'the token is of the issuer of another plugin' } : verdict
+  }
+
+  async function verify(token: string, id: string, wanted: readonly string[] | undefined): Promise<TokenVerdict> {
+    const asked = clock.now()
+    let claims: Claims | undefined
+    try {
+      claims = await ask(token)
+    } catch (err) {
+      log.error({ code: 'MH2021', err }, 'the authorization server cannot be asked about a token')
+      return { unavailable: 'the authorization server cannot be asked about the token', retryAfter: RETRY_AFTER }
+    }
+    if (!claims) return { refused: 'the token is not active', ...(!isOwn(token) && { foreign: true }) }
+    const problem = problemOf(claims)
+    if (problem !== undefined) return { refused: problem }
+    if (wanted && !stringsAt(claims, 'aud').some(audience => wanted.includes(audience))) {
+      return { refused: 'the token is for another audience', audience: wanted }
+    }
+    const named = typeof claims['iss'] === 'string' ? claims['iss'] : (issuer ?? origin)
+    const user = readUser(claims, named, paths, options)
+    if (!user) return { refused: 'the token names neither a subject (sub) nor a client' }
+    const expires = isTime(claims['exp']) ? claims['exp'] * 1_000 : Number.POSITIVE_INFINITY
+    const until = Math.min(asked + cacheFor, expires)
+    if (until > asked) remembered.set(id, { verdict: { user }, until })
+    return { user }
+  }
+
+  return function verifyToken(token, place, digest) {
+    const wanted = audienceAt?.(place)
+    const id = `${digest()}${wanted?.join(' ') ?? ''}`
+    const known = remembered.get(id)
+    if (known && clock.now() < known.until) return checkIssuer(known.verdict, place)
+    const answer = asking.get(id) ?? verify(token, id, wanted).finally(() => asking.delete(id))
+    asking.set(id, answer)
+    return answer.then(verdict => checkIssuer(verdict, place))
+  }
+}
+
+async function introspect(
+  token: string,
+  { endpoint, clientId, clientSecret, clientAuth }: FilledAuthIntrospection,
+  signal: AbortSignal,
+): Promise<Claims | undefined> {
   const form = new URLSearchParams({ token, token_type_hint: 'access_token' })
   const headers: Record<string, string> = { 'Content-Type': 'application/x-www-form-urlencoded' }
   if (clientAuth === 'post') {
     form.set('client_id', clientId)
     form.set('client_secret', clientSecret)
   } else {
-    const credentials = Buffer.from(`${encoded(clientId)}:${encoded(clientSecret)}`).toString('base64')
-    headers['Authorization'] = `Basic ${credentials}`
+    headers['Authorization'] = basicCredentials(clientId, clientSecret)
   }
   const { status, body } = await fetchJson(endpoint, { method: 'POST', body: form.toString(), headers, signal })
   const shown = shownUrl(endpoint)
@@ -55,7 +152,7 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
   options: authIntrospectionSchema,
   provides: ['user', 'authorize'],
   setup(host, options) {
-    const { endpoint, clientId, clientSecret, clientAuth, issuer, audience, validate, claims } = options
+    const { endpoint, clientId, clientSecret, audience, validate } = options
     const stop = (why: string, ...key: string[]) => new StartError('MH2020', why, { at: [...host.config.at, ...key] })
     if (!endpoint || !clientId || !clientSecret) throw stop('endpoint, clientId and clientSecret must not be empty')
     if (endpoint.startsWith('http:') && !isLoopback(new URL(endpoint).hostname)) {
@@ -75,21 +172,12 @@ export const authIntrospection = definePlugin<AuthIntrospectionOptions, FilledAu
       host.log.warn({ code: 'MH2009', check: 'audience' }, what)
     }
     const closing = new AbortController()
-    const client = { endpoint, clientId, clientSecret, clientAuth, signal: closing.signal }
+
     const resourceAt = ({ route, params }: TokenPlace) =>
       host.services.slot('protectedResource', route).resourceOf(route, params)
-    const verify = createVerifier({
-      ask: token => introspect(token, client),
-      issuer,
-      origin: new URL(endpoint).origin,
-      isForeignIssuer: createIssuerCheck(host),
-      audienceAt: validate.audience ? place => fixed ?? sameResources(resourceAt(place)) : undefined,
-      cacheFor,
-      claims,
-      streamsOutliveToken: options.streamsOutliveToken,
-      log: host.log,
-      now: host.clock.now,
-    })
+    const audienceAt = validate.audience ? (place: TokenPlace) => fixed ?? sameResources(resourceAt(place)) : undefined
+    const ask = (token: string) => introspect(token, options, closing.signal)
+    const verify = createVerifier(host, options, { ask, audienceAt, cacheFor })
     host.authenticate(authenticateBearer(host, verify, enforceDPoP(host, options.dpop)))
     host.authorize(authorizeRoute(host))
     host.onReady(() => {

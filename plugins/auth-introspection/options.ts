@@ -6,7 +6,7 @@ import { DPOP_SCHEMA } from '../families/dpop/index.ts'
 
 export const authIntrospectionSchema = {
   type: 'object',
-  description: 'Asks the authorization server about opaque tokens (RFC 7662), and enforces `authorize` of routes.',
+  description: 'Verifies opaque tokens at the authorization server (RFC 7662), and enforces `authorize` of routes.',
   additionalProperties: false,
   required: ['endpoint', 'clientId', 'clientSecret'],
   properties: {
@@ -15,34 +15,34 @@ export const authIntrospectionSchema = {
       format: 'uri',
       pattern: `^(?!.*/\\.well-known/)${ENDPOINT_URL_PATTERN.slice(1)}`,
       patternErrorMessage: 'the `introspection_endpoint` of the discovery document, not the document',
-      description: "The authorization server's introspection endpoint.",
+      description: 'URL of the introspection endpoint.',
     },
-    clientId: { type: 'string', description: 'As which this server asks.' },
-    clientSecret: { type: 'string', writeOnly: true, description: 'Its secret.' },
+    clientId: { type: 'string', description: 'Client id of this server.' },
+    clientSecret: { type: 'string', writeOnly: true, description: 'The client secret.' },
     clientAuth: {
       type: 'string',
       enum: ['basic', 'post'],
       default: 'basic',
-      description: 'How id and secret are sent: in the Authorization header, or in the body.',
+      description: 'Client authentication: in the Authorization header or in the body.',
     },
     issuer: {
       type: 'string',
       description:
-        "The issuer's name: part of who a user is, and compared with iss where the answer has one. Default: the endpoint's origin.",
+        'The issuer: part of the user identity, and compared with iss of the response. Default: the origin of the endpoint.',
     },
     audience: {
       anyOf: [
         { type: 'string', minLength: 1, ...IDENTIFIER },
         { type: 'array', items: { type: 'string', minLength: 1, ...IDENTIFIER }, minItems: 1 },
       ],
-      description: 'Who tokens must be for; one of them. Default: the resource of the route.',
+      description: 'Accepted audiences; a token needs one of them. Default: the resource of the route.',
     },
     validate: {
       type: 'object',
       default: {},
       additionalProperties: false,
-      description: 'On by default; off is a warning at every start, for servers whose answers name no audience.',
-      properties: { audience: { type: 'boolean', default: true, description: 'The token is for this server.' } },
+      description: 'Checks, on by default. Disable the audience only for servers whose responses have no aud.',
+      properties: { audience: { type: 'boolean', default: true, description: 'The audience must be this server.' } },
     },
     cacheFor: {
       type: ['string', 'number'],
@@ -50,7 +50,7 @@ export const authIntrospectionSchema = {
       minimum: 0,
       default: '30s',
       description:
-        'How long an answer is believed, at most 5m and until the token expires: how long a revoked token lives on; 0 asks each time.',
+        'Cache time of responses, at most 5m. Revoked tokens stay valid for this time. 0 disables the cache.',
     },
     dpop: DPOP_SCHEMA,
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
@@ -59,7 +59,7 @@ export const authIntrospectionSchema = {
       type: 'object',
       default: {},
       additionalProperties: false,
-      description: 'Where the answer says what. A path is a name, or names joined by dots.',
+      description: 'Paths in the response. A path is a name, or names joined by dots.',
       properties: CLAIM_PATHS_SCHEMA,
     },
   },

@@ -34,14 +34,7 @@ export interface Issuer {
   readonly claims: FilledAuthJwt['claims']
 }
 
-export interface Profile {
-  /** By name; empty if only this host issues tokens. */
-  readonly issuers: ReadonlyMap<string, Issuer>
-  readonly validate: Checks
-  readonly clockTolerance: number
-  readonly streamsOutliveToken: boolean
-  readonly remote: ReadonlyMap<string, IssuerKeys>
-}
+export type Profile = ReturnType<typeof createProfile>
 
 const MIN_SECRET_LENGTH = 32
 
@@ -115,11 +108,12 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
 }
 
-export function createProfile(host: InternalHost, options: FilledAuthJwt): Profile {
+export function createProfile(host: InternalHost, options: FilledAuthJwt) {
   const { issuers: several, audience, claims, validate, streamsOutliveToken } = options
   const { at } = host.config
   const listed = listedIn(options, at)
   warnOfChecksOff(validate, host)
+  /** By name; empty if only this host issues tokens. */
   const issuers = new Map<string, Issuer>()
   const remote = new Map<string, IssuerKeys>()
   for (const [index, one] of listed.entries()) {

@@ -20,20 +20,20 @@ const texts = { type: 'array', items: { type: 'string', minLength: 1 }, minItems
 const one = { type: 'string', minLength: 1, ...IDENTIFIER } as const
 const audience = {
   anyOf: [one, { type: 'array', items: one, minItems: 1 }],
-  description: 'Who tokens must be for; one of them. Default: the resource of the route.',
+  description: 'Accepted audiences; a token needs one of them. Default: the resource of the route.',
 } as const
 
 const claims = {
   title: 'JwtClaims',
   type: 'object',
-  description: 'Where the issuer writes what. A path is a name, or names joined by dots.',
+  description: 'Claim paths. A path is a name, or names joined by dots.',
   additionalProperties: false,
   properties: {
     ...CLAIM_PATHS_SCHEMA,
     audience: {
       anyOf: [{ type: 'string' }, texts],
       default: 'aud',
-      description: 'Where the audience is; all of them count.',
+      description: 'Paths of the audience, which are merged.',
     },
     required: {
       type: 'object',
@@ -45,17 +45,17 @@ const claims = {
 
 const issuerProperties = {
   authority: {
-    ...url('The exact URL of the issuer; its keys are found by discovery.'),
+    ...url('The exact issuer URL. Its keys are found by discovery.'),
     ...ISSUER_URL,
   },
   issuer: {
     type: 'string',
     minLength: 1,
     ...IDENTIFIER,
-    description: 'The exact iss of its tokens.',
+    description: 'The exact iss of the tokens.',
   },
   jwksUri: {
-    ...url('URL of its keys.'),
+    ...url('URL of the issuer keys.'),
     ...KEYS_URL,
     patternErrorMessage: 'the URL of a key set; for a discovery document set `authority` instead',
   },
@@ -65,12 +65,12 @@ const issuerProperties = {
     minItems: 1,
     // May contain a private key by mistake.
     writeOnly: true,
-    description: 'Its public keys: JWKs, or PEM texts.',
+    description: 'Public keys of the issuer: JWKs or PEM texts.',
   },
   secret: {
     type: 'string',
     writeOnly: true,
-    description: 'A secret shared with it, at least 32 characters; for HS algorithms.',
+    description: 'A secret shared with the issuer, for HS algorithms. At least 32 characters.',
   },
   audience,
   claims,
@@ -90,30 +90,29 @@ export const authJwtSchema = {
       items: {
         title: 'IssuerOptions',
         type: 'object',
-        description: 'One issuer: authority alone, or issuer with one of jwksUri, keys and secret.',
+        description: 'An issuer: authority, or issuer with one of jwksUri, keys and secret.',
         additionalProperties: false,
         properties: issuerProperties,
       },
       minItems: 1,
-      description:
-        'Several issuers, in the place of one; what one does not say of audience and claims is taken from beside.',
+      description: 'Several issuers. audience and claims of this level are their defaults.',
     },
     ownIssuer: {
       type: 'boolean',
       description:
-        'Tokens that this host gives out itself, by auth-bridge, count beside those of the issuers here. Default: only where no issuer is named.',
+        'Accepts host-issued tokens of auth-bridge in addition to the configured issuers. Default: true without other issuers.',
     },
     validate: {
       type: 'object',
       default: {},
       additionalProperties: false,
       description:
-        'Checks, each on by default; each that is off is a warning at every start. The signature is always checked.',
+        'Checks, each on by default. A disabled check causes a warning at startup. The signature is always verified.',
       properties: {
-        issuer: check('The token is of a configured issuer.'),
-        audience: check('The token is for this server.'),
-        lifetime: check('exp, nbf and iat.'),
-        signingKey: check('The key is the one that the token names, meant for its algorithm, and long enough.'),
+        issuer: check('The issuer must be configured.'),
+        audience: check('The audience must be this server.'),
+        lifetime: check('exp, nbf and iat must be valid.'),
+        signingKey: check('The key must have the kid, the algorithm and the minimum length.'),
       },
     },
     algorithms: {
@@ -121,13 +120,13 @@ export const authJwtSchema = {
       items: { enum: [...ASYMMETRIC, ...SYMMETRIC] },
       minItems: 1,
       description:
-        'Accepted algorithms. Default: RS, PS and ES of 256, 384 and 512, EdDSA and Ed25519, or HS where there is a secret.',
+        'Accepted algorithms. Default: RS, PS and ES with 256, 384 and 512, EdDSA and Ed25519; with a secret, HS.',
     },
     dpop: DPOP_SCHEMA,
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
-    clockTolerance: duration('60s', 'How far clocks may differ.'),
-    jwksMaxAge: duration('5m', 'The age at which keys are fetched anew: a withdrawn one is refused no later.'),
-    jwksMaxStale: duration('1h', 'How long the last keys serve while the issuer cannot be reached.'),
+    clockTolerance: duration('60s', 'Maximum difference between clocks.'),
+    jwksMaxAge: duration('5m', 'Maximum age of cached keys. A withdrawn key is refused after this time at the latest.'),
+    jwksMaxStale: duration('1h', 'Maximum age of cached keys while the issuer is unavailable.'),
   },
 } as const
 

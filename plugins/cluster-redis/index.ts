@@ -35,13 +35,12 @@ const STREAM_OPTIONS = {
 
 export const EVENT_STORE_OPTIONS = {
   ...STREAM_OPTIONS,
-  description: 'Keeps the events of streams in Redis: clients come back to any node.',
+  description: 'Stores stream events in Redis: clients can resume at any node.',
 } as const
 
 const CLUSTER_OPTIONS = {
   ...STREAM_OPTIONS,
-  description:
-    'Any node serves any session: change-bus-redis, and session-, event-, grant- and task-store-redis in one.',
+  description: 'Any node serves any session. Includes change-bus-redis and the session, event, grant and task stores.',
 } as const
 
 /** Redis settings (default: the config's `redis`) and stream limits. */
@@ -109,7 +108,7 @@ const definePart = ({ description, provides, needs = [], commands, secret, provi
   })
 
 export const changeBusRedis = definePart({
-  description: 'Brings changes to every node, and what concerns one node to that node, over Redis.',
+  description: 'Sends changes and messages to other nodes over Redis.',
   provides: ['peers', 'changeBus'],
   commands: BUS_COMMANDS,
   provide(host, redis) {
@@ -120,7 +119,7 @@ export const changeBusRedis = definePart({
 })
 
 export const sessionStoreRedis = definePart({
-  description: 'Keeps the records of sessions in Redis: any node serves any session. Needs change-bus-redis.',
+  description: 'Stores sessions in Redis: any node serves any session. Requires change-bus-redis.',
   provides: ['sessionStore'],
   needs: ['peers'],
   commands: STORE_COMMANDS,
@@ -131,8 +130,7 @@ export const sessionStoreRedis = definePart({
 })
 
 export const grantStoreRedis = definePart({
-  description:
-    'Keeps logins and grants of the authorization server in Redis, so that a node goes on with what another began.',
+  description: 'Stores logins and grants of the authorization server in Redis, for all nodes.',
   provides: ['grantStore'],
   commands: STORE_COMMANDS,
   secret: 'grants are for every node, but the keys that seal them',
@@ -140,7 +138,7 @@ export const grantStoreRedis = definePart({
 })
 
 export const taskStoreRedis = definePart({
-  description: 'Keeps tasks in Redis, where every node runs what another was asked for.',
+  description: 'Stores tasks in Redis. Any node can run them.',
   provides: ['taskStore'],
   commands: ALL_COMMANDS,
   secret: 'tasks are for every node, but the keys that say whose they are',

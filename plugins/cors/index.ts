@@ -93,17 +93,17 @@ function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: Interna
 
 const OPTIONS = {
   type: 'object',
-  description: 'Named CORS policies, for routes that say cors: a name.',
+  description: 'CORS policies for routes.',
   additionalProperties: false,
   required: ['policies'],
   properties: {
     policies: {
       type: 'object',
-      description: 'Policies by the names that routes use.',
+      description: 'Policies by name. Routes select one with cors.',
       additionalProperties: {
         title: 'CorsPolicy',
         type: 'object',
-        description: 'Which pages may call.',
+        description: 'A CORS policy.',
         additionalProperties: false,
         required: ['origins'],
         properties: {
@@ -116,13 +116,13 @@ const OPTIONS = {
               patternErrorMessage: "an origin such as 'https://app.acme.example', or '*' alone",
               description: 'An origin: scheme, host and port.',
             },
-            description: "Origins of pages, such as https://app.acme.example; '*' alone for any.",
+            description: "Allowed origins, such as https://app.acme.example. '*' as the only entry allows any origin.",
             examples: [['https://app.acme.example']],
           },
           credentials: {
             type: 'boolean',
             default: false,
-            description: 'Lets pages send cookies too; bearer tokens need no such thing. Not with *.',
+            description: 'Allows cookies. Not needed for bearer tokens. Not with *.',
           },
           headers: {
             type: 'array',
@@ -136,7 +136,7 @@ const OPTIONS = {
             pattern: DURATION_PATTERN,
             minimum: 0,
             default: '10m',
-            description: 'How long a browser may remember the answer to a preflight.',
+            description: 'Cache time of preflight responses in browsers.',
           },
         },
       },

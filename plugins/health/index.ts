@@ -50,7 +50,7 @@ const pathOr = <const P extends string, const D extends string>(path: P, descrip
   ({
     anyOf: [
       { type: 'string', pattern: '^/' },
-      { const: false, description: 'It is not served.' },
+      { const: false, description: 'Disables the endpoint.' },
     ],
     default: path,
     description,
@@ -61,7 +61,7 @@ const TOKEN_SCHEMA = {
   writeOnly: true as const,
   pattern: '^[\\w.~+/-]{16,}=*$',
   patternErrorMessage: 'at least 16 letters, digits and - . _ ~ + /, such as openssl rand -hex 24 prints',
-  description: 'Who sends it as `Authorization: Bearer` may read the details: 16 letters and digits or more.',
+  description: 'Bearer token for access to details: 16 letters and digits or more.',
 }
 
 const LIVE = '/livez'
@@ -69,18 +69,17 @@ const READY = '/readyz'
 
 const OPTIONS = {
   type: 'object',
-  description: 'Pages for probes: whether the process lives, and whether the host is ready.',
+  description: 'Endpoints for liveness and readiness probes.',
   additionalProperties: false,
   properties: {
-    path: pathOr('/health', 'Where the page for people is: readiness, and what is served.'),
-    live: pathOr(LIVE, 'Where liveness is: 200 as long as the process turns.'),
-    ready: pathOr(READY, 'Where readiness is: 200 when ready, 503 when not.'),
+    path: pathOr('/health', 'Path of the endpoint for operators: readiness, server and routes.'),
+    live: pathOr(LIVE, 'Path of the liveness endpoint: 200 while the process responds.'),
+    ready: pathOr(READY, 'Path of the readiness endpoint: 200 if ready, otherwise 503.'),
     details: {
       type: 'string',
       enum: ['local', 'anyone', 'nobody'],
       default: 'local',
-      description:
-        'Who may read more than the status, beside those who bring the token. `local`: who asks from this machine.',
+      description: 'Access to details without the token. `local`: requests from this machine.',
     },
     token: TOKEN_SCHEMA,
   },

@@ -202,7 +202,7 @@ function serveOnOwnPort(
 
 const OPTIONS = {
   type: 'object',
-  description: 'Metrics for Prometheus, on a port of their own or at a path of the host.',
+  description: 'Metrics for Prometheus, on a separate port or at a path of the host.',
   additionalProperties: false,
   properties: {
     port: {
@@ -210,36 +210,35 @@ const OPTIONS = {
       minimum: 0,
       maximum: 65_535,
       default: OWN_PORT.port,
-      description: 'The port where `/metrics` is served. 0: any that is free; the log says which.',
+      description: 'Port of `/metrics`. 0 selects a free port, which is logged.',
     },
     host: {
       type: 'string',
       default: OWN_PORT.host,
       ...LISTEN_ADDRESS,
-      description: 'The address of that port. One that other machines reach needs `token`.',
+      description: 'Address to listen on. An address other than loopback requires `token`.',
     },
     path: {
       type: 'string',
       pattern: '^/',
-      description: 'Serves the metrics at this path of the host, in the place of a port of their own. Needs `token`.',
+      description: 'Path on the host, in place of a separate port. Requires `token`.',
     },
     token: {
       type: 'string',
       writeOnly: true,
-      description: 'What a reader shows as `Authorization: Bearer <token>`: at least 16 characters.',
+      description: 'Bearer token for access to the metrics: at least 16 characters.',
     },
     clients: {
       type: 'integer',
       minimum: 0,
       maximum: 10_000,
       default: 100,
-      description:
-        'How many names and versions of clients are counted apart, half of them at most of callers without a user. All others are `_OTHER`.',
+      description: 'Maximum client names and versions with their own series. All others are `_OTHER`.',
     },
     process: {
       type: 'boolean',
       default: true,
-      description: 'Whether memory, CPU, event loop and garbage collection of the process are among them.',
+      description: 'Includes memory, CPU, event loop and garbage collection of the process.',
     },
   },
 } as const

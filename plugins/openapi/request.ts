@@ -1,6 +1,6 @@
 // Calls one operation of an API: builds the request, sends it with retries and redirects, and converts the response.
 import { type CallContext, type CallToolResult, ToolError } from '../../core/index.ts'
-import type { Connections, Services } from '../../core/internal.ts'
+import type { Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
 import { type Cancellation, callOf, contextCancellation, holderOf } from '../../core/transport.ts'
 import { readSecret, type SecretSource } from '../families/credentials/index.ts'
@@ -12,6 +12,8 @@ import { createSlots } from './request-slots.ts'
 import { createCookies, createHeaders, createPath, createQuery } from './request-target.ts'
 import { ArgumentFault } from './request-values.ts'
 import { type ResponseLimits, toolResultOf } from './response.ts'
+
+type Connections = Awaited<ReturnType<Services['openConnections']>>
 
 export interface RequesterOptions extends ResponseLimits {
   /** The config path of the document, for messages. */

@@ -25,34 +25,31 @@ const concurrent = <const D extends string>(description: D) => ({ type: 'integer
 
 export const optionsSchema = {
   type: 'object',
-  description: 'How often, and how many at once: limits per address, user, client and tool.',
+  description: 'Rate and concurrency limits per address, user, client and tool.',
   additionalProperties: false,
   properties: {
-    address: rate("HTTP requests of one address, before anybody asks who calls: '600/1m'."),
-    user: rate("HTTP requests of one user: '120/1m'. For anonymous callers their address stands for the user."),
-    client: rate(
-      'HTTP requests of one OAuth client, of all its users together. Of tokens that name none nobody counts.',
-    ),
+    address: rate("HTTP requests of one address, before authentication: '600/1m'."),
+    user: rate("HTTP requests of one user, or of one address for anonymous callers: '120/1m'."),
+    client: rate('HTTP requests of one OAuth client, all users together. Tokens without a client are not counted.'),
     tools: {
       type: 'object',
-      description: 'Glob over tool names -> limit of their calls, all tools that fit counted together.',
+      description: 'Call limits by glob over tool names. All matching tools are counted together.',
       additionalProperties: {
         anyOf: [
           rate("Calls of one user: '10/1m'."),
           {
             title: 'ToolLimit',
             type: 'object',
-            description: 'More than a limit.',
+            description: 'A limit with settings.',
             additionalProperties: false,
             minProperties: 1,
             properties: {
-              limit: rate("Calls in a time: '10/1m'."),
-              concurrent: concurrent('Calls that run at once, in one process.'),
+              limit: rate("Calls per time: '10/1m'."),
+              concurrent: concurrent('Maximum concurrent calls in one process.'),
               per: {
                 type: 'string',
                 enum: ['user', 'all'],
-                description:
-                  "Whose calls count together: 'user' (default) those of one user, 'all' those of everybody.",
+                description: "Scope of the limit: 'user' (default) for each user, 'all' for all users together.",
               },
             },
           },
@@ -60,27 +57,26 @@ export const optionsSchema = {
       },
       examples: [{ 'search*': '10/1m', purge: { limit: '5/1h', concurrent: 1 } }],
     },
-    concurrent: concurrent('Tool calls of one user that run at once, in one process.'),
+    concurrent: concurrent('Maximum concurrent tool calls of one user in one process.'),
     ipv6Prefix: {
       type: 'integer',
       minimum: 32,
       maximum: 128,
       default: 64,
-      description: 'How many bits of an IPv6 address are one caller: who has one address has a /64.',
+      description: 'Prefix length of IPv6 addresses that count as one caller.',
     },
     store: {
       type: 'string',
       enum: ['memory', 'redis'],
       default: 'memory',
       description:
-        "Where requests are counted: in memory, for all workers of this host, or in the config's `redis`, for all nodes.",
+        'Store of the counters: memory, for all workers of this host, or the `redis` of the config, for all nodes.',
     },
     onFailure: {
       type: 'string',
       enum: ['open', 'closed'],
       default: 'open',
-      description:
-        "While requests cannot be counted (no response from Redis): 'open' lets them pass, 'closed' refuses them with 503.",
+      description: "Behaviour if Redis does not respond: 'open' accepts requests, 'closed' refuses them with 503.",
     },
   },
 } as const

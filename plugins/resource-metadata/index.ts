@@ -20,15 +20,15 @@ const openToPages: HostMiddleware = koaCors({ origin: '*', allowMethods: ['GET']
 
 const isLoopbackUrl = (url: string) => isLoopback(new URL(url).hostname)
 
-function unchecked(options: FilledResourceMetadata): [string, unknown][] {
-  const { tlsClientCertificateBoundAccessTokens, bearerMethodsSupported } = options
-  return [
-    ...(tlsClientCertificateBoundAccessTokens ? [['tlsClientCertificateBoundAccessTokens', true] as const] : []),
-    ...(bearerMethodsSupported.some(method => method !== 'header')
-      ? [['bearerMethodsSupported', bearerMethodsSupported] as const]
-      : []),
-  ].map(([name, value]) => [name, value])
-}
+/** Published features that no plugin of this host implements. */
+const unchecked = ({
+  tlsClientCertificateBoundAccessTokens: bound,
+  bearerMethodsSupported: methods,
+}: FilledResourceMetadata) =>
+  Object.entries({
+    ...(bound && { tlsClientCertificateBoundAccessTokens: bound }),
+    ...(methods.some(method => method !== 'header') && { bearerMethodsSupported: methods }),
+  })
 
 function checkOptions({ config: { at, http, purpose }, log, report }: InternalHost, options: FilledResourceMetadata) {
   const fail = (what: string, ...key: (string | number)[]) => new StartError('MH2040', what, { at: [...at, ...key] })

@@ -3,8 +3,7 @@
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, KEYS_URL, SCOPE } from '../../core/auth.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 
-const AUTHORIZATION_SERVERS =
-  'Issuers of the authorization servers that give out tokens for these routes. Default: this host, where auth-bridge makes it one.'
+const AUTHORIZATION_SERVERS = 'Issuers of tokens for these routes. Default: this host, with auth-bridge.'
 
 const page = <const D extends string>(description: D) =>
   ({ type: 'string', pattern: ENDPOINT_URL_PATTERN, description }) as const
@@ -19,13 +18,13 @@ const SIGNATURE = {
 
 export const optionsSchema = {
   type: 'object',
-  description: 'Protected resource metadata (RFC 9728): tells clients where to get a token.',
+  description: 'Protected resource metadata (RFC 9728): names the authorization server for clients.',
   additionalProperties: false,
   properties: {
     resource: {
       type: 'string',
       pattern: HTTP_URL_PATTERN,
-      description: 'The resource identifier of every route. Default: each address is its own.',
+      description: 'The resource identifier of every route. Default: the URL of each endpoint.',
     },
     authorizationServers: {
       ...listOf(AUTHORIZATION_SERVERS, {
@@ -34,28 +33,28 @@ export const optionsSchema = {
       }),
       examples: [['https://login.acme.example']],
     },
-    scopesSupported: listOf('Scopes that tokens for these routes may have.', {
+    scopesSupported: listOf('Scopes that clients can request.', {
       type: 'string',
       ...SCOPE,
     }),
     bearerMethodsSupported: {
-      ...listOf('How a token may be presented.', { enum: ['header', 'body', 'query'] }),
+      ...listOf('Supported methods to send a token.', { enum: ['header', 'body', 'query'] }),
       default: ['header'],
     },
     resourceMetadataUri: {
       type: 'string',
       pattern: '^[^?#:\\s]+$|^https?://[^/?#@:\\s][^/?#@\\s]*(/[^?#:\\s]*)?$',
-      description: 'Where the one document is, instead of the well-known paths: a path or a URL. Needs resource.',
+      description: 'Path or URL of a single document, in place of the well-known paths. Requires resource.',
     },
     resourceName: { type: 'string', description: 'Name for people.' },
     resourceDocumentation: page('A page for developers.'),
-    resourcePolicyUri: page('A page on how clients may use the data.'),
+    resourcePolicyUri: page('Policy page on the use of the data.'),
     resourceTosUri: page('The terms of service.'),
     jwksUri: {
-      ...page("The resource's own public keys."),
+      ...page('URL of the public keys of the resource.'),
       ...KEYS_URL,
     },
-    resourceSigningAlgValuesSupported: listOf('Algorithms by which the resource signs its answers.', {
+    resourceSigningAlgValuesSupported: listOf('Algorithms with which the resource signs its responses.', {
       type: 'string',
       ...SIGNATURE,
     }),
@@ -68,13 +67,13 @@ export const optionsSchema = {
       minLength: 1,
     }),
     dpopSigningAlgValuesSupported: listOf(
-      'Algorithms of DPoP proofs. Default: those of the auth plugin, where its dpop has a mode.',
+      'Algorithms of DPoP proofs. Default: those of the auth plugin, if its dpop mode is set.',
       { type: 'string', ...SIGNATURE },
     ),
     dpopBoundAccessTokensRequired: {
       type: 'boolean',
       description:
-        'Tokens must be bound by DPoP. Default: where dpop of the auth plugin requires it; only then may it be true.',
+        'Tokens must be bound by DPoP. Default: true if dpop of the auth plugin requires it. Any other value is an error.',
     },
   },
 } as const

@@ -9,7 +9,7 @@ export const optionsSchema = {
   properties: {
     folder: {
       type: 'string',
-      description: 'The folder that skills are below, each a folder with a SKILL.md. Relative to the config.',
+      description: 'The folder of the skills, relative to the config. Each skill is a folder with a SKILL.md.',
     },
   },
 } as const

@@ -4,14 +4,13 @@ import { STREAM_PROPERTIES } from '../families/stores/index.ts'
 
 export const OPTIONS = {
   type: 'object',
-  description:
-    'Keeps sessions, streams, logins and tasks in one file: they outlive a restart, and --workers share them.',
+  description: 'Stores sessions, streams, logins and tasks in one file, for restarts and for --workers.',
   additionalProperties: false,
   properties: {
     file: {
       type: 'string',
       default: './mcp-host.db',
-      description: 'The file, beside the config; its folder is made where it is missing.',
+      description: 'The file, relative to the config. A missing folder is created.',
     },
     ...STREAM_PROPERTIES,
     maxSize: {
@@ -19,13 +18,13 @@ export const OPTIONS = {
       pattern: SIZE_PATTERN,
       minimum: 1_048_576,
       default: '1gb',
-      description: 'Bytes of the file; past 80 % of it the streams that were written to longest ago go.',
+      description: 'Maximum size of the file. Above 80 %, the least recently written streams are removed.',
     },
     ifDamaged: {
       type: 'string',
       enum: ['stop', 'replace'],
       default: 'stop',
-      description: 'A damaged file stops the start, or is put aside and an empty one begun.',
+      description: 'Behaviour for a damaged file: startup fails, or the file is renamed and an empty file is created.',
     },
   },
 } as const

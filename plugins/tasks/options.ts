@@ -8,30 +8,32 @@ const count = <const D extends string>(description: D, standard: number) =>
 
 export const OPTIONS = {
   type: 'object',
-  description: 'Calls of tools that say `task` become tasks (io.modelcontextprotocol/tasks).',
+  description: 'Calls of tools with `task` become tasks (io.modelcontextprotocol/tasks).',
   additionalProperties: false,
   properties: {
     role: {
       type: 'string',
       enum: ['both', 'front', 'worker'],
       default: 'both',
-      description:
-        '`front` takes calls and runs no tasks, `worker` runs them. Both need a task store of several nodes.',
+      description: '`front` accepts calls and runs no tasks, `worker` runs tasks. Both require a shared task store.',
     },
-    ttl: duration('How long a task is kept: from its creation, and from its end.', '1h'),
-    pollInterval: duration('How often clients are to ask for a task.', '2s'),
-    lease: duration('A task whose node is silent for this long is run by another, or fails; 300ms to 20s.', '15s'),
+    ttl: duration('Time for which a task is kept, from its creation and from its end.', '1h'),
+    pollInterval: duration('Polling interval for clients.', '2s'),
+    lease: duration(
+      'Time without a sign of its node after which another node runs the task, or the task fails: 300ms to 20s.',
+      '15s',
+    ),
     maxSize: {
       type: 'string',
       pattern: `^(?=.*[1-9])${SIZE_PATTERN.slice(1)}`,
       default: '1mb',
-      description: "The most that a task's call, all answers to it, or its result may hold, each.",
+      description: 'Maximum size of the call, of all responses, and of the result of a task, each.',
     },
-    concurrent: count('Handlers that run at a time in one process.', 32),
-    perTool: count('Tasks of one tool that are under way at a time, on all nodes.', 100),
-    perUser: count('The same, of one user.', 4),
-    openPerUser: count('Tasks of one user that are not over; ten times as many with those that are.', 100),
-    kept: count('Tasks of all.', 10_000),
+    concurrent: count('Maximum concurrent handlers in one process.', 32),
+    perTool: count('Maximum running tasks of one tool, on all nodes.', 100),
+    perUser: count('Maximum running tasks of one user, on all nodes.', 4),
+    openPerUser: count('Maximum unfinished tasks of one user. Ten times as many including finished tasks.', 100),
+    kept: count('Maximum tasks of all users.', 10_000),
   },
 } as const
 

@@ -16,7 +16,7 @@ const CONDITIONS = {
   claim: {
     type: 'object',
     additionalProperties: { anyOf: [claimValue, { type: 'array', items: claimValue }] },
-    description: 'Each of these claims has the value, or one of the values; of a claim that is a list, one entry does.',
+    description: 'Claims with the required value, or one of the required values. A list must contain one of them.',
   },
 } as const
 
@@ -32,19 +32,18 @@ const POLICY = { $ref: '#/$defs/policy' } as { readonly $ref: string } & Typed<P
 const policy = {
   title: 'Policy',
   type: 'object',
-  description:
-    'Everything written here must hold; what is not written asks nothing. No anonymous caller meets a policy.',
+  description: 'All given conditions must match. Anonymous callers satisfy no policy.',
   additionalProperties: false,
   properties: {
     ...CONDITIONS,
-    anyOf: { type: 'array', items: POLICY, description: 'At least one of these.' },
-    allOf: { type: 'array', items: POLICY, minItems: 1, description: 'Each of these.' },
+    anyOf: { type: 'array', items: POLICY, description: 'At least one of these policies.' },
+    allOf: { type: 'array', items: POLICY, minItems: 1, description: 'All of these policies.' },
   },
 } as const
 const detailedRule = {
   title: 'DetailedRule',
   type: 'object',
-  description: 'A rule that says more than its policy.',
+  description: 'A rule with mode and visibility.',
   additionalProperties: false,
   required: ['policy'],
   properties: {
@@ -54,7 +53,7 @@ const detailedRule = {
       type: 'string',
       enum: ['listed', 'hidden'],
       description:
-        "'listed' shows the items to callers who may not use them. Default: as the definition says, else hidden.",
+        "'listed' lists the items for callers without access. Default: visibility of the definition, otherwise hidden.",
     },
   },
 } as const
@@ -62,13 +61,13 @@ const detailedRule = {
 export const optionsSchema = {
   type: 'object',
   $defs: { policy },
-  description: 'Who may use which tools, resources and prompts.',
+  description: 'Access rules for tools, resources and prompts.',
   additionalProperties: false,
   properties: {
     policies: {
       type: 'object',
       additionalProperties: POLICY,
-      description: "Policies by name, for rules, for a definition's access and for a route's authorize.",
+      description: 'Policies by name, for rules, access of definitions and authorize of routes.',
     },
     rules: {
       type: 'object',
@@ -86,13 +85,13 @@ export const optionsSchema = {
       type: 'string',
       enum: ['challenge', 'error'],
       default: 'challenge',
-      description: 'How a denied call is answered: 401 or 403 with what is needed, or a JSON-RPC error.',
+      description: 'Response to a denied call: 401 or 403 with the missing scopes, or a JSON-RPC error.',
     },
     mode: {
       type: 'string',
       enum: ['enforce', 'shadow'],
       default: 'enforce',
-      description: 'shadow decides and logs without enforcing.',
+      description: 'shadow logs decisions without enforcing them.',
     },
   },
 } as const

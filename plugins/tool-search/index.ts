@@ -30,12 +30,12 @@ function checkPinned(pinned: readonly string[], host: InternalHost, services: Se
 const OPTIONS = {
   title: 'SearchSettings',
   type: 'object',
-  description: 'tools/list shows find_tools and call_tool in the place of tools.',
+  description: 'Lists find_tools and call_tool in place of all tools.',
   additionalProperties: false,
   properties: {
     pinned: {
       type: 'array',
-      items: { type: 'string', description: 'A name, or a glob: * is any run of characters.' },
+      items: { type: 'string', description: 'A name, or a glob. * matches any characters.' },
       description: 'Tools that stay in tools/list.',
       default: [],
       examples: [['get_order', 'stock_*']],

@@ -45,14 +45,13 @@ const fetches = channel('undici:request:create')
 
 const OPTIONS = {
   type: 'object',
-  description: 'A span of OpenTelemetry for each call.',
+  description: 'One OpenTelemetry span per call.',
   additionalProperties: false,
   properties: {
     baggage: {
       type: 'boolean',
       default: false,
-      description:
-        "Whether the caller's `baggage` is in the context of a call: tools can read it, and it goes to whoever they ask.",
+      description: 'Passes the `baggage` of the caller on to tools and to the services that they call.',
     },
   },
 } as const

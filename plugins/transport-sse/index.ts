@@ -65,7 +65,7 @@ const OPTIONS = {
       type: 'integer',
       minimum: 1,
       description:
-        'Fewer requests of one session that may run at once than sessions.maxCallsPerSession; more are answered 429.',
+        'Maximum concurrent requests of one session, if lower than sessions.maxCallsPerSession. Further requests get 429.',
     },
   },
 } as const

@@ -5,7 +5,7 @@ import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { isLoginNeeded } from './failures.ts'
 import { readLists } from './lists.ts'
 import type { UpstreamOptions } from './options.ts'
-import { resolveServer, type ServerSettings } from './settings.ts'
+import { isPerCaller, resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets, type TokenHost } from './targets.ts'
 
 const CLIENT = { name: 'mcp-host', version: '1.0.0' }
@@ -41,7 +41,8 @@ const FIX_LOGIN = 'correct `headers`, or set `auth`'
 async function examineServer(name: string, options: UpstreamOptions, about: Examination): Promise<PluginFinding> {
   const check = `server "${name}"`
   const settings = resolveServer(name, options, about)
-  if (settings.http?.auth) {
+  const { auth } = settings.http ?? {}
+  if (auth && !isPerCaller(auth)) {
     return {
       check,
       level: 'note',
@@ -51,6 +52,10 @@ async function examineServer(name: string, options: UpstreamOptions, about: Exam
   try {
     return { check, level: 'ok', text: await describeServer(settings) }
   } catch (error) {
+    if (auth && isLoginNeeded(error)) {
+      const text = `reachable, lists tools only with a token: run \`mcp-host accept ${name} --token TOKEN\``
+      return { check, level: 'note', text }
+    }
     const fix = isLoginNeeded(error)
       ? FIX_LOGIN
       : `correct \`${settings.http ? 'url' : 'command'}\`, or start the server`

@@ -29,8 +29,11 @@ export const isUnknownItem = (error: unknown): boolean =>
   (error.code === -32_602 || error.code === -32_601) &&
   /unknown|not found|no such|does not exist/i.test(error.message)
 
+/** Some servers send the status with a JSON-RPC error. */
+export const isUnauthorized = (error: unknown): boolean => error instanceof RemoteError && error.status === 401
+
 export const isLoginNeeded = (error: unknown): boolean =>
-  error instanceof RemoteError && error.reason === 'refused' && (error.status === 401 || error.status === 403)
+  isUnauthorized(error) || (error instanceof RemoteError && error.reason === 'refused' && error.status === 403)
 
 /** Converts a failure of the server `name` to the error for the caller. */
 export function callFailure(name: string, error: unknown): Error {
@@ -42,15 +45,15 @@ export function callFailure(name: string, error: unknown): Error {
     const { requiredCapabilities } = data
     return new HostError('missingCapability', { detail: short(error.message), data: { requiredCapabilities } })
   }
+  if (isLoginNeeded(error)) {
+    return new ToolError(`The server "${name}" refused the credentials (HTTP ${status}).`)
+  }
   if (reason === 'rpc') return new ToolError(short(error.message))
   if (reason === 'timeout') return new ToolError(`The server "${name}" did not respond in time.${done}`)
   if (reason === 'too-large') return new ToolError(`The result of the server "${name}" is too large: ${error.message}.`)
   if (reason === 'unreachable') return new ToolError(`The server "${name}" is not reachable. Try again later.`)
   if (reason === 'lost' || reason === 'closed') {
     return new ToolError(`The connection to the server "${name}" ended.${done === '' ? ' Try again later.' : done}`)
-  }
-  if (reason === 'refused' && (status === 401 || status === 403)) {
-    return new ToolError(`The server "${name}" refused the credentials of this host (HTTP ${status}).`)
   }
   const what = status === undefined ? short(error.message) : `HTTP ${status}`
   return new ToolError(`The server "${name}" did not execute the call (${what}).${done}`)

@@ -4,8 +4,10 @@ import { DURATION_PATTERN, type Duration, type Revision, SIZE_PATTERN, type Size
 import { REVISIONS } from '../../core/transport.ts'
 import { SECRET, type SecretSource, UPSTREAM_AUTH, type UpstreamAuth } from '../families/credentials/index.ts'
 
-/** How the host gets its access token from the upstream server's authorization server. */
-export type HostAuth = Omit<Extract<UpstreamAuth, { kind: 'client-credentials' }>, 'dpop'>
+/** How the host gets access tokens for the server: its own, or one for each caller. */
+export type ServerAuth =
+  | Omit<Extract<UpstreamAuth, { kind: 'client-credentials' }>, 'dpop'>
+  | Exclude<UpstreamAuth, { kind: 'client-credentials' }>
 
 /** Changes to one argument of a tool. */
 export interface ArgumentOverride {
@@ -55,7 +57,7 @@ export interface UpstreamServer extends UpstreamDefaults {
   headers?: Record<string, SecretSource>
   forwardHeaders?: string[]
   tls?: { ca?: string; cert?: string; key?: string }
-  auth?: HostAuth
+  auth?: ServerAuth
   sessions?: 'auto' | 'shared' | 'per-session' | 'per-user' | 'per-call'
   maxSessions?: number
   prefix?: string
@@ -108,7 +110,7 @@ const defaults = {
   refresh: durationOrOff('Interval at which lists are read again without a notification. Default `5m`.'),
   whenDown: choice(
     ['keep', 'hide', 'fail'],
-    'What happens while the server is down. `keep` (default): lists stay, calls fail. `hide`: lists are empty. `fail`: startup fails, a running host is not ready.',
+    'Behaviour while the server is down. `keep` (default): lists stay, calls fail. `hide`: lists are empty. `fail`: startup fails, a running host is not ready.',
   ),
   newTools: choice(
     ['serve', 'withhold'],
@@ -164,13 +166,14 @@ const override = {
   ),
 }
 
-const [{ properties: authProperties = {}, ...authSchema } = {}] = UPSTREAM_AUTH['anyOf'] as readonly JsonSchema[]
+const [{ properties: authProperties = {}, ...authSchema } = {}, ...perCaller] = UPSTREAM_AUTH[
+  'anyOf'
+] as readonly JsonSchema[]
 const { dpop: _, ...authKeys } = authProperties as JsonSchema
-const HOST_AUTH = {
-  ...authSchema,
-  title: 'HostAuth',
-  properties: authKeys,
-  description: "How the host gets an access token. The caller's token is never forwarded.",
+const SERVER_AUTH = {
+  ...UPSTREAM_AUTH,
+  title: 'ServerAuth',
+  anyOf: [{ ...authSchema, title: 'ServerClientCredentials', properties: authKeys }, ...perCaller],
 }
 
 const items = (what: string) =>
@@ -210,7 +213,7 @@ const server = {
         },
         'TLS files, relative to the config.',
       ),
-      auth: HOST_AUTH,
+      auth: SERVER_AUTH,
       sessions: choice(
         ['auto', 'shared', 'per-session', 'per-user', 'per-call'],
         'Which callers share a session. Default `auto`: one session per client session or user, unless the server has no sessions.',

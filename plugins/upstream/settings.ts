@@ -4,16 +4,20 @@ import { resolve } from 'node:path'
 import { parseDuration, parseSize, type Revision, StartError } from '../../core/plugin.ts'
 import type { CommandTarget, TlsOptions } from '../../remote/index.ts'
 import type { SecretSource } from '../families/credentials/index.ts'
-import type { HostAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer, UpstreamToolOverride } from './options.ts'
+import type { ServerAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer, UpstreamToolOverride } from './options.ts'
 
 type Path = readonly (string | number)[]
+
+/** Whether each caller has its own token. */
+export const isPerCaller = (auth: ServerAuth | undefined): boolean =>
+  auth?.kind === 'bridge' || auth?.kind === 'exchange'
 
 export interface HttpSettings {
   readonly url: string
   readonly headers: Readonly<Record<string, SecretSource>>
   readonly forwardHeaders: readonly string[]
   readonly tls: TlsOptions | undefined
-  readonly auth: HostAuth | undefined
+  readonly auth: ServerAuth | undefined
 }
 
 /** The settings of one server. Durations in milliseconds; 0: no limit. */
@@ -97,6 +101,10 @@ function readTarget(server: UpstreamServer, at: Path, directory: string, options
     checkHeaders(server, at)
     const { headers = {}, forwardHeaders = [], auth } = server
     const tls = readTls(server, at, directory)
+    if (isPerCaller(auth) && server.sessions === 'shared') {
+      const why = `requires separate sessions, because \`auth\` uses the token of each caller`
+      throw new StartError('MH2943', why, { at: [...at, 'sessions'] })
+    }
     if (!URL.canParse(url)) throw new StartError('MH2943', `"${url}" is not a URL`, { at: [...at, 'url'] })
     return { http: { url, headers, forwardHeaders, auth, tls }, command: undefined }
   }

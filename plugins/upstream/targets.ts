@@ -1,18 +1,28 @@
 // Creates connection targets: a command, or a URL with headers and an access token.
+import type { CallContext } from '../../core/index.ts'
 import type { InternalHost, Services } from '../../core/internal.ts'
 import type { Call } from '../../core/plugin.ts'
-import { createPool, type RequestOptions, type Target } from '../../remote/index.ts'
-import { createTokenSource, readSecret } from '../families/credentials/index.ts'
-import type { HttpSettings, ServerSettings } from './settings.ts'
+import { createPool, type Target } from '../../remote/index.ts'
+import { type Authorization, createTokenSource, readSecret } from '../families/credentials/index.ts'
+import { type HttpSettings, isPerCaller, type ServerSettings } from './settings.ts'
 
-export interface Targets {
-  target(): Promise<Target>
-  /** Renews changing headers. Called before each connection and call. */
-  renew(): Promise<void> | undefined
+/** The credentials of one call. */
+export interface CallCredentials {
+  /** The caller's token; undefined if the connection has the token. */
+  readonly headers?: Readonly<Record<string, string>>
   /** After a 401 response: true if a repetition with a new token can succeed. */
   refused(): boolean
+}
+
+export interface Targets {
+  /** `credentials`: returns those of the session's caller. */
+  target(credentials?: () => CallCredentials): Promise<Target>
+  /** Renews changing headers and the token of a call. */
+  authorize(ctx: CallContext): Promise<CallCredentials>
+  /** After a 401 response to the connection for lists: true if a repetition with a new token can succeed. */
+  refused(): boolean
   /** Returns the headers of the caller to send with its call. */
-  forwarded(call: Call): Pick<RequestOptions, 'headers'>
+  forwarded(call: Call): Readonly<Record<string, string>>
   close(): Promise<void>
 }
 
@@ -27,40 +37,48 @@ export interface TokenHost extends Pick<InternalHost, 'clock'> {
   readonly services: Pick<Services, 'createTokenClient'>
 }
 
+const toHeaders = ({ headers }: Authorization): Record<string, string> =>
+  Object.fromEntries(headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? '']] : [])))
+
 function createHttpTargets(http: HttpSettings, what: string, host: TokenHost | undefined): Targets {
   const { url, tls, auth, forwardHeaders } = http
+  const { origin } = new URL(url)
   const tokenParts = host && { what: `${what}.auth`, apiUrl: url, services: () => host.services, clock: host.clock }
   const source = auth && tokenParts && createTokenSource(auth, tokenParts)
-  const isFixed = !source && Object.values(http.headers).every(one => typeof one === 'string')
+  const hostSource = isPerCaller(auth) ? undefined : source
+  const isFixed = !hostSource && Object.values(http.headers).every(one => typeof one === 'string')
   let pool: ReturnType<typeof createPool> | undefined
   let current: Record<string, string> | undefined
-  let used: Awaited<ReturnType<NonNullable<typeof source>['authorize']>> | undefined
+  let used: Authorization | undefined
 
-  async function read() {
+  async function renew() {
+    if (isFixed && current) return
     const headers = await readHeaders(http, what)
     // The token belongs to the host, so there is no caller.
-    used = await source?.authorize({ ctx: undefined as never, method: 'POST', url })
-    const pairs = used?.headers ?? []
-    for (let at = 0; at < pairs.length; at += 2) headers[pairs[at] ?? ''] = pairs[at + 1] ?? ''
-    current = headers
+    used = await hostSource?.authorize({ ctx: undefined as never, method: 'POST', url })
+    current = { ...headers, ...(used && toHeaders(used)) }
   }
-  const renew = () => (isFixed && current ? undefined : read())
+  const refused = () => used !== undefined && hostSource?.refused(used, { origin }) === true
 
   return {
-    renew,
-    async target() {
+    refused,
+    async target(credentials) {
       await renew()
       pool ??= createPool(url, { tls })
-      return { url, headers: () => current ?? {}, dispatcher: await pool }
+      return { url, headers: () => ({ ...current, ...credentials?.().headers }), dispatcher: await pool }
     },
-    refused: () => source !== undefined && used !== undefined && source.refused(used, { origin: new URL(url).origin }),
+    async authorize(ctx) {
+      await renew()
+      if (!source || hostSource) return { refused }
+      const own = await source.authorize({ ctx, method: 'POST', url })
+      return { headers: toHeaders(own), refused: () => source.refused(own, { origin }) }
+    },
     forwarded({ headers }) {
-      if (forwardHeaders.length === 0) return {}
       const found = forwardHeaders.flatMap(name => {
         const value = headers[name.toLowerCase()]
         return typeof value === 'string' ? [[name, value] as const] : []
       })
-      return { headers: Object.fromEntries(found) }
+      return Object.fromEntries(found)
     },
     async close() {
       await (await pool)?.close()
@@ -68,12 +86,14 @@ function createHttpTargets(http: HttpSettings, what: string, host: TokenHost | u
   }
 }
 
+export const NO_CREDENTIALS: CallCredentials = { refused: () => false }
+
 /** `host`: for servers with `auth`. */
 export function createTargets({ http, command, at }: ServerSettings, host?: TokenHost): Targets {
   if (http) return createHttpTargets(http, at.join('.'), host)
   return {
     target: async () => command as Target,
-    renew: () => undefined,
+    authorize: async () => NO_CREDENTIALS,
     refused: () => false,
     forwarded: () => ({}),
     close: async () => undefined,

@@ -1,4 +1,6 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
+
+import { loginEnded } from '../../core/auth.ts'
 import { type CallContext, type Definition, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
@@ -17,16 +19,16 @@ import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, createDefiner } from './definitions.ts'
-import { callFailure, isLoginNeeded, isNotFound, isUnknownItem } from './failures.ts'
+import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { toolName } from './names.ts'
 import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
-import type { ServerSettings } from './settings.ts'
+import { isPerCaller, type ServerSettings } from './settings.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
-import type { Targets } from './targets.ts'
+import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
 
 export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
@@ -73,6 +75,9 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
+  readonly #credentials = new WeakMap<Call, CallCredentials>()
+  /** The credentials of the last call of each session. */
+  readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
   #connection: Connection | undefined
   #era: Connection['era'] | undefined
   #state: State = 'starting'
@@ -196,7 +201,8 @@ export class Upstream implements Caller {
     this.#shownWhy = visibleText(error.message)
     if (isLoginNeeded(error)) this.#parts.targets.refused()
     this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, reasonOf(error), since)
-    if (this.settings.whenDown === 'hide' && !this.#isRetired) this.#parts.toolset.replace([])
+    const isServed = this.#isPerCaller && isLoginNeeded(error)
+    if (this.settings.whenDown === 'hide' && !this.#isRetired && !isServed) this.#parts.toolset.replace([])
   }
 
   #enter(state: State, why: string, since: number) {
@@ -414,14 +420,21 @@ export class Upstream implements Caller {
   }
 
   async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
-    const target = await this.#parts.targets.target()
+    const own = { credentials: this.#credentials.get(call) ?? NO_CREDENTIALS }
+    const target = await this.#parts.targets.target(() => own.credentials)
     signal.throwIfAborted()
     const capabilities = capabilitiesFor(this.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
-    return connect(
+    const connection = await connect(
       target,
       this.#options({ capabilities, onRequest, onNotification, onClosed: () => events.onClosed(), signal }),
     )
+    this.#sessionCredentials.set(connection, own)
+    return connection
+  }
+
+  get #isPerCaller(): boolean {
+    return isPerCaller(this.settings.http?.auth)
   }
 
   /** Whether all callers can share a connection: the server has no sessions, or the options allow it. */
@@ -433,19 +446,30 @@ export class Upstream implements Caller {
   }
 
   async #enterSession(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
+    // The connection for lists has no token, and calls do not need it.
+    if (this.#isPerCaller && this.#state === 'needs login') return this.#enterOwnSession(call)
     const connection = await this.#supervisor.get().catch(() => {
       throw new ToolError(
         `The server "${this.settings.name}" has been unavailable since ${this.#sinceText} (${this.#shownWhy}). Try again later.`,
       )
     })
-    if (!this.#isShared(connection)) return this.#sessions.enter(call)
+    if (!this.#isShared(connection)) return this.#enterOwnSession(call)
     return { session: { connection, runs: undefined, logLevel: undefined }, leave: () => undefined }
+  }
+
+  async #enterOwnSession(call: Call) {
+    const entered = await this.#sessions.enter(call)
+    const own = this.#sessionCredentials.get(entered.session.connection)
+    const credentials = this.#credentials.get(call)
+    if (own && credentials) own.credentials = credentials
+    return entered
   }
 
   #requestOptions(call: Call, { connection }: ServerSession): RequestOptions {
     const { logLevel } = call
+    const headers = { ...this.#parts.targets.forwarded(call), ...this.#credentials.get(call)?.headers }
     return {
-      ...this.#parts.targets.forwarded(call),
+      ...(Object.keys(headers).length > 0 && { headers }),
       ...(connection.era === 'modern' && {
         capabilities: call.asks ? capabilitiesFor(this.settings, call.client.capabilities) : {},
         ...(logLevel !== undefined && { logLevel }),
@@ -476,8 +500,17 @@ export class Upstream implements Caller {
       if (isUnknownItem(error)) this.#refreshSoon()
       // No result: the resource does not exist.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
-      throw callFailure(this.settings.name, error)
+      throw this.#failure(error, call)
     }
+  }
+
+  #failure(error: unknown, call: Call): Error {
+    const { http, name } = this.settings
+    if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return callFailure(name, error)
+    // The token is one of the caller's login at this host, which the client can renew.
+    const { route, params } = call.offer
+    const caller = { user: call.user, route, params }
+    return loginEnded(this.#parts.host.services, caller, `the server "${name}" refused the token of the user`)
   }
 
   async #call(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
@@ -493,9 +526,19 @@ export class Upstream implements Caller {
     return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
   }
 
-  async #send(method: string, params: Json, ctx: CallContext, call: Call, repeated = 0): Promise<object> {
+  /** Sends a call. Repeats it once if the server has certainly not executed it. */
+  async #send(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
+    try {
+      return await this.#sendOnce(method, params, ctx, call)
+    } catch (error) {
+      if (contextCancellation(ctx).aborted || !this.#canRepeat(error, call)) throw error
+      return this.#sendOnce(method, params, ctx, call)
+    }
+  }
+
+  async #sendOnce(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
     const { targets, host } = this.#parts
-    await targets.renew()
+    this.#credentials.set(call, await targets.authorize(ctx))
     const { session, leave } = await this.#enterSession(call)
     this.#setLogLevel(call, session)
     const run = new Run({ settings: this.settings, clock: host.clock })
@@ -505,18 +548,13 @@ export class Upstream implements Caller {
       leave()
     }
     run.start(session.connection, method, params, this.#requestOptions(call, session))
-    try {
-      return await this.#follow({ run, method, params, end }, ctx, call)
-    } catch (error) {
-      if (repeated > 0 || contextCancellation(ctx).aborted || !this.#canRepeat(error)) throw error
-      return this.#send(method, params, ctx, call, 1)
-    }
+    return this.#follow({ run, method, params, end }, ctx, call)
   }
 
   /** Whether the server has certainly not executed the call, and a retry can succeed. */
-  #canRepeat(error: unknown): boolean {
+  #canRepeat(error: unknown, call: Call): boolean {
     if (!(error instanceof RemoteError) || error.executed !== 'no') return false
-    if (error.reason === 'refused' && error.status === 401) return this.#parts.targets.refused()
+    if (isUnauthorized(error)) return this.#credentials.get(call)?.refused() === true
     return error.reason === 'lost'
   }
 
@@ -558,6 +596,7 @@ export class Upstream implements Caller {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     try {
+      this.#credentials.set(call, await this.#parts.targets.authorize(ctx))
       const { session, leave } = await this.#enterSession(call)
       try {
         const options = {
@@ -576,7 +615,7 @@ export class Upstream implements Caller {
         leave()
       }
     } catch (error) {
-      throw callFailure(this.settings.name, error)
+      throw this.#failure(error, call)
     }
   }
 }

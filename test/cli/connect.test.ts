@@ -2,7 +2,7 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { CLIENTS, type Machine } from '../../cli/connect/clients.ts'
+import { CLIENTS, type ClientRow, type Machine, type Reached } from '../../cli/connect/clients.ts'
 import { endpointAt, throughProxy } from '../../cli/connect/endpoint.ts'
 import { writeConfig } from '../../cli/connect/write-config.ts'
 import { connectVerb } from '../../cli/connect.ts'
@@ -38,6 +38,43 @@ describe('the table of clients', () => {
     expect(CLIENTS.cursor.config.file(machine('linux'))).to.equal('/home/ada/.cursor/mcp.json')
     expect(CLIENTS.vscode.config.file(machine('linux'))).to.equal('/home/ann/shop/.vscode/mcp.json')
     expect(CLIENTS['claude-code'].config.file(machine('linux'))).to.equal('/home/ann/shop/.mcp.json')
+    expect(CLIENTS.zed.config.file(machine('darwin'))).to.equal('/home/ada/.config/zed/settings.json')
+  })
+
+  it('has the entry or command of each client', () => {
+    const rows: ReadonlyArray<readonly [string, ClientRow]> = Object.entries(CLIENTS)
+    const url = { url: URL_GIVEN }
+    const program = { command: 'npx', args: ['-y', 'mcp-host', 'proxy', URL_GIVEN] }
+    const described = (reached: Reached) =>
+      Object.fromEntries(
+        rows.map(([name, { config, command }]) => [
+          name,
+          config ? { [config.key]: config.entry(reached) } : command?.('shop', reached).join(' '),
+        ]),
+      )
+    expect(described(url)).to.deep.equal({
+      'claude-code': { mcpServers: { type: 'http', ...url } },
+      'claude-desktop': { mcpServers: url },
+      cursor: { mcpServers: url },
+      vscode: { servers: { type: 'http', ...url } },
+      codex: `codex mcp add shop --url ${URL_GIVEN}`,
+      'gemini-cli': { mcpServers: { httpUrl: URL_GIVEN } },
+      windsurf: { mcpServers: { serverUrl: URL_GIVEN } },
+      zed: { context_servers: url },
+      junie: { mcpServers: url },
+      cline: { mcpServers: { type: 'streamableHttp', ...url } },
+      goose: `goose session --with-streamable-http-extension ${URL_GIVEN}`,
+      'lm-studio': { mcpServers: url },
+      opencode: { mcp: { type: 'remote', ...url, enabled: true } },
+      inspector: `npx -y @modelcontextprotocol/inspector --transport http --server-url ${URL_GIVEN}`,
+      json: { mcpServers: { type: 'http', ...url } },
+    })
+    expect(described(program)).to.deep.include({
+      codex: `codex mcp add shop -- npx -y mcp-host proxy ${URL_GIVEN}`,
+      windsurf: { mcpServers: program },
+      goose: `goose session --with-extension npx -y mcp-host proxy ${URL_GIVEN}`,
+      opencode: { mcp: { type: 'local', command: ['npx', ...program.args], enabled: true } },
+    })
   })
 })
 

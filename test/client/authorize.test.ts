@@ -5,9 +5,14 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { askForAuthorization, beginAuthorization, readAuthorizationResponse } from '../../client/authorize.ts'
 import { AuthError, InteractionRequiredError } from '../../client/errors.ts'
-import { createMemoryFlowStore, FLOW_LIFETIME_MS, type FlowRecord } from '../../client/flow-store.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
-import type { ClientIdentity, ServerInfo } from '../../client/parties.ts'
+import {
+  type ClientIdentity,
+  createMemoryFlowStore,
+  FLOW_LIFETIME_MS,
+  type FlowRecord,
+  type ServerInfo,
+} from '../../client/stores.ts'
 import { requestToken } from '../../client/token-endpoint.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'
@@ -158,7 +163,8 @@ describe('Authorization response', () => {
     const url = respond(record)
     const parts = { code: 'the-code-itself', state: record.state, iss: ISSUER }
     for (const given of [url, url.href, url.searchParams, parts]) {
-      expect(readAuthorizationResponse(ctx, record, given)).to.deep.equal({ code: 'the-code-itself', checked: true })
+      expect(readAuthorizationResponse(ctx, record, given)).to.equal('the-code-itself')
+      expect(ctx.events, 'checked').to.deep.equal([])
     }
   })
 
@@ -219,9 +225,9 @@ describe('Authorization response', () => {
       const given = new URL(respond(record))
       if (iss === undefined) given.searchParams.delete('iss')
       if (passes)
-        expect(
-          readAuthorizationResponse(ctx, record, iss === undefined ? given : respond(record, { iss })).code,
-        ).to.equal('the-code-itself')
+        expect(readAuthorizationResponse(ctx, record, iss === undefined ? given : respond(record, { iss }))).to.equal(
+          'the-code-itself',
+        )
       else
         expect(codeOf(iss === undefined ? () => readAuthorizationResponse(ctx, record, given) : read).code).to.equal(
           'issuer_mismatch',
@@ -241,15 +247,12 @@ describe('Authorization response', () => {
     const own = respond(record)
     own.searchParams.append('tab', '1')
     own.searchParams.append('tab', '2')
-    expect(readAuthorizationResponse(ctx, record, own).checked).to.equal(true)
+    expect(readAuthorizationResponse(ctx, record, own)).to.equal('the-code-itself')
   })
 
   it('R-57: accepts a bare code with an event, and rejects it with strictResponse', async () => {
     const { ctx, record } = await begin()
-    expect(readAuthorizationResponse(ctx, record, '4/0AbCd-bare')).to.deep.equal({
-      code: '4/0AbCd-bare',
-      checked: false,
-    })
+    expect(readAuthorizationResponse(ctx, record, '4/0AbCd-bare')).to.equal('4/0AbCd-bare')
     expect(ctx.events.map(({ type }) => type)).to.deep.equal(['unchecked-response'])
     expect(ctx.secrets.scrub('said 4/0AbCd-bare')).to.equal('said [redacted]')
     const strict = await begin({ strictResponse: true })
@@ -266,7 +269,7 @@ describe('Authorization response', () => {
     const endpoints = { authorizationEndpoint: `${as.url}/authorize`, tokenEndpoint: `${as.url}/token` }
     const server = { ...SERVER, ...endpoints, issuer: as.issuer }
     const { ctx, url, record } = await begin({ serverUrl: rs.serverUrl }, server, { resource: rs.serverUrl })
-    const { code } = readAuthorizationResponse(ctx, record, await authorize(url))
+    const code = readAuthorizationResponse(ctx, record, await authorize(url))
     const kept: FlowRecord = JSON.parse(JSON.stringify(record))
     const parameters = {
       code,
@@ -297,14 +300,14 @@ describe('User interaction', () => {
         return answer(url)
       },
     })
-    expect([delegate.code, seen]).to.deep.equal(['c0de', ['as.example', REDIRECT, false]])
+    expect([delegate, seen]).to.deep.equal(['c0de', ['as.example', REDIRECT, false]])
     const handler = await ask({
       async authorizationCallbackHandler({ authorizationUri, redirectUri }) {
         expect(redirectUri).to.equal(REDIRECT)
         return { code: 'c1', state: authorizationUri.searchParams.get('state') ?? '', iss: ISSUER }
       },
     })
-    expect(handler.code).to.equal('c1')
+    expect(handler).to.equal('c1')
   })
 
   it('reports separate error codes for no response, delegate errors, login timeout and abort', async () => {

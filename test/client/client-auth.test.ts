@@ -14,7 +14,7 @@ import {
 } from '../../client/client-auth.ts'
 import { discoverServer } from '../../client/discovery.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
-import type { ClientIdentity, ServerInfo } from '../../client/parties.ts'
+import type { ClientIdentity, ServerInfo } from '../../client/stores.ts'
 import { requestToken } from '../../client/token-endpoint.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'
@@ -99,8 +99,13 @@ describe('Client authentication', () => {
       [{}, secret, ['private_key_jwt'], /set privateKey/],
       [{ tokenEndpointAuthMethod: 'private_key_jwt' }, secret, undefined, /set privateKey/],
       [{ tokenEndpointAuthMethod: 'client_secret_post' }, identity(), undefined, /set clientSecret/],
-      [{}, identity({ authMethod: 'private_key_jwt' }), undefined, /set privateKey/],
-      [{}, identity({ authMethod: 'client_secret_jwt', clientSecret: 's' }), undefined, /clientAuthentication/],
+      [{}, identity({ tokenEndpointAuthMethod: 'private_key_jwt' }), undefined, /set privateKey/],
+      [
+        {},
+        identity({ tokenEndpointAuthMethod: 'client_secret_jwt', clientSecret: 's' }),
+        undefined,
+        /clientAuthentication/,
+      ],
     ]
     for (const [options, client, listed, message] of impossible) {
       expect(() => choose(options, client, listed), String(message))

@@ -327,7 +327,6 @@ describe('R-35: https endpoints', () => {
       scopesSupported: ['a'],
       grantTypesSupported: undefined,
       tokenEndpointAuthMethodsSupported: ['none'],
-      dpopSigningAlgValuesSupported: ['ES256'],
       issParameterSupported: true,
       clientIdMetadataDocumentSupported: false,
       pkceS256: true,

@@ -5,8 +5,7 @@ import { discoverServer } from '../../client/discovery.ts'
 import { AuthError } from '../../client/errors.ts'
 import { type IdentityWish, identifyClient, isClientRefused } from '../../client/identity.ts'
 import type { ClientOAuthOptions } from '../../client/options.ts'
-import type { ClientIdentity } from '../../client/parties.ts'
-import type { Registration } from '../../client/token-cache.ts'
+import type { ClientIdentity, Registration } from '../../client/stores.ts'
 import { testContext } from './support/context.ts'
 import { failure } from './support/failure.ts'
 import { type FakeAuthorizationServer, startFakeServers, stopServers } from './support/fake-servers.ts'
@@ -131,7 +130,7 @@ describe('Client identity', () => {
       issuer: as.issuer,
       clientId: 'kept',
       clientSecret: 'kept-secret-value',
-      authMethod: 'client_secret_post',
+      tokenEndpointAuthMethod: 'client_secret_post',
       registration: kept,
     })
     const cases: [Partial<Registration>, string[]][] = [

@@ -13,7 +13,7 @@ import { runInNewContext } from 'node:vm'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createNetPolicy } from '../../client/net-policy.ts'
-import { createGuardedFetch } from '../../client/node/guarded-fetch.ts'
+import { createGuardedFetch } from '../../client/node/fetch.ts'
 import { makeCertificate } from '../plugins/dev-auth-server/certificate.ts'
 import { compiledFile } from '../support/compiled.ts'
 import { startRawServer } from '../support/raw-server.ts'
@@ -134,7 +134,7 @@ describe('Guarded fetch compatibility', () => {
     try {
       await once(secure, 'listening')
       const address = `https://localhost:${(secure.address() as AddressInfo).port}/`
-      const module = compiledFile('client/node/guarded-fetch.ts')
+      const module = compiledFile('client/node/fetch.ts')
       const script = `
         const { createGuardedFetch } = await import(${JSON.stringify(module)})
         const lookup = (_, { all }, done) => all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4)

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { optionsSchema, PROVIDERS } from '../../plugins/auth-bridge/options.ts'
-import { ENTRA_ERRORS, explain, type ProviderRefusal } from '../../plugins/auth-bridge/upstream/refusal.ts'
+import { ENTRA_ERRORS, explain, type ProviderRefusal } from '../../plugins/auth-bridge/upstream/upstream.ts'
 import { PAGES, ROOT, readPage } from '../support/doc-blocks.ts'
 
 type Type = ProviderRefusal['type']
@@ -71,7 +71,7 @@ describe('auth-bridge pages', () => {
   })
 
   it('quote messages exactly', () => {
-    const told = ['people/decide.ts', 'browser/sign-in.ts', 'upstream/connection.ts', 'upstream/read-person.ts']
+    const told = ['people/decide.ts', 'browser/sign-in.ts', 'upstream/connection.ts', 'upstream/person.ts']
       .map(sourceOf)
       .join()
     const quoted = OWN_PAGE.flatMap(type => symptomsIn(pageOf(type)).flatMap(quotesIn))

@@ -20,9 +20,12 @@ const whoami = defineTool({ name: 'whoami', handler: (_, { user }) => ({ user: u
 /** Describes the provider token without exposing it. */
 const upstream = defineTool({
   name: 'upstream',
-  input: { type: 'object', properties: { scope: { type: 'string' } } },
-  async handler({ scope }, { upstreamToken }) {
-    const token = await upstreamToken(scope === undefined ? {} : { scope })
+  input: { type: 'object', properties: { scope: { type: 'string' }, rejected: { type: 'string' } } },
+  async handler({ scope, rejected }, { upstreamToken }) {
+    const token = await upstreamToken({
+      ...(scope !== undefined && { scope }),
+      ...(rejected !== undefined && { rejected }),
+    })
     return { length: token.length, seen: seen.push(token) }
   },
 })

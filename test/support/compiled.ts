@@ -62,6 +62,7 @@ const ENTRIES = [
   'test/client/node/support/cache-process.ts',
   'test/client/support/refreshing-process.ts',
   'test/cluster/chaos/load.config.ts',
+  'test/cluster/scale/scale.config.ts',
   'test/cluster/support/bridge.config.ts',
   'test/cluster/support/changes.config.ts',
   'test/cluster/support/journey.config.ts',

@@ -68,19 +68,15 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
 const isIn = (folder: string, file: string) => file.startsWith(`${folder}/`)
 
 /** What the composition root passes to plugins as services. */
-const COMPOSED = [
-  'plugins/index.ts',
-  'client/node/guarded-agents.ts',
-  'client/node/guarded-fetch.ts',
-  'client/token-client.ts',
-]
+const COMPOSED = ['plugins/index.ts', 'client/node/fetch.ts', 'client/token-client.ts']
 
-function mayCoreImport(from: string, { specifier }: Import): boolean {
+function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
   const name = packageOf(specifier)
   if (name !== undefined) return CORE_PACKAGES.has(name)
   const file = fileOf(from, specifier)
   if (file === undefined || isIn('core', file)) return true
-  return from === 'core/create-host.ts' && COMPOSED.includes(file)
+  if (!COMPOSED.includes(file)) return false
+  return from === 'core/create-host.ts' || (from === 'core/internal-host.ts' && typeOnly)
 }
 
 /** Folders of `plugins/` with code that plugins share, and the plugins that share it. */

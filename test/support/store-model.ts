@@ -230,8 +230,8 @@ const actions = fc.array(
   },
 )
 
-/** Redis derives the expiry from the time that is left. */
-const ROUNDING = 5
+/** Milliseconds. Redis derives the expiry from the time that is left, and can pause in between. The times differ by an hour or more. */
+const ROUNDING = 60_000
 
 function plain(value: unknown, times: number[]): unknown {
   return JSON.parse(

@@ -1,10 +1,13 @@
 // A browser: its cookie, form tokens, request parameters, and pages sent to it.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { HostContext } from '../../../core/plugin.ts'
+import { type HostContext, isObject } from '../../../core/plugin.ts'
 import type { Page } from '../pages/index.ts'
 import { digest } from '../records.ts'
 
 export const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export const fieldsOf = ({ request }: HostContext): Readonly<Record<string, unknown>> =>
+  isObject(request.body) ? request.body : {}
 
 export const asTexts = (value: unknown): string[] =>
   [value].flat().flatMap(one => (typeof one === 'string' && one !== '' ? [one] : []))
@@ -14,13 +17,9 @@ const VALUE = /^[\w-]{43}$/
 /** Longer than any login, so that sign-out finds all of them. Seconds. */
 const MAX_AGE = 400 * 24 * 3_600
 
-interface WithCookies {
-  readonly cookies: { get(name: string, options: { signed: boolean }): string | undefined }
-}
-
 const nameFor = (issuer: string) => (issuer.startsWith('https:') ? '__Host-mcp_browser' : 'mcp_browser')
 
-export function browserOf({ cookies }: WithCookies, issuer: string): string | undefined {
+export function browserOf({ cookies }: Pick<HostContext, 'cookies'>, issuer: string): string | undefined {
   const value = cookies.get(nameFor(issuer), { signed: false })
   return value !== undefined && VALUE.test(value) ? digest(value) : undefined
 }
@@ -35,7 +34,7 @@ export function knowBrowser(ctx: HostContext, issuer: string): string {
   return digest(value)
 }
 
-export function isBrowser(ctx: WithCookies, issuer: string, expected: unknown): boolean {
+export function isBrowser(ctx: Pick<HostContext, 'cookies'>, issuer: string, expected: unknown): boolean {
   const known = browserOf(ctx, issuer)
   if (known === undefined || typeof expected !== 'string' || known.length !== expected.length) return false
   return timingSafeEqual(Buffer.from(known), Buffer.from(expected))
@@ -44,14 +43,7 @@ export function isBrowser(ctx: WithCookies, issuer: string, expected: unknown): 
 export const pathOf = ({ issuer }: { readonly issuer: string }, path: string): string =>
   `${new URL(issuer).pathname}${path}`
 
-interface Answering {
-  status: number
-  type: string
-  body: unknown
-  set(name: string, value: string): void
-}
-
-export function sendPage(ctx: Answering, page: Page, status = 200): void {
+export function sendPage(ctx: Pick<HostContext, 'status' | 'type' | 'body' | 'set'>, page: Page, status = 200): void {
   ctx.status = status
   ctx.type = 'html'
   ctx.set('Content-Security-Policy', page.policy)

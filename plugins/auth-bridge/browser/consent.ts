@@ -4,10 +4,9 @@ import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/plugin.ts'
 import { isRemembered } from '../clients/client-rules.ts'
 import type { Bridge } from '../make.ts'
-import type { ShownClient } from '../pages/index.ts'
-import { type Changed, changedSince, digestOfDocument } from '../people/accounts.ts'
+import { changedSince, digestOfDocument } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
-import { asText, asTexts, isTokenFor, sendPage, tokenFor } from './browser.ts'
+import { asText, asTexts, fieldsOf, isTokenFor, sendPage, tokenFor } from './browser.ts'
 import { openSession } from './sign-in.ts'
 
 interface Asked {
@@ -35,18 +34,6 @@ const documentHostOf = (
   client: Pick<Client, 'clientId'> & { readonly clientIdMetadataDocument?: unknown },
 ): string | undefined => (client.clientIdMetadataDocument ? new URL(client.clientId).host : undefined)
 
-function showClient(client: Client, { known }: Bridge): ShownClient {
-  const { clientId, clientName, clientUri } = client
-  const host = documentHostOf(client)
-  return {
-    id: clientId,
-    name: clientName,
-    documentHost: host,
-    isKnown: known.has(clientId),
-    ...(clientUri !== undefined && { homepage: clientUri }),
-  }
-}
-
 async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Asked | undefined> {
   const { provider, accounts, logins } = bridge
   const { params, session } = interaction
@@ -70,11 +57,7 @@ async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Aske
   }
 }
 
-async function changedFor(
-  ctx: HostContext,
-  bridge: Bridge,
-  { client, redirectUri }: Asked,
-): Promise<Changed | undefined> {
+async function changedFor(ctx: HostContext, bridge: Bridge, { client, redirectUri }: Asked) {
   const session = await openSession(bridge.provider, ctx)
   const grantId = session.grantIdFor(client.clientId)
   const consent = grantId === undefined ? undefined : await bridge.consents.find(grantId)
@@ -87,7 +70,13 @@ export async function askConsent(ctx: HostContext, bridge: Bridge, interaction: 
   const { client, login, redirectUri, resources, scopes, withheld } = asked
   const changed = await changedFor(ctx, bridge, asked)
   const question = {
-    client: showClient(client, bridge),
+    client: {
+      id: client.clientId,
+      name: client.clientName,
+      documentHost: documentHostOf(client),
+      isKnown: bridge.known.has(client.clientId),
+      ...(client.clientUri !== undefined && { homepage: client.clientUri }),
+    },
     redirect: { uri: redirectUri },
     person: login.person,
     resources,
@@ -144,18 +133,13 @@ async function allow(bridge: Bridge, asked: Asked): Promise<string> {
   return grantId
 }
 
-export async function answerConsent(
-  ctx: HostContext,
-  bridge: Bridge,
-  interaction: Interaction,
-  fields: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  const { decision } = fields
+export async function answerConsent(ctx: HostContext, bridge: Bridge, interaction: Interaction): Promise<void> {
+  const { decision, csrf } = fieldsOf(ctx)
   if (interaction.prompt.name !== 'consent' || (decision !== 'allow' && decision !== 'deny'))
     return sayForeign(ctx, bridge)
   const asked = await readAsked(bridge, interaction)
   if (!asked) return sayExpired(ctx, bridge)
-  if (!isTokenFor(bridge, formOf(asked), fields['csrf'])) return sayForeign(ctx, bridge)
+  if (!isTokenFor(bridge, formOf(asked), csrf)) return sayForeign(ctx, bridge)
   const { client, login } = asked
   const fact = { subject: login.person.subject, client: client.clientId, decision }
   bridge.log.info({ code: 'MH2121', ...fact }, 'a person answered whether a client may act for them')

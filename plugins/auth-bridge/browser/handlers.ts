@@ -1,33 +1,13 @@
 // Handlers of the pages, including the account page, where users revoke access.
 
 import { errors, type Interaction } from 'oidc-provider'
-import { type HostContext, isObject } from '../../../core/plugin.ts'
+import type { HostContext } from '../../../core/plugin.ts'
 import type { Bridge } from '../make.ts'
-import type { ShownGrant } from '../pages/index.ts'
 import type { Consent } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
-import { browserOf, isTokenFor, pathOf, sendPage, tokenFor } from './browser.ts'
+import { browserOf, fieldsOf, isTokenFor, pathOf, sendPage, tokenFor } from './browser.ts'
 import { answerConsent, askConsent, sayExpired } from './consent.ts'
 import { chooseUser, comeBack, currentLogin, signInFor, signInForAccount } from './sign-in.ts'
-
-const shownPlace = (uri: string): string => {
-  if (!URL.canParse(uri)) return ''
-  const { host, protocol } = new URL(uri)
-  return protocol === 'https:' || protocol === 'http:' ? host : protocol
-}
-
-const showConsent = (
-  { grantId, client, redirectUri, resources, scopes, since, used }: Consent,
-  { known }: Bridge,
-): ShownGrant => ({
-  id: grantId,
-  client: { id: client.id, name: client.name, documentHost: client.documentHost, isKnown: known.has(client.id) },
-  redirectHost: shownPlace(redirectUri),
-  resources,
-  scopes,
-  since,
-  used,
-})
 
 const formOf = (sessionId: string) => `account ${sessionId}`
 
@@ -45,13 +25,16 @@ async function currentConsents({ provider, consents }: Bridge, { person }: Login
 
 async function show(ctx: HostContext, bridge: Bridge, login: Login, sessionId: string, notice?: string): Promise<void> {
   const { pages, upstream } = bridge
-  const grants = (await currentConsents(bridge, login)).map(consent => showConsent(consent, bridge))
+  const grants = (await currentConsents(bridge, login)).map(({ client, ...consent }) => ({
+    ...consent,
+    client: { name: undefined, documentHost: undefined, ...client, isKnown: bridge.known.has(client.id) },
+  }))
   const token = tokenFor(bridge, formOf(sessionId))
   const view = { person: login.person, signedInWith: upstream.label, grants, token }
   sendPage(ctx, pages.account({ ...view, ...(notice !== undefined && { notice }) }))
 }
 
-export async function showAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
+async function showAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
   const current = await currentLogin(ctx, bridge)
   if (!current) return sayWhoFirst(ctx, bridge)
   await show(ctx, bridge, current.login, current.session.jti)
@@ -66,14 +49,11 @@ async function revokeConsent({ provider, consents }: Bridge, consent: Consent): 
 const soon = ({ lifetimes }: Bridge) =>
   ` once its access has run out, within ${Math.ceil(lifetimes.accessToken / 60_000)} min`
 
-export async function changeAccount(
-  ctx: HostContext,
-  bridge: Bridge,
-  fields: Readonly<Record<string, unknown>>,
-): Promise<void> {
+async function changeAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
   const current = await currentLogin(ctx, bridge)
   if (!current) return sayWhoFirst(ctx, bridge)
   const { login, session } = current
+  const fields = fieldsOf(ctx)
   if (!isTokenFor(bridge, formOf(session.jti), fields['csrf'])) {
     const text = 'What was sent did not come from the page that you were shown. Open the page again.'
     const action = { label: 'Open the page', href: pathOf(bridge, '/account') }
@@ -102,8 +82,6 @@ export async function changeAccount(
 
 type Handler = (ctx: HostContext, bridge: Bridge) => Promise<void>
 
-const fieldsOf = ({ request }: HostContext): Record<string, unknown> => (isObject(request.body) ? request.body : {})
-
 async function findInteraction(ctx: HostContext, { provider }: Bridge): Promise<Interaction | undefined> {
   try {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res)
@@ -124,7 +102,7 @@ const interact: Handler = async (ctx, bridge) => {
 const answer: Handler = async (ctx, bridge) => {
   const interaction = await findInteraction(ctx, bridge)
   if (!interaction) return sayExpired(ctx, bridge)
-  await answerConsent(ctx, bridge, interaction, fieldsOf(ctx))
+  await answerConsent(ctx, bridge, interaction)
 }
 
 export const handlers = {
@@ -133,7 +111,7 @@ export const handlers = {
   chooseUser,
   comeBack,
   showAccount,
-  changeAccount: (ctx, bridge) => changeAccount(ctx, bridge, fieldsOf(ctx)),
+  changeAccount,
   signInForAccount,
 } satisfies Record<string, Handler>
 

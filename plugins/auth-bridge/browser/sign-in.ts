@@ -27,7 +27,7 @@ export async function currentLogin(ctx: HostContext, { provider, accounts }: Bri
 }
 
 /** Signs in outside of a client's request, with a new session id. */
-export async function signedInAs(ctx: HostContext, { provider, accounts, lifetimes }: Bridge, login: Login) {
+async function signedInAs(ctx: HostContext, { provider, accounts, lifetimes }: Bridge, login: Login) {
   const context = contextOf(provider, ctx)
   const session = await provider.Session.get(context)
   if (session.accountId !== login.person.subject) session.authorizations = undefined
@@ -41,7 +41,7 @@ export async function signedInAs(ctx: HostContext, { provider, accounts, lifetim
   context.cookies.set(provider.cookieName('session'), session.jti, { ...cookie, expires })
 }
 
-export type Purpose = { readonly uid: string } | 'account'
+type Purpose = { readonly uid: string } | 'account'
 
 interface Attempt {
   readonly purpose: Purpose
@@ -55,44 +55,23 @@ const STATE_BYTES = 32
 
 const attemptAt = (state: string) => pendingAt('attempt', state)
 
-const newState = (): string => randomBytes(STATE_BYTES).toString('base64url')
-
-async function keepAttempt(
-  ctx: HostContext,
-  { records, issuer }: Bridge,
-  { state, ...attempt }: Omit<Attempt, 'browser' | 'used'> & { readonly state: string },
-): Promise<void> {
-  const kept: Attempt = { ...attempt, browser: knowBrowser(ctx, issuer) }
-  await records.write(attemptAt(state), kept, TTL)
-}
-
-export type Taken =
-  | (Pick<Attempt, 'purpose' | 'underWay'> & { readonly kind: 'taken' })
-  | { readonly kind: 'again'; readonly purpose: Purpose }
-  | { readonly kind: 'foreign' }
-
-async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string): Promise<Taken> {
+/** Undefined in another browser. `again`: the state was used before. */
+async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string) {
   const kept = await records.read<Attempt>(attemptAt(state))
-  if (!kept || !isBrowser(ctx, issuer, kept.browser)) return { kind: 'foreign' }
-  const { purpose, underWay } = kept
+  if (!kept || !isBrowser(ctx, issuer, kept.browser)) return undefined
   const taken = await records.update<Attempt>(attemptAt(state), TTL, attempt =>
     attempt.used ? undefined : { ...attempt, used: true },
   )
-  return taken ? { kind: 'taken', purpose, underWay } : { kind: 'again', purpose }
+  return { ...kept, again: taken === undefined }
 }
 
+/** A login bound to its browser, because an attacker can plant the cookies of an interaction. */
 interface Done {
   readonly login: string
   readonly browser: string
 }
 
 const doneAt = (uid: string) => pendingAt('signed in for', uid)
-
-/** Binds the login to this browser: an attacker can plant the cookies of an interaction. */
-async function keepDone(ctx: HostContext, { records, issuer }: Bridge, uid: string, login: string) {
-  const done: Done = { login, browser: knowBrowser(ctx, issuer) }
-  await records.write(doneAt(uid), done, TTL)
-}
 
 /** Undefined in another browser. */
 async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: string): Promise<Done | undefined> {
@@ -110,7 +89,7 @@ async function leave(
   purpose: Purpose,
   asked: { hint?: string; prompt?: 'login' | 'select_account' },
 ) {
-  const state = newState()
+  const state = randomBytes(STATE_BYTES).toString('base64url')
   const { hint = '', prompt } = asked
   try {
     const { url, underWay } = await bridge.upstream.begin({
@@ -119,11 +98,9 @@ async function leave(
       ...(hint !== '' && hint.length <= MAX_HINT && { loginHint: hint }),
       ...(prompt && { prompt }),
     })
-    await keepAttempt(ctx, bridge, { state, purpose, underWay })
-    ctx.set('Cache-Control', 'no-store')
-    ctx.set('Referrer-Policy', 'no-referrer')
-    ctx.status = 303
-    ctx.redirect(url)
+    const attempt: Attempt = { purpose, underWay, browser: knowBrowser(ctx, bridge.issuer) }
+    await bridge.records.write(attemptAt(state), attempt, TTL)
+    goBack(ctx, url)
   } catch (error) {
     refuseLogin(ctx, bridge, purpose, error)
   }
@@ -157,16 +134,8 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
   const [status, text] = TEXTS[fault]
   const action = { label: 'Try again', href: startOf(bridge, purpose) }
   const detail = code === undefined ? {} : { detail: `${label}: ${code}`.slice(0, 120) }
-  const other = wayBack(bridge, purpose)
-  const page = {
-    title: 'Signing in did not work',
-    text: `${label} ${text}`,
-    action,
-    isError: true,
-    ...detail,
-    ...other,
-  }
-  sendPage(ctx, bridge.pages.message(page), status)
+  const shown = { text: `${label} ${text}`, action, isError: true, ...detail, ...wayBack(bridge, purpose) }
+  sendPage(ctx, bridge.pages.message({ title: 'Signing in did not work', ...shown }), status)
 }
 
 function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { person }: SignedIn, reason: string): void {
@@ -243,10 +212,10 @@ export async function chooseUser(ctx: HostContext, bridge: Bridge): Promise<void
 
 export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> {
   const state = asText(ctx.query['state'])
-  const taken = state === '' ? ({ kind: 'foreign' } as const) : await takeAttempt(ctx, bridge, state)
-  if (taken.kind === 'foreign') return refuseBrowser(ctx, bridge)
-  if (taken.kind === 'again') return goBack(ctx, startOf(bridge, taken.purpose))
-  const { purpose, underWay } = taken
+  const attempt = state === '' ? undefined : await takeAttempt(ctx, bridge, state)
+  if (!attempt) return refuseBrowser(ctx, bridge)
+  const { purpose, underWay, browser, again } = attempt
+  if (again) return goBack(ctx, startOf(bridge, purpose))
   let signedIn: SignedIn
   try {
     const callback = new URL(`${redirectUri(bridge)}?${ctx.querystring}`)
@@ -259,7 +228,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
     bridge.upstream.revoke(signedIn.tokens).catch((err: unknown) => bridge.log.debug({ err }, 'not revoked'))
     return refusePerson(ctx, bridge, purpose, signedIn, decision.refused)
   }
-  const login = await bridge.logins.begin(signedIn, knowBrowser(ctx, bridge.issuer))
+  const login = await bridge.logins.begin(signedIn, browser)
   const { subject, groups } = login.person
   bridge.signedIn('ok')
   bridge.log.info({ code: 'MH2126', subject }, 'a person signed in')
@@ -268,6 +237,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
     await signedInAs(ctx, bridge, login)
     return goBack(ctx, pathOf(bridge, '/account'))
   }
-  await keepDone(ctx, bridge, purpose.uid, login.id)
+  const done: Done = { login: login.id, browser }
+  await bridge.records.write(doneAt(purpose.uid), done, TTL)
   goBack(ctx, startOf(bridge, purpose))
 }

@@ -4,8 +4,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type Client, errors } from 'oidc-provider'
 import { isObject } from '../../../core/plugin.ts'
+import type { FilledAuthBridge } from '../options.ts'
 import { dropNulls } from '../server/oidc-provider.ts'
-import { GRANT_TYPES, JWT_BEARER } from './fixed-clients.ts'
 import { mayRedirect, type RedirectPattern } from './redirects.ts'
 
 const KEPT = ['redirect_uris', 'client_name', 'client_uri', 'grant_types', 'token_endpoint_auth_method'] as const
@@ -73,6 +73,25 @@ export function createRegisteredClients(keys: readonly Buffer[]) {
 }
 
 type Metadata = Record<string, unknown>
+
+const GRANT_TYPES = ['authorization_code', 'refresh_token'] as const
+export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
+function credentialsOf({ authMethod, clientSecret, keys }: FilledAuthBridge['clients']['fixed'][number]): Metadata {
+  if (keys) return { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys } }
+  if (clientSecret === undefined) return { token_endpoint_auth_method: 'none' }
+  return { client_secret: clientSecret, token_endpoint_auth_method: authMethod ?? 'client_secret_basic' }
+}
+
+/** Configured clients as metadata of oidc-provider. */
+export const fixedClients = ({ clients }: FilledAuthBridge): Metadata[] =>
+  clients.fixed.map(client => ({
+    client_id: client.clientId,
+    ...credentialsOf(client),
+    ...(client.name !== undefined && { client_name: client.name }),
+    redirect_uris: client.redirects,
+    grant_types: [...GRANT_TYPES, JWT_BEARER],
+  }))
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
 const MAX_NAME = 200

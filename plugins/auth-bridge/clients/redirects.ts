@@ -13,24 +13,12 @@ export interface RedirectPattern {
   readonly query: string
 }
 
-const NO_APPS = new Set([
-  'javascript:',
-  'data:',
-  'vbscript:',
-  'file:',
-  'blob:',
-  'about:',
-  'ws:',
-  'wss:',
-  'ftp:',
-  'mailto:',
-  'view-source:',
-  'filesystem:',
-  'jar:',
-  'chrome:',
-  'resource:',
-  'intent:',
-])
+/** Schemes that browsers and other programs handle themselves, and that no client is reached by. */
+const NO_APPS =
+  /^(?:javascript|data|vbscript|file|blob|about|wss?|ftp|mailto|view-source|filesystem|jar|chrome|resource|intent):$/
+
+export const isAppScheme = (scheme: string): boolean => !NO_APPS.test(scheme)
+
 const PATTERN = /^([a-z][a-z0-9+.-]*):(?:\/\/([^/?#]*))?([^?#]*)(\?[^#]*)?$/i
 
 const ANY_QUERY = '?*'
@@ -41,7 +29,7 @@ export function parseRedirectPattern(text: string): RedirectPattern {
   const bad = (why: string) => new Error(`"${text}" ${why}`)
   if (name === '')
     throw bad('is no redirect URI, such as https://claude.ai/api/mcp/auth_callback or http://127.0.0.1:*/**')
-  if (NO_APPS.has(scheme)) throw bad(`has the scheme ${scheme}, which no client is reached by`)
+  if (!isAppScheme(scheme)) throw bad(`has the scheme ${scheme}, which no client is reached by`)
   const isWeb = scheme === 'https:' || scheme === 'http:'
   const [, host = '', port = ''] = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/.exec(authority ?? '') ?? []
   if (isWeb && (host === '' || host.includes('*'))) throw bad('needs a whole host: a * there would let others in')
@@ -89,7 +77,7 @@ function fitsPath(path: readonly string[], pathname: string): boolean {
 }
 
 function fits({ scheme, host, port, path, query }: RedirectPattern, url: URL): boolean {
-  if (url.protocol !== scheme || NO_APPS.has(url.protocol)) return false
+  if (url.protocol !== scheme || !isAppScheme(url.protocol)) return false
   if (query !== ANY_QUERY && url.search !== query) return false
   const isWeb = scheme === 'https:' || scheme === 'http:'
   if (host !== '*' && url.hostname.toLowerCase() !== (host ?? '')) return false

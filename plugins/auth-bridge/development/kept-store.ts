@@ -3,13 +3,7 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import {
-  createGrantStore,
-  createMemoryStore,
-  type GrantStore,
-  type MemoryDump,
-  type Store,
-} from '../../../core/auth.ts'
+import { createGrantStore, createMemoryStore, type MemoryDump, type Store } from '../../../core/auth.ts'
 import { errorText, isObject, type Logger, StartError } from '../../../core/plugin.ts'
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
@@ -69,11 +63,7 @@ const WRITE_DELAY = 50
 const FORMAT = 3
 const SECRET_BYTES = 32
 
-export interface KeptStore {
-  readonly store: GrantStore
-  keys(use: string): readonly Buffer[]
-  flush(): Promise<void>
-}
+export type KeptStore = Awaited<ReturnType<typeof openKeptStore>>
 
 interface Stored {
   readonly secret: string
@@ -113,7 +103,7 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
   }
 }
 
-export async function openKeptStore(file: string, log: Logger): Promise<KeptStore> {
+export async function openKeptStore(file: string, log: Logger) {
   const stored = await readStored(file, log)
   const secret = stored?.secret ?? randomBytes(SECRET_BYTES).toString('base64url')
   const memory = createMemoryStore({ maxBytes: MAX_BYTES, evicts: true, dump: stored?.entries ?? [] })
@@ -143,7 +133,7 @@ export async function openKeptStore(file: string, log: Logger): Promise<KeptStor
   if (!stored) await flush()
   return {
     store: createGrantStore(written),
-    keys: use => [Buffer.from(hkdfSync('sha256', secret, '', use, SECRET_BYTES))],
-    flush: () => (timer ? flush() : writing),
+    keys: (use: string): readonly Buffer[] => [Buffer.from(hkdfSync('sha256', secret, '', use, SECRET_BYTES))],
+    flush: (): Promise<void> => (timer ? flush() : writing),
   }
 }

@@ -4,8 +4,11 @@ import {
   homepageOf,
   html,
   isUnverified,
+  type Layout,
   type Markup,
   nameOf,
+  type Page,
+  type PageSettings,
   readDestination,
   type ShownClient,
   type ShownPerson,
@@ -14,8 +17,7 @@ import {
   shownUrl,
   writeItems,
   writePerson,
-} from './html.ts'
-import type { Layout, Page, PageSettings } from './layout.ts'
+} from './layout.ts'
 
 export interface ConsentQuestion {
   readonly client: ShownClient

@@ -1,10 +1,14 @@
 // The pages of auth-bridge: pure functions from data to HTML, without scripts and external resources.
 import { type ConsentQuestion, writeConsent } from './consent.ts'
 import {
+  createLayout,
   html,
   isUnverified,
+  type Layout,
   type Markup,
   nameOf,
+  type Page,
+  type PageSettings,
   quoted,
   readDestination,
   type ShownClient,
@@ -14,11 +18,10 @@ import {
   shownHost,
   shownUrl,
   writePerson,
-} from './html.ts'
-import { createLayout, type Layout, type Page, type PageSettings } from './layout.ts'
+} from './layout.ts'
 
 export type { ConsentQuestion } from './consent.ts'
-export type { ShownClient } from './html.ts'
+export type { ShownClient } from './layout.ts'
 export { type Logo, type Page, type PageSettings, readLogo } from './layout.ts'
 
 export interface Message {
@@ -136,13 +139,13 @@ export function createPages(settings: PageSettings) {
 }
 
 export interface ShownGrant {
-  readonly id: string
+  readonly grantId: string
   readonly client: ShownClient
-  readonly redirectHost: string
+  readonly redirectUri: string
   readonly resources?: readonly string[]
   readonly scopes: readonly string[]
   readonly since: number
-  readonly used: number | undefined
+  readonly used?: number
 }
 
 export interface AccountView {
@@ -177,13 +180,13 @@ const writeNamed = (texts: readonly string[], write: (text: string) => string | 
   html`${texts.slice(0, MAX_NAMED).map(text => html`<code>${write(text)}</code> `)}${texts.length > MAX_NAMED ? 'and more' : ''}`
 
 function writeGrant(grant: ShownGrant, token: string): Markup {
-  const { id, client, redirectHost, resources = [], scopes, since, used } = grant
+  const { grantId, client, redirectUri, resources = [], scopes, since, used } = grant
   const name = nameOf(client)
   return html`<li>
 <h3>${name === '' ? html`<span class="box">Client without a name</span>` : html`<span class="box"><bdi>${name}</bdi></span>`}</h3>
 <dl>
 <dt>Described by</dt><dd>${describerOf(client)}${isUnverified(client) ? ': nobody has verified it' : ''}</dd>
-<dt>Access goes to</dt><dd><bdi>${shownHost(redirectHost)}</bdi></dd>
+<dt>Access goes to</dt><dd><bdi>${readDestination(redirectUri).place}</bdi></dd>
 ${resources.length === 0 ? undefined : html`<dt>It can use</dt><dd>${writeNamed(resources, shownUrl)}</dd>`}
 <dt>Permissions</dt><dd>${scopes.length === 0 ? 'None by name' : writeNamed(scopes, scope => shown(scope))}</dd>
 <dt>Allowed on</dt><dd>${writeDay(since)}</dd>
@@ -191,7 +194,7 @@ ${resources.length === 0 ? undefined : html`<dt>It can use</dt><dd>${writeNamed(
 </dl>
 <form method="post">
 ${tokenField(token)}
-<button name="revoke" value="${id}">Remove access<span class="hidden"> of ${quoted(name === '' ? shown(id) : name)}</span></button>
+<button name="revoke" value="${grantId}">Remove access<span class="hidden"> of ${quoted(name === '' ? shown(grantId) : name)}</span></button>
 </form>
 </li>`
 }

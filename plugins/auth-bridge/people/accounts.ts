@@ -23,7 +23,7 @@ export interface Consent {
   readonly used?: number
 }
 
-export type Changed = 'redirect' | 'document'
+type Changed = 'redirect' | 'document'
 
 const MOST = 200
 
@@ -42,44 +42,40 @@ export function changedSince(consent: Consent, client: Client, redirectUri: stri
   return sameRedirect(consent.redirectUri, redirectUri) ? undefined : 'redirect'
 }
 
-export class Consents {
-  readonly #records: Records
-  readonly #ttl: number
+export type Consents = ReturnType<typeof createConsents>
 
-  constructor(records: Records, ttl: number) {
-    this.#records = records
-    this.#ttl = ttl
+export function createConsents(records: Records, ttl: number) {
+  function find(grantId: string): Promise<Consent | undefined> {
+    return records.read(placeOf(grantId))
   }
 
-  find(grantId: string): Promise<Consent | undefined> {
-    return this.#records.read(placeOf(grantId))
+  async function keep(consent: Consent): Promise<void> {
+    await records.write(placeOf(consent.grantId), consent, ttl)
+    await records.join(listOf(consent.subject), consent.grantId, ttl, MOST)
   }
 
-  async keep(consent: Consent): Promise<void> {
-    await this.#records.write(placeOf(consent.grantId), consent, this.#ttl)
-    await this.#records.join(listOf(consent.subject), consent.grantId, this.#ttl, MOST)
-  }
-
-  async moveTo(grantId: string, login: string): Promise<void> {
-    await this.#records.update<Consent>(placeOf(grantId), this.#ttl, consent =>
+  async function moveTo(grantId: string, login: string): Promise<void> {
+    await records.update<Consent>(placeOf(grantId), ttl, consent =>
       consent.login === login ? undefined : { ...consent, login },
     )
   }
 
-  async used(grantId: string): Promise<void> {
-    await this.#records.update<Consent>(placeOf(grantId), this.#ttl, consent => ({ ...consent, used: Date.now() }))
+  async function used(grantId: string): Promise<void> {
+    await records.update<Consent>(placeOf(grantId), ttl, consent => ({ ...consent, used: Date.now() }))
   }
 
-  async of(subject: string): Promise<readonly Consent[]> {
-    const ids = await this.#records.members(listOf(subject))
-    const found = await Promise.all(ids.map(id => this.find(id)))
+  async function of(subject: string): Promise<readonly Consent[]> {
+    const ids = await records.members(listOf(subject))
+    const found = await Promise.all(ids.map(id => find(id)))
     return found.flatMap(consent => (consent?.subject === subject ? [consent] : [])).reverse()
   }
 
-  async forget({ grantId, subject }: Pick<Consent, 'grantId' | 'subject'>): Promise<void> {
-    await this.#records.delete(placeOf(grantId))
-    await this.#records.leave(listOf(subject), grantId)
+  async function forget({ grantId, subject }: Pick<Consent, 'grantId' | 'subject'>): Promise<void> {
+    await records.delete(placeOf(grantId))
+    await records.leave(listOf(subject), grantId)
   }
+
+  return { find, keep, moveTo, used, of, forget }
 }
 
 export function unavailable(why: string): Error {
@@ -114,7 +110,7 @@ export const consentIn = ({ oidc }: ProviderContext) => oidc.entities[CONSENT] a
 
 const sessionPlace = (sessionUid: string) => grantedAt('login of session', sessionUid)
 
-interface Presented {
+export interface Presented {
   readonly grantId?: string
   readonly consumed?: unknown
 }
@@ -122,49 +118,41 @@ interface Presented {
 /** Refreshes per grant and minute, because a refresh token is reusable in its grace period. */
 const MOST_RENEWALS = 60
 
-export class Accounts {
-  readonly #settings: AccountSettings
-  readonly #mayRenew: (grant: string) => boolean
+export type Accounts = ReturnType<typeof createAccounts>
 
-  constructor(settings: AccountSettings) {
-    this.#settings = settings
-    this.#mayRenew = createLimit(MOST_RENEWALS, settings.clock)
+export function createAccounts({ records, logins, consents, log, clock, session }: AccountSettings) {
+  const mayRenew = createLimit(MOST_RENEWALS, clock)
+  function find(ctx: ProviderContext, accountId: string, token?: Presented): Promise<Account | undefined> {
+    return token?.grantId === undefined ? ofBrowser(ctx, accountId) : ofGrant(accountId, token)
   }
 
-  find(ctx: ProviderContext, accountId: string, token?: Presented): Promise<Account | undefined> {
-    return token?.grantId === undefined ? this.#ofBrowser(ctx, accountId) : this.#ofGrant(accountId, token)
-  }
-
-  async loginOf(sessionUid: string, accountId: string): Promise<Login | undefined> {
-    const { records, logins } = this.#settings
+  async function loginOf(sessionUid: string, accountId: string): Promise<Login | undefined> {
     const id = await records.read<string>(sessionPlace(sessionUid))
     const login = id === undefined ? undefined : await logins.find(id)
     return login?.person.subject === accountId ? login : undefined
   }
 
-  signedIn(sessionUid: string, loginId: string): Promise<void> {
-    return this.#settings.records.write(sessionPlace(sessionUid), loginId, this.#settings.session)
+  function signedIn(sessionUid: string, loginId: string): Promise<void> {
+    return records.write(sessionPlace(sessionUid), loginId, session)
   }
 
-  async #ofBrowser(ctx: ProviderContext, accountId: string) {
+  async function ofBrowser(ctx: ProviderContext, accountId: string) {
     const { oidc } = ctx
-    const { logins } = this.#settings
     const begun = oidc.result?.['loginId']
     // Another browser may have the cookies of the interaction, which oidc-provider would accept.
     if (begun !== undefined && !isBrowser(ctx, oidc.provider.issuer, oidc.result?.['browser'])) return undefined
-    const login = typeof begun === 'string' ? await logins.find(begun) : await this.loginOf(oidc.session.uid, accountId)
+    const login = typeof begun === 'string' ? await logins.find(begun) : await loginOf(oidc.session.uid, accountId)
     if (login?.person.subject !== accountId) return undefined
-    if (begun !== undefined) await this.signedIn(oidc.session.uid, login.id)
+    if (begun !== undefined) await signedIn(oidc.session.uid, login.id)
     const standing = logins.standingOf(login.person)
     return standing && accountOf(login, standing)
   }
 
-  async #ofGrant(accountId: string, { grantId = '', consumed }: Presented) {
-    const { consents, logins, log } = this.#settings
+  async function ofGrant(accountId: string, { grantId = '', consumed }: Presented) {
     const consent = await consents.find(grantId)
     if (consent?.subject !== accountId) return undefined
     // A used refresh token always reaches replay detection.
-    if (consumed === undefined && !this.#mayRenew(grantId))
+    if (consumed === undefined && !mayRenew(grantId))
       throw unavailable('this client refreshes too often; wait a minute')
     const renewed = await logins.renew(consent.login)
     if ('unsure' in renewed) throw unavailable(renewed.unsure)
@@ -180,8 +168,7 @@ export class Accounts {
   }
 
   /** `loadExistingGrant` of oidc-provider: earlier consent of this browser, unless the client changed. */
-  async grantFor({ oidc }: ProviderContext) {
-    const { consents } = this.#settings
+  async function grantFor({ oidc }: ProviderContext) {
     const given = (oidc.result?.['consent'] as { grantId?: string } | undefined)?.grantId
     const grantId = given ?? oidc.session.grantIdFor(oidc.client.clientId)
     const account = oidc.account as Account | undefined
@@ -194,4 +181,6 @@ export class Accounts {
     oidc.entity(CONSENT, consent)
     return oidc.provider.Grant.find(grantId)
   }
+
+  return { find, loginOf, signedIn, grantFor }
 }

@@ -55,106 +55,97 @@ const placeOf = (id: string) => grantedAt('login', id)
 const loginsOf = (browser: string) => grantedAt('logins of browser', browser)
 const MOST_OF_BROWSER = 50
 
-export class Logins {
-  readonly #settings: LoginSettings
-  readonly #renewing = new Map<string, Promise<Renewed>>()
-  #awayUntil = 0
+export type Logins = ReturnType<typeof createLogins>
 
-  constructor(settings: LoginSettings) {
-    this.#settings = settings
-  }
-
-  async begin(signedIn: SignedIn, browser: string): Promise<Login> {
-    const { records, most } = this.#settings
-    const now = this.#settings.clock.now()
+export function createLogins({ records, upstream, decide, log, clock, idle, most, renewed: count }: LoginSettings) {
+  const renewing = new Map<string, Promise<Renewed>>()
+  let awayUntil = 0
+  async function begin(signedIn: SignedIn, browser: string): Promise<Login> {
+    const now = clock.now()
     const login: Login = { ...signedIn, id: randomBytes(16).toString('base64url'), since: now, asked: now }
-    await this.#write(login)
+    await write(login)
     await records.join(loginsOf(browser), login.id, most, MOST_OF_BROWSER)
     return login
   }
 
-  async endAll({ id, person: { subject } }: Login, browser: string | undefined): Promise<void> {
-    const { records } = this.#settings
+  async function endAll({ id, person: { subject } }: Login, browser: string | undefined): Promise<void> {
     const known = browser === undefined ? [] : await records.members(loginsOf(browser))
     for (const other of new Set([...known, id])) {
-      const login = await this.find(other)
+      const login = await find(other)
       if (login && login.person.subject !== subject) continue
-      await this.end(other)
+      await end(other)
       if (browser !== undefined) await records.leave(loginsOf(browser), other)
     }
   }
 
-  async find(id: string): Promise<Login | undefined> {
-    const login = await this.#settings.records.read<Login>(placeOf(id))
-    return login && this.#left(login) > 0 ? login : undefined
+  async function find(id: string): Promise<Login | undefined> {
+    const login = await records.read<Login>(placeOf(id))
+    return login && left(login) > 0 ? login : undefined
   }
 
-  standingOf(person: Person): Standing | undefined {
-    const decision = this.#settings.decide(person)
+  function standingOf(person: Person): Standing | undefined {
+    const decision = decide(person)
     return 'standing' in decision ? decision.standing : undefined
   }
 
-  renew(id: string, wanted = JUST_ASKED): Promise<Renewed> {
-    const running = this.#renewing.get(id)
+  function renew(id: string, wanted = JUST_ASKED): Promise<Renewed> {
+    const running = renewing.get(id)
     if (running) return running
-    const begun = this.#renewAlone(id, wanted).finally(() => this.#renewing.delete(id))
-    this.#renewing.set(id, begun)
+    const begun = renewAlone(id, wanted).finally(() => renewing.delete(id))
+    renewing.set(id, begun)
     return begun
   }
 
-  async end(id: string): Promise<void> {
-    const { records, upstream, log } = this.#settings
+  async function end(id: string): Promise<void> {
     const login = await records.take<Login>(placeOf(id))
     if (!login) return
     upstream.revoke(login.tokens).catch((err: unknown) => log.warn({ code: 'MH2133', err }, NOT_TOLD))
   }
 
-  async exchange(id: string, scope: string): Promise<ProviderTokens | undefined> {
-    const { upstream } = this.#settings
-    const exchanged = await this.#alone(id, async login => {
+  async function exchange(id: string, scope: string): Promise<ProviderTokens | undefined> {
+    const exchanged = await alone(id, async login => {
       const tokens = await upstream.exchange(login.tokens, scope)
       const { refreshToken } = tokens
       if (refreshToken === undefined || refreshToken === login.tokens.refreshToken) return tokens
-      return (await this.#rewrite({ ...login, tokens: { ...login.tokens, refreshToken } })) ? tokens : undefined
+      return (await rewrite({ ...login, tokens: { ...login.tokens, refreshToken } })) ? tokens : undefined
     })
     if (exchanged === 'busy') throw new UpstreamError('unavailable', 'another node has asked the provider for too long')
     return exchanged
   }
 
-  #left({ since }: Login) {
-    return since + this.#settings.most - this.#settings.clock.now()
+  function left({ since }: Login) {
+    return since + most - clock.now()
   }
 
-  #ttl(login: Login) {
-    return Math.max(1, Math.min(this.#settings.idle, this.#left(login)))
+  function ttl(login: Login) {
+    return Math.max(1, Math.min(idle, left(login)))
   }
 
-  async #write(login: Login) {
-    await this.#settings.records.write(placeOf(login.id), login, this.#ttl(login))
+  async function write(login: Login) {
+    await records.write(placeOf(login.id), login, ttl(login))
   }
 
-  async #rewrite(login: Login): Promise<boolean> {
-    const kept = await this.#settings.records.update<Login>(placeOf(login.id), this.#ttl(login), () => login)
+  async function rewrite(login: Login): Promise<boolean> {
+    const kept = await records.update<Login>(placeOf(login.id), ttl(login), () => login)
     return kept !== undefined
   }
 
-  #judge(login: Login): Renewed {
-    const decision = this.#settings.decide(login.person)
+  function judge(login: Login): Renewed {
+    const decision = decide(login.person)
     return 'standing' in decision ? { login, standing: decision.standing } : { ended: decision.refused }
   }
 
-  async #renewAlone(id: string, wanted: number): Promise<Renewed> {
-    const isFresh = ({ asked }: Login) => this.#settings.clock.now() - asked < wanted
-    const kept = await this.find(id)
-    if (kept && isFresh(kept)) return this.#judge(kept)
-    const renewed = await this.#alone(id, async login => (isFresh(login) ? this.#judge(login) : this.#ask(login)))
+  async function renewAlone(id: string, wanted: number): Promise<Renewed> {
+    const isFresh = ({ asked }: Login) => clock.now() - asked < wanted
+    const kept = await find(id)
+    if (kept && isFresh(kept)) return judge(kept)
+    const renewed = await alone(id, async login => (isFresh(login) ? judge(login) : ask(login)))
     if (renewed === 'busy') return { unsure: 'another node has asked the provider for too long' }
     return renewed ?? ENDED
   }
 
   /** One node at a time: concurrent refreshes can look like token theft. Undefined if the login has ended. */
-  async #alone<Value>(id: string, run: (login: Login) => Promise<Value>): Promise<Value | 'busy' | undefined> {
-    const { records } = this.#settings
+  async function alone<Value>(id: string, run: (login: Login) => Promise<Value>): Promise<Value | 'busy' | undefined> {
     // Stored as granted: pending entries could evict the lock.
     const lock = grantedAt('asking', id)
     const owner = randomBytes(9).toString('base64url')
@@ -164,7 +155,7 @@ export class Logins {
       await pause(LOCK_PAUSE)
     }
     try {
-      const login = await this.find(id)
+      const login = await find(id)
       return login && (await run(login))
     } finally {
       // The lock may have expired.
@@ -172,68 +163,62 @@ export class Logins {
     }
   }
 
-  async #ask(login: Login): Promise<Renewed> {
-    const { upstream, log } = this.#settings
-    if (this.#settings.clock.now() < this.#awayUntil) return this.#unasked(login)
-    if (
-      login.tokens.refreshToken !== undefined &&
-      !(await this.#rewrite({ ...login, renewing: this.#settings.clock.now() }))
-    )
-      return ENDED
+  async function ask(login: Login): Promise<Renewed> {
+    if (clock.now() < awayUntil) return unasked(login)
+    if (login.tokens.refreshToken !== undefined && !(await rewrite({ ...login, renewing: clock.now() }))) return ENDED
     try {
       const { renewing: _, ...rest } = login
-      const renewed: Login = { ...rest, ...(await upstream.renew(login)), asked: this.#settings.clock.now() }
-      this.#awayUntil = 0
-      if (await this.#rewrite(renewed)) return await this.#settle(renewed)
+      const renewed: Login = { ...rest, ...(await upstream.renew(login)), asked: clock.now() }
+      awayUntil = 0
+      if (await rewrite(renewed)) return await settle(renewed)
       await upstream.revoke(renewed.tokens).catch((err: unknown) => log.warn({ code: 'MH2133', err }, NOT_TOLD))
       return ENDED
     } catch (error) {
       if (!isUpstreamError(error)) throw error
-      if (error.fault === 'refused' && login.renewing !== undefined) return this.#afterCrash(login)
-      if (error.fault === 'refused') return this.#refused(login, error)
-      if (error.fault === 'unavailable') this.#awayUntil = this.#settings.clock.now() + LEFT_ALONE
+      if (error.fault === 'refused' && login.renewing !== undefined) return afterCrash(login)
+      if (error.fault === 'refused') return refused(login, error)
+      if (error.fault === 'unavailable') awayUntil = clock.now() + LEFT_ALONE
       // An untrusted response does not disqualify the user: a clock or key may be wrong.
       const level = error.fault === 'unavailable' ? 'warn' : 'error'
       log[level](
         { code: 'MH2149', err: error, fix: error.fix },
         'the provider cannot be asked whether people may still sign in',
       )
-      return this.#unasked(login)
+      return unasked(login)
     }
   }
 
   /** Uses the last result and keeps the mark of the unfinished refresh. */
-  #unasked(login: Login): Renewed {
-    this.#settings.renewed('unasked')
-    if (this.#settings.clock.now() - login.asked < MAX_UNASKED) return this.#judge(login)
+  function unasked(login: Login): Renewed {
+    count('unasked')
+    if (clock.now() - login.asked < MAX_UNASKED) return judge(login)
     return { unsure: 'the identity provider cannot be asked now' }
   }
 
-  async #settle(login: Login): Promise<Renewed> {
-    const judged = this.#judge(login)
-    this.#settings.renewed('ended' in judged ? 'ended' : 'renewed')
-    if ('ended' in judged) await this.end(login.id)
+  async function settle(login: Login): Promise<Renewed> {
+    const judged = judge(login)
+    count('ended' in judged ? 'ended' : 'renewed')
+    if ('ended' in judged) await end(login.id)
     return judged
   }
 
-  async #refused(login: Login, error: UpstreamError): Promise<Renewed> {
-    this.#settings.log.info(
-      { code: 'MH2134', subject: login.person.subject, reason: error.message },
-      'the provider ended a login',
-    )
-    this.#settings.renewed('ended')
-    await this.end(login.id)
+  async function refused(login: Login, error: UpstreamError): Promise<Renewed> {
+    log.info({ code: 'MH2134', subject: login.person.subject, reason: error.message }, 'the provider ended a login')
+    count('ended')
+    await end(login.id)
     return { ended: 'the identity provider no longer lets this person sign in' }
   }
 
   /** After a crash the new refresh token is lost. The login continues until the access token expires. */
-  async #afterCrash(login: Login): Promise<Renewed> {
+  async function afterCrash(login: Login): Promise<Renewed> {
     const { refreshToken: _, ...tokens } = login.tokens
     const { renewing: __, ...rest } = login
-    this.#settings.log.warn(
+    log.warn(
       { code: 'MH2135', subject: login.person.subject },
       'a node died while it renewed a login: its refresh token is lost',
     )
-    return this.#ask({ ...rest, tokens })
+    return ask({ ...rest, tokens })
   }
+
+  return { begin, endAll, find, standingOf, renew, end, exchange }
 }

@@ -56,136 +56,122 @@ const uidAt = (uid: string) => grantedAt('session of', uid)
 
 const seconds = (time: number) => Math.floor(time / 1_000)
 
-class Adapter {
-  readonly #settings: AdapterSettings
-  readonly #model: string
-  readonly #branches = new WeakMap<object, readonly Branch[]>()
-
-  constructor(settings: AdapterSettings, model: string) {
-    this.#settings = settings
-    this.#model = model
-  }
-
-  #at(id: string): Place {
-    return PENDING.has(this.#model) ? pendingAt(this.#model, id) : grantedAt(this.#model, id)
-  }
-
-  #usedAt(id: string): Place {
-    return grantedAt(`used ${this.#model}`, id)
-  }
-
-  #read(id: string): Promise<Payload | undefined> {
-    return this.#settings.records.read<Payload>(this.#at(id))
-  }
-
-  async #used(id: string): Promise<number | undefined> {
-    const { records, refreshGrace } = this.#settings
-    const used = await records.read<number>(this.#usedAt(id))
-    const isInGrace = used !== undefined && this.#model === 'RefreshToken' && this.#settings.now() < used + refreshGrace
-    return isInGrace ? undefined : used
-  }
-
-  async find(id: string): Promise<Payload | ClientMetadata | undefined> {
-    const { records, clients, replayed } = this.#settings
-    if (this.#model === 'Client') return clients.find(id)
-    const payload = await this.#read(id)
-    if (this.#model === 'Session') return payload ?? records.read<Payload>(pendingAt(this.#model, id))
-    if (!payload || !USED_ONCE.has(this.#model)) return payload
-    const used = await this.#used(id)
-    if (used === undefined) return payload
-    replayed(this.#model, payload.grantId, USED_AGAIN)
-    return { ...payload, consumed: seconds(used) }
-  }
-
-  async upsert(id: string, payload: Payload, expiresIn?: number): Promise<void> {
-    const { records } = this.#settings
-    if (this.#model === 'Client') return
-    const ttl = expiresIn === undefined ? DEFAULT_TTL : expiresIn * 1_000
-    if (this.#model === 'Session') return this.#keepSession(id, payload, ttl)
-    await records.write(this.#at(id), this.#withBranches(id, payload), ttl)
-  }
-
-  #withBranches(id: string, payload: Payload): Payload {
-    const before = Provider.ctx && this.#branches.get(Provider.ctx)
-    return before
-      ? { ...payload, branches: before.map(branch => ({ ...branch, by: branch.by || digest(id) })) }
-      : payload
-  }
-
-  async #keepSession(id: string, payload: Payload, ttl: number): Promise<void> {
-    const { records } = this.#settings
-    if (payload.accountId === undefined) {
-      // A cookie of an ended session gets a new, anonymous session.
-      await records.write(pendingAt(this.#model, id), payload, ttl)
-      return records.delete(this.#at(id))
+export const createAdapter =
+  ({ records, clients, now, refreshGrace, refreshToken, replayed }: AdapterSettings) =>
+  (model: string) => {
+    /** By request. */
+    const pending = new WeakMap<object, readonly Branch[]>()
+    function at(id: string): Place {
+      return PENDING.has(model) ? pendingAt(model, id) : grantedAt(model, id)
     }
-    await records.write(this.#at(id), payload, ttl)
-    if (payload.uid !== undefined) await records.write(uidAt(payload.uid), id, ttl)
-  }
 
-  async findByUid(uid: string) {
-    const id = await this.#settings.records.read<string>(uidAt(uid))
-    return id === undefined ? undefined : this.find(id)
-  }
-
-  async findByUserCode() {
-    return undefined
-  }
-
-  async consume(id: string): Promise<void> {
-    const { records, refreshGrace } = this.#settings
-    const isRefresh = this.#model === 'RefreshToken'
-    const payload = isRefresh ? await this.#read(id) : undefined
-    // Written first and expires first, so that no unused token outlives the record of its use, even after a crash.
-    if (payload) await records.write(this.#at(id), payload, USED_TTL)
-    const now = this.#settings.now()
-    if (await records.add(this.#usedAt(id), now, USED_TTL + refreshGrace + MARGIN)) {
-      if (payload) await this.#follow(id, payload, now + refreshGrace)
-      return
+    function usedAt(id: string): Place {
+      return grantedAt(`used ${model}`, id)
     }
-    const used = await records.read<number>(this.#usedAt(id))
-    if (payload && used !== undefined && now < used + refreshGrace) {
-      await records.add(forkAt(digest(id)), {}, this.#settings.refreshToken)
-      return this.#follow(id, payload, used + refreshGrace)
+
+    function read(id: string): Promise<Payload | undefined> {
+      return records.read<Payload>(at(id))
     }
-    // A concurrent request used it first; one of the two may be a thief.
-    await this.#endGrant(payload ?? (await this.#read(id)), USED_AGAIN)
+
+    async function findUse(id: string): Promise<number | undefined> {
+      const used = await records.read<number>(usedAt(id))
+      const isInGrace = used !== undefined && model === 'RefreshToken' && now() < used + refreshGrace
+      return isInGrace ? undefined : used
+    }
+
+    async function find(id: string): Promise<Payload | ClientMetadata | undefined> {
+      if (model === 'Client') return clients.find(id)
+      const payload = await read(id)
+      if (model === 'Session') return payload ?? records.read<Payload>(pendingAt(model, id))
+      if (!payload || !USED_ONCE.has(model)) return payload
+      const used = await findUse(id)
+      if (used === undefined) return payload
+      replayed(model, payload.grantId, USED_AGAIN)
+      return { ...payload, consumed: seconds(used) }
+    }
+
+    async function upsert(id: string, payload: Payload, expiresIn?: number): Promise<void> {
+      if (model === 'Client') return
+      const ttl = expiresIn === undefined ? DEFAULT_TTL : expiresIn * 1_000
+      if (model === 'Session') return keepSession(id, payload, ttl)
+      await records.write(at(id), withBranches(id, payload), ttl)
+    }
+
+    function withBranches(id: string, payload: Payload): Payload {
+      const before = Provider.ctx && pending.get(Provider.ctx)
+      return before
+        ? { ...payload, branches: before.map(branch => ({ ...branch, by: branch.by || digest(id) })) }
+        : payload
+    }
+
+    async function keepSession(id: string, payload: Payload, ttl: number): Promise<void> {
+      if (payload.accountId === undefined) {
+        // A cookie of an ended session gets a new, anonymous session.
+        await records.write(pendingAt(model, id), payload, ttl)
+        return records.delete(at(id))
+      }
+      await records.write(at(id), payload, ttl)
+      if (payload.uid !== undefined) await records.write(uidAt(payload.uid), id, ttl)
+    }
+
+    async function findByUid(uid: string) {
+      const id = await records.read<string>(uidAt(uid))
+      return id === undefined ? undefined : find(id)
+    }
+
+    async function consume(id: string): Promise<void> {
+      const isRefresh = model === 'RefreshToken'
+      const payload = isRefresh ? await read(id) : undefined
+      // Written first and expires first, so that no unused token outlives the record of its use, even after a crash.
+      if (payload) await records.write(at(id), payload, USED_TTL)
+      const time = now()
+      if (await records.add(usedAt(id), time, USED_TTL + refreshGrace + MARGIN)) {
+        if (payload) await follow(id, payload, time + refreshGrace)
+        return
+      }
+      const used = await records.read<number>(usedAt(id))
+      if (payload && used !== undefined && time < used + refreshGrace) {
+        await records.add(forkAt(digest(id)), {}, refreshToken)
+        return follow(id, payload, used + refreshGrace)
+      }
+      // A concurrent request used it first; one of the two may be a thief.
+      await endGrant(payload ?? (await read(id)), USED_AGAIN)
+    }
+
+    async function follow(id: string, payload: Payload, until: number): Promise<void> {
+      const { branches = [] } = payload
+      const time = now()
+      for (const branch of branches)
+        if (branch.until <= time && (await isAbandoned(branch))) await endGrant(payload, SECOND_BRANCH)
+      const open = branches.filter(branch => branch.until > time).slice(0, MOST_BRANCHES)
+      if (Provider.ctx) pending.set(Provider.ctx, [...open, { replaced: digest(id), by: '', until }])
+    }
+
+    async function isAbandoned({ replaced, by }: Branch): Promise<boolean> {
+      const fork = await records.read<Fork>(forkAt(replaced))
+      if (!fork || fork.chosen === by) return false
+      if (fork.chosen !== undefined) return true
+      const chosen = await records.update<Fork>(forkAt(replaced), refreshToken, known =>
+        known.chosen === undefined ? { chosen: by } : undefined,
+      )
+      return chosen === undefined && (await records.read<Fork>(forkAt(replaced)))?.chosen !== by
+    }
+
+    async function endGrant(payload: Payload | undefined, reason: string): Promise<never> {
+      replayed(model, payload?.grantId, reason)
+      if (payload?.grantId !== undefined) await records.delete(grantedAt('Grant', payload.grantId))
+      throw new errors.InvalidGrant(reason)
+    }
+
+    async function destroy(id: string): Promise<void> {
+      const places = model === 'Session' ? [at(id), pendingAt(model, id)] : [at(id)]
+      await records.delete(...places)
+    }
+
+    return {
+      ...{ find, upsert, findByUid, consume, destroy },
+      findByUserCode: async () => undefined,
+      /** oidc-provider also destroys the grant, which invalidates the rest. */
+      revokeByGrantId: async () => undefined,
+    }
   }
-
-  async #follow(id: string, payload: Payload, until: number): Promise<void> {
-    const { branches = [] } = payload
-    const now = this.#settings.now()
-    for (const branch of branches)
-      if (branch.until <= now && (await this.#isAbandoned(branch))) await this.#endGrant(payload, SECOND_BRANCH)
-    const open = branches.filter(branch => branch.until > now).slice(0, MOST_BRANCHES)
-    if (Provider.ctx) this.#branches.set(Provider.ctx, [...open, { replaced: digest(id), by: '', until }])
-  }
-
-  async #isAbandoned({ replaced, by }: Branch): Promise<boolean> {
-    const { records, refreshToken } = this.#settings
-    const fork = await records.read<Fork>(forkAt(replaced))
-    if (!fork || fork.chosen === by) return false
-    if (fork.chosen !== undefined) return true
-    const chosen = await records.update<Fork>(forkAt(replaced), refreshToken, known =>
-      known.chosen === undefined ? { chosen: by } : undefined,
-    )
-    return chosen === undefined && (await records.read<Fork>(forkAt(replaced)))?.chosen !== by
-  }
-
-  async #endGrant(payload: Payload | undefined, reason: string): Promise<never> {
-    const { records, replayed } = this.#settings
-    replayed(this.#model, payload?.grantId, reason)
-    if (payload?.grantId !== undefined) await records.delete(grantedAt('Grant', payload.grantId))
-    throw new errors.InvalidGrant(reason)
-  }
-
-  async destroy(id: string): Promise<void> {
-    const places = this.#model === 'Session' ? [this.#at(id), pendingAt(this.#model, id)] : [this.#at(id)]
-    await this.#settings.records.delete(...places)
-  }
-
-  /** oidc-provider also destroys the grant, which invalidates the rest. */
-  async revokeByGrantId() {}
-}
-
-export const createAdapter = (settings: AdapterSettings) => (model: string) => new Adapter(settings, model)

@@ -5,11 +5,10 @@ import { errors, type ResourceServer } from 'oidc-provider'
 import type { Claims, Logger } from '../../../core/plugin.ts'
 import { type Algorithm, ASYMMETRIC, loadJsonWebToken, readToken, signer } from '../../families/issuer-keys/index.ts'
 import type { TrustedIssuer, TrustedIssuers } from '../assertions/trusted-issuers.ts'
-import { isConfidential } from '../clients/client-rules.ts'
-import { JWT_BEARER } from '../clients/fixed-clients.ts'
+import { isConfidential, JWT_BEARER } from '../clients/client-rules.ts'
 import type { Decide, Standing } from '../people/decide.ts'
 import { grantedAt, type Records } from '../records.ts'
-import { addressOf, firstText, groupsAt, textOf } from '../upstream/read-person.ts'
+import { addressOf, firstText, groupsAt, textOf } from '../upstream/person.ts'
 import type { Settings } from '../upstream/settings.ts'
 import type { Person } from '../upstream/upstream.ts'
 import type { ProviderContext } from './oidc-provider.ts'
@@ -64,13 +63,7 @@ function onlyAudience({ aud }: Claims): unknown {
   return Array.isArray(aud) ? (aud.length === 1 ? aud[0] : undefined) : aud
 }
 
-interface Expected {
-  readonly audience: string
-  readonly clientId: string
-  readonly now: number
-}
-
-function claimsProblem(claims: Claims, from: TrustedIssuer, { audience, clientId, now }: Expected): string | undefined {
+function claimsProblem(claims: Claims, from: TrustedIssuer, audience: string, clientId: string): string | undefined {
   if (onlyAudience(claims) !== audience) return `its audience (aud) is not this server, ${audience}, alone`
   if (claims['client_id'] !== clientId) return 'it was made for another client (client_id)'
   if (!isName(claims['sub'])) return 'it names nobody (sub)'
@@ -79,12 +72,10 @@ function claimsProblem(claims: Claims, from: TrustedIssuer, { audience, clientId
   if (claims['tenant'] !== from.tenant) return 'its tenant is not the one that is trusted'
   // Proof of possession is not supported here.
   if (claims['cnf'] !== undefined) return 'it is bound to a key (cnf), which is not supported here'
-  return timeProblem(claims, now)
+  return timeProblem(claims, Date.now() / 1_000)
 }
 
-const inSeconds = (milliseconds: number) => milliseconds / 1_000
-
-function createAssertionCheck(trusted: TrustedIssuers, audience: string, now: () => number = Date.now) {
+function createAssertionCheck(trusted: TrustedIssuers, audience: string) {
   return async (text: string, clientId: string): Promise<Checked> => {
     const read = text.length > MAX_ASSERTION ? undefined : readToken(text)
     if (!read || 'refused' in read) return { refused: 'it is no signed JWT' }
@@ -92,8 +83,7 @@ function createAssertionCheck(trusted: TrustedIssuers, audience: string, now: ()
     const from = typeof claims['iss'] === 'string' ? trusted.get(claims['iss']) : undefined
     if (!from) return { refused: 'its issuer (iss) is not trusted here' }
     // Checks claims before keys, so that invalid assertions cause no requests.
-    const expected = { audience, clientId, now: inSeconds(now()) }
-    const problem = headerProblem(header) ?? claimsProblem(claims, from, expected)
+    const problem = headerProblem(header) ?? claimsProblem(claims, from, audience, clientId)
     if (problem !== undefined) return { refused: problem }
     const algorithm = header['alg'] as Algorithm
     const found = await from.keys.find(header['kid'] as string | undefined, algorithm)

@@ -8,11 +8,18 @@ import Provider, {
   type KoaContextWithOIDC,
   type ResourceServer,
 } from 'oidc-provider'
+import { readLimited } from '../../../core/auth.ts'
 import type { Clock, Logger } from '../../../core/plugin.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { sendPage } from '../browser/browser.ts'
-import { isRemembered, type RegisteredClients, registrationOf, settleMetadata } from '../clients/client-rules.ts'
-import { fixedClients } from '../clients/fixed-clients.ts'
+import {
+  fixedClients,
+  isRemembered,
+  type RegisteredClients,
+  registrationOf,
+  settleMetadata,
+} from '../clients/client-rules.ts'
+
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import { type FilledAuthBridge, isDevelopment } from '../options.ts'
 import type { Pages } from '../pages/index.ts'
@@ -48,17 +55,6 @@ interface ClientFetchSettings {
   readonly clock: Clock
 }
 
-async function readBytes(response: Response): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    if (size > MAX_DOCUMENT) throw new Error(`the response has more than ${MAX_DOCUMENT} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
 interface Kept {
   readonly headers: Headers
   readonly bytes: Uint8Array
@@ -75,7 +71,11 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
     if (ip !== undefined && !mayFetch(ip)) throw new Error('too many documents for one address in a minute')
     const response = await guardedFetch(url, { redirect: 'manual', signal, ...(given && { headers: given }) })
     const { status, headers, body } = response
-    if (status === 200) return { headers, bytes: await readBytes(response) }
+    if (status === 200) {
+      const bytes = await readLimited(response, MAX_DOCUMENT)
+      if (bytes) return { headers, bytes }
+      throw new Error(`the response has more than ${MAX_DOCUMENT} bytes`)
+    }
     await body?.cancel()
     throw new Error(`the response has the status ${status}`)
   }

@@ -24,14 +24,7 @@ function paramsAt(route: Route, pathname: string): Params | undefined {
   return params
 }
 
-export interface Resources {
-  /** The canonical resource, used as audience; undefined if unknown. */
-  find(resource: string): string | undefined
-  readonly only: string | undefined
-  readonly scopes: readonly string[]
-  /** Scopes without restrictions (RFC 6749 3.3); not empty. */
-  readonly defaultScope: string
-}
+export type Resources = ReturnType<typeof createResources>
 
 /** Clients send `/mcp` or `/mcp/`. */
 const withoutSlash = (resource: string) => resource.replace(/^(https?:\/\/[^?#]*[^/?#])\/$/i, '$1')
@@ -47,7 +40,7 @@ export const withFixed = (resources: Resources, fixed: readonly string[] | undef
       }
     : resources
 
-export function createResources(host: Host, services: Services, restricted: readonly string[]): Resources {
+export function createResources(host: Host, services: Services, restricted: readonly string[]) {
   const resourceOf = (route: Route, params: Params) =>
     services.slot('protectedResource', route).resourceOf(route, params)
   /** A proxy may remove a path prefix. */
@@ -71,7 +64,8 @@ export function createResources(host: Host, services: Services, restricted: read
   const isOne = all.size === 1 && fixed.length === host.routes.length
   const promised = host.routes.flatMap(route => services.slot('protectedResource', route).scopesOf(route) ?? [])
   return {
-    find(resource) {
+    /** The canonical resource, used as audience; undefined if unknown. */
+    find(resource: string): string | undefined {
       for (const route of host.routes) {
         const found = findIn(route, resource)
         if (found !== undefined) return found

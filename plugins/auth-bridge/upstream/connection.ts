@@ -1,11 +1,10 @@
 // Provider metadata and client authentication, loaded once on demand; failures are not cached.
 
 import type { AuthorizationServer, allowInsecureRequests, Client, ClientAuth, customFetch } from 'oauth4webapi'
-import { parseJson, shownUrl } from '../../../core/auth.ts'
+import { basicCredentials, parseJson, readLimited, shownUrl } from '../../../core/auth.ts'
 import { errorText, isObject, type Logger } from '../../../core/plugin.ts'
-import { refusalError, refusalIn, unreadable } from './refusal.ts'
-import { type AuthMethod, isLocal, type Settings } from './settings.ts'
-import { UpstreamError } from './upstream.ts'
+import { type AuthMethod, isSecure, type Settings } from './settings.ts'
+import { refusalError, refusalIn, UpstreamError, unreadable } from './upstream.ts'
 
 const TIMEOUT = 10_000
 const MAX_BYTES = 1_024 * 1_024
@@ -25,15 +24,9 @@ interface AskSettings {
 
 /** Rejects with an UpstreamError above 1 MiB. */
 export async function readText(response: Response, shown: string): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength
-    if (size > MAX_BYTES)
-      throw new UpstreamError('untrusted', `${shown} answered more than ${MAX_BYTES} bytes`, { fix: WRONG_PAGE })
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  const bytes = await readLimited(response, MAX_BYTES)
+  if (bytes) return bytes.toString('utf8')
+  throw new UpstreamError('untrusted', `${shown} answered more than ${MAX_BYTES} bytes`, { fix: WRONG_PAGE })
 }
 
 export const WRONG_PAGE = 'check that the issuer is right, and that no proxy on the way answers with a page of its own'
@@ -71,9 +64,6 @@ const fixOfStatus = (status: number) =>
     : 'the provider itself fails for now, it takes no more requests: try again later'
 
 const KEPT = ['content-type', 'link', 'date', 'age'] as const
-
-const isSecure = (url: string, local: boolean) =>
-  URL.canParse(url) && (new URL(url).protocol === 'https:' || (local && isLocal(url)))
 
 export function checkAddress(url: string, local: boolean): void {
   if (isSecure(url, local)) return
@@ -129,13 +119,6 @@ export interface Connection {
   readonly ask: Ask
 }
 
-/** RFC 6749, section 2.3.1. */
-const formEncoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
-
-/** Replaces oauth4webapi's version, which also encodes `-`, `.` and `_`: some servers compare without decoding. */
-export const basicCredentials = ({ clientId, clientSecret = '' }: Settings): string =>
-  `Basic ${Buffer.from(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`).toString('base64')}`
-
 function chooseMethod({ authMethod }: Settings, listed: unknown): AuthMethod {
   if (authMethod !== undefined) return authMethod
   const methods = Array.isArray(listed) ? listed : []
@@ -144,13 +127,11 @@ function chooseMethod({ authMethod }: Settings, listed: unknown): AuthMethod {
     : 'client_secret_basic'
 }
 
-function authenticateBy(method: AuthMethod, settings: Settings): ClientAuth {
-  return (_server, { client_id }, body, headers) => {
-    if (method === 'client_secret_basic') return headers.set('authorization', basicCredentials(settings))
-    body.set('client_id', client_id)
-    if (method === 'client_secret_post') body.set('client_secret', settings.clientSecret ?? '')
-  }
-}
+/** Replaces oauth4webapi's `ClientSecretBasic`, which also encodes `-`, `.` and `_`: some servers compare without decoding. */
+const secretBasic =
+  ({ clientId, clientSecret = '' }: Settings): ClientAuth =>
+  (_server, _client, _body, headers) =>
+    headers.set('authorization', basicCredentials(clientId, clientSecret))
 
 const sameIssuer = (found: unknown, issuer: string) =>
   // A trailing slash is ignored for a bare host only.
@@ -215,9 +196,12 @@ async function connect(settings: Settings, log: Logger, timeout: number | undefi
   const ask = createAsk({ local, timeout })
   const found = issuer === undefined ? describe(settings) : await readMetadata(settings, issuer, ask)
   const server = checkEndpoints(found, settings)
-  const method = chooseMethod(settings, server.token_endpoint_auth_methods_supported)
-  const client: Client = { client_id: clientId }
-  return { settings, log, oauth, server, client, authenticate: authenticateBy(method, settings), ask }
+  const authenticate = {
+    none: oauth.None,
+    client_secret_basic: () => secretBasic(settings),
+    client_secret_post: () => oauth.ClientSecretPost(settings.clientSecret ?? ''),
+  }[chooseMethod(settings, server.token_endpoint_auth_methods_supported)]()
+  return { settings, log, oauth, server, client: { client_id: clientId }, authenticate, ask }
 }
 
 export function createConnector(settings: Settings, log: Logger, timeout: number | undefined) {

@@ -2,12 +2,17 @@
 import type { Logger } from '../../../core/plugin.ts'
 import type { FilledProvider } from '../options.ts'
 import { type Connection, createConnector, through } from './connection.ts'
-import { revoke } from './github.ts'
-import { readPerson } from './read-person.ts'
-import { refusalError } from './refusal.ts'
+import { readPerson, revoke } from './person.ts'
 import { settle } from './settings.ts'
 import { checking, checkSignature, exchange, refresh, settleAnswer, tokensOf } from './tokens.ts'
-import { type LoginRequest, type LoginUnderWay, type SignedIn, type Upstream, UpstreamError } from './upstream.ts'
+import {
+  type LoginRequest,
+  type LoginUnderWay,
+  refusalError,
+  type SignedIn,
+  type Upstream,
+  UpstreamError,
+} from './upstream.ts'
 
 const MAX_HINT = 256
 
@@ -60,35 +65,22 @@ export async function begin(connection: Connection, request: LoginRequest) {
   return { url: url.href, underWay }
 }
 
-const untrusted = (what: string) => new UpstreamError('untrusted', `what the browser came back with ${what}`)
-
-/** Rejects repeated parameters and checks state and issuer (RFC 9207). */
+/** Checks the state, the issuer (RFC 9207) and repeated parameters. */
 function readCallback({ oauth, settings, server, client }: Connection, callback: URL, state: string): URLSearchParams {
   const parameters = new URLSearchParams(callback.searchParams)
-  const only = (name: string) => {
-    const [value, ...more] = parameters.getAll(name)
-    if (more.length > 0) throw untrusted(`has ${name} more than once`)
-    return value
-  }
-  if (only('state') !== state) throw untrusted('has not the state of this login')
-  const iss = only('iss')
   // Plain OAuth has no issuer, and there is one provider, so no mix-up is possible.
   if (!settings.kind.openid) parameters.delete('iss')
-  else if (iss !== undefined && iss !== server.issuer) throw untrusted('is from another issuer')
-  const code = only('error')
-  if (code !== undefined) {
-    if (iss === undefined && settings.kind.openid && server.authorization_response_iss_parameter_supported) {
-      throw untrusted('does not say its issuer')
-    }
-    const description = only('error_description')
-    const context = { type: settings.type, what: 'the provider', secrets: [state], otherwise: 'refused' as const }
+  try {
+    return oauth.validateAuthResponse(server, client, parameters, state)
+  } catch (thrown) {
+    if (!(thrown instanceof oauth.AuthorizationResponseError)) throw thrown
+    const { error: code, error_description: description } = thrown
+    const otherwise = ourFault.test(code) ? 'misconfigured' : 'refused'
     throw refusalError(
       { code, description },
-      { ...context, ...(ourFault.test(code) && { otherwise: 'misconfigured' }) },
+      { type: settings.type, what: 'the provider', secrets: [state], otherwise },
     )
   }
-  if (!only('code')) throw untrusted('has neither code nor error')
-  return oauth.validateAuthResponse(server, client, parameters, state)
 }
 
 const ourFault = /^(?:invalid_|unauthorized_client$|unsupported_|redirect_uri|request_|admin_|application_)/
@@ -102,7 +94,8 @@ export async function finish(
   const { oauth, server, client, authenticate, settings } = connection
   const parameters = await checking('the callback', () => readCallback(connection, callback, state))
   const { codeVerifier, nonce } = underWay
-  if (settings.kind.openid && nonce === undefined) throw untrusted('belongs to a login of another kind')
+  if (settings.kind.openid && nonce === undefined)
+    throw new UpstreamError('untrusted', 'the callback belongs to a login of another kind')
   const options = through(connection)
   const asked = Date.now()
   const sent = await checking('the code', () =>
@@ -149,8 +142,6 @@ async function renew(connection: Connection, last: SignedIn): Promise<SignedIn> 
   const { name } = { ...last.person, ...now.person }
   return { ...now, person: { ...now.person, ...(name !== undefined && { name }) } }
 }
-
-export { type Explanation, explain, type ProviderRefusal } from './refusal.ts'
 
 interface UpstreamSettings {
   readonly at: readonly (string | number)[]

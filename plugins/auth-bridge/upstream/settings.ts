@@ -181,10 +181,11 @@ const OURS =
 const TENANT = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.?)+(?::\d+)?$/i
 
-export const isLocal = (url: string): boolean =>
+const isLocal = (url: string): boolean =>
   URL.canParse(url) && new URL(url).protocol === 'http:' && isLoopback(new URL(url).hostname)
 
-const isSecure = (url: string) => URL.canParse(url) && (new URL(url).protocol === 'https:' || isLocal(url))
+export const isSecure = (url: string, mayBeLocal = true): boolean =>
+  URL.canParse(url) && (new URL(url).protocol === 'https:' || (mayBeLocal && isLocal(url)))
 
 function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void {
   const { type, tenant, domain, issuer, endpoints } = provider

@@ -4,8 +4,7 @@ import type { TokenEndpointResponse } from 'oauth4webapi'
 import { shownUrl } from '../../../core/auth.ts'
 import { type Claims, isObject } from '../../../core/plugin.ts'
 import { type AskInit, type Connection, jsonOf, through } from './connection.ts'
-import { refusalError, refusalIn, unreadable } from './refusal.ts'
-import { type ProviderTokens, UpstreamError } from './upstream.ts'
+import { type ProviderTokens, refusalError, refusalIn, UpstreamError, unreadable } from './upstream.ts'
 
 export const bodyOf = async (response: Response): Promise<unknown> =>
   response.headers.get('content-type')?.startsWith('application/x-www-form-urlencoded')

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { CallContext } from '../../../core/index.ts'
-import type { Services, TokenClient } from '../../../core/internal.ts'
+import type { Services } from '../../../core/internal.ts'
 import type { Clock } from '../../../core/plugin.ts'
 import type { UpstreamAuth } from './schema.ts'
 import { readKey } from './secret.ts'
@@ -40,6 +40,7 @@ export interface TokenSourceParts {
   readonly clock: Clock
 }
 
+type TokenClient = Awaited<ReturnType<Services['createTokenClient']>>
 type Issued = Awaited<ReturnType<TokenClient['request']>>
 
 interface Kept {
@@ -165,12 +166,26 @@ function createRequestedTokens(auth: Requested, parts: TokenSourceParts): TokenS
 /** The caller's own token of the identity provider, from auth-bridge. */
 function createBridgeTokens({ scope }: Extract<UpstreamAuth, { readonly kind: 'bridge' }>): TokenSource {
   const wanted = typeof scope === 'object' ? scope.join(' ') : scope
+  const sent = new WeakMap<Authorization, { readonly ctx: CallContext; readonly token: string }>()
+  /** The token that the API refused, by call: a call requests one new token. */
+  const rejected = new WeakMap<CallContext, string>()
   return {
     async authorize({ ctx }) {
-      const token = await ctx.upstreamToken(wanted === undefined ? {} : { scope: wanted })
-      return { headers: ['authorization', `Bearer ${token}`], secrets: [token] }
+      const refusedToken = rejected.get(ctx)
+      const token = await ctx.upstreamToken({
+        ...(wanted !== undefined && { scope: wanted }),
+        ...(refusedToken !== undefined && { rejected: refusedToken }),
+      })
+      const authorization = { headers: ['authorization', `Bearer ${token}`], secrets: [token] }
+      sent.set(authorization, { ctx, token })
+      return authorization
     },
-    refused: () => false,
+    refused(used) {
+      const last = sent.get(used)
+      if (!last || rejected.has(last.ctx)) return false
+      rejected.set(last.ctx, last.token)
+      return true
+    },
   }
 }
 

@@ -2,11 +2,11 @@
 import { type GrantStore, isLoopback, NO_POSSESSION, type Possession } from '../../../core/auth.ts'
 import type { InternalHost, Services } from '../../../core/internal.ts'
 import { parseDuration, type Route, StartError } from '../../../core/plugin.ts'
-import { DPOP_SCHEMA, type DPoPSettings, type ProofAlgorithm } from './options.ts'
+import type { FilledDPoP } from './options.ts'
 import { createNonces, createUsedProofs, type UseOnce, usedIn } from './replay.ts'
 import { createTargets } from './target.ts'
 
-export { DPOP_SCHEMA, type DPoPSettings } from './options.ts'
+export { DPOP_SCHEMA } from './options.ts'
 
 const PROOFS = {
   name: 'mcp_host_dpop_proofs_total',
@@ -21,15 +21,13 @@ const WAIVED: Partial<Record<InternalHost['config']['purpose'], Possession['waiv
   inspect: 'proof',
 }
 
-const filled = ({ mode, algorithms, maxAge = '60s', clockTolerance = '60s', nonce = false }: DPoPSettings) => ({
-  mode,
-  algorithms: algorithms ?? (DPOP_SCHEMA.properties.algorithms.default as readonly ProofAlgorithm[]),
+const parsed = ({ maxAge, clockTolerance, ...settings }: FilledDPoP) => ({
+  ...settings,
   maxAge: parseDuration(maxAge),
   clockTolerance: parseDuration(clockTolerance),
-  nonce,
 })
 
-type Settings = ReturnType<typeof filled>
+type Settings = ReturnType<typeof parsed>
 
 const SHARED: Readonly<Record<string, (services: Services, route: Route) => boolean>> = {
   sessions: ({ slot }, route) => slot('sessionStore', route).shared === true,
@@ -65,8 +63,8 @@ function checkOptions(
 }
 
 /** Call it in `setup`. Without checks, startup fails for a configured `mode`, and bound tokens are refused. */
-export function enforceDPoP(host: InternalHost, options: DPoPSettings): () => Possession {
-  const settings = filled(options)
+export function enforceDPoP(host: InternalHost, options: FilledDPoP): () => Possession {
+  const settings = parsed(options)
   const { mode, algorithms } = settings
   if (mode === 'off') return () => NO_POSSESSION
   checkOptions(host, settings)

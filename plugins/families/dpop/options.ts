@@ -1,5 +1,5 @@
 // The option `dpop` of plugins that verify tokens, and its schema (RFC 9449).
-import { DURATION_PATTERN, type Duration } from '../../../core/plugin.ts'
+import { DURATION_PATTERN, type OptionsOf } from '../../../core/plugin.ts'
 
 const PROOF_ALGORITHMS = [
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
@@ -9,30 +9,18 @@ const PROOF_ALGORITHMS = [
 /** The JOSE name of a proof algorithm. */
 export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number]
 
-export interface DPoPSettings {
-  /** Default `optional`, or `off` if a used proof could be replayed on another node. */
-  readonly mode?: 'off' | 'optional' | 'required'
-  readonly algorithms?: readonly ProofAlgorithm[]
-  /** How long a proof is valid after its time. Default 60 s. */
-  readonly maxAge?: Duration
-  /** How far the clock of a client can be ahead, at most 10 minutes. Default 60 s. */
-  readonly clockTolerance?: Duration
-  /** Proofs must have a nonce issued by this host. Default false. */
-  readonly nonce?: boolean
-}
-
-/** The schema of `DPoPSettings`, for a plugin's option `dpop`. */
+/** The schema of a plugin's option `dpop`. */
 export const DPOP_SCHEMA = {
   title: 'DPoPOptions',
   type: 'object',
   default: {},
-  description: 'Tokens that are bound to a key of their client (DPoP, RFC 9449).',
+  description: 'Tokens bound to a client key (DPoP, RFC 9449).',
   additionalProperties: false,
   properties: {
     mode: {
       enum: ['off', 'optional', 'required'],
       description:
-        'Whether bound tokens are taken, or no others. Default: optional, where all processes know which proofs were used.',
+        'Whether bound tokens are accepted or required. Default: optional, if all processes share the used proofs.',
     },
     algorithms: {
       type: 'array',
@@ -47,15 +35,21 @@ export const DPOP_SCHEMA = {
       pattern: DURATION_PATTERN,
       minimum: 0,
       default: '60s',
-      description: 'For how long a proof counts from its time on: 1s to 10m.',
+      description: 'Validity of a proof: 1s to 10m.',
     },
     clockTolerance: {
       type: ['string', 'number'],
       pattern: DURATION_PATTERN,
       minimum: 0,
       default: '60s',
-      description: 'How far the clock of a client can be ahead: 0 to 10m.',
+      description: 'Maximum lead of a client clock: 0 to 10m.',
     },
-    nonce: { type: 'boolean', default: false, description: 'Proofs must have a nonce of this host. Needs secrets.' },
+    nonce: {
+      type: 'boolean',
+      default: false,
+      description: 'Requires a nonce of this host in proofs. Requires secrets.',
+    },
   },
 } as const
+
+export type FilledDPoP = OptionsOf<typeof DPOP_SCHEMA, true>

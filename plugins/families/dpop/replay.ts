@@ -85,12 +85,7 @@ const LATE = 2
 const AHEAD = 1
 const MAC_BYTES = 16
 
-export interface Nonces {
-  /** The nonce for the next proofs; the same for all clients for a minute. */
-  current(): string
-  /** `known` nonces are valid, but not current. */
-  judge(nonce: unknown): 'current' | 'known' | 'unknown'
-}
+export type Nonces = ReturnType<typeof createNonces>
 
 function makeNonce(key: Buffer, step: number): string {
   const number = Buffer.alloc(4)
@@ -103,12 +98,13 @@ const isSame = (one: string, other: string) =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 /** Stateless nonces: a time step and its MAC, valid on all nodes with these keys. The first key signs. */
-export function createNonces(keys: readonly Buffer[], now: () => number = Date.now): Nonces {
+export function createNonces(keys: readonly Buffer[], now: () => number = Date.now) {
   const [first = Buffer.alloc(0)] = keys
   let made = { step: -1, nonce: '' }
   const stepNow = () => Math.floor(now() / STEP)
 
-  function current() {
+  /** The nonce for the next proofs; the same for all clients for a minute. */
+  function current(): string {
     const step = stepNow()
     if (made.step !== step) made = { step, nonce: makeNonce(first, step) }
     return made.nonce
@@ -116,7 +112,8 @@ export function createNonces(keys: readonly Buffer[], now: () => number = Date.n
 
   return {
     current,
-    judge(nonce) {
+    /** `known` nonces are valid, but not current. */
+    judge(nonce: unknown): 'current' | 'known' | 'unknown' {
       if (typeof nonce !== 'string' || !/^[\w-]{27}$/.test(nonce)) return 'unknown'
       if (isSame(nonce, current())) return 'current'
       const step = Buffer.from(nonce, 'base64url').readUInt32BE()

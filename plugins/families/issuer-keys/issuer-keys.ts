@@ -1,9 +1,18 @@
 // The key set of an issuer: fetched on demand, renewed before expiry, and kept during outages.
+
 import { createPublicKey } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
 import { fetchJson, shownUrl } from '../../../core/auth.ts'
-import { isObject, type Logger } from '../../../core/plugin.ts'
-import { candidates, type KeySource, type VerificationKey, weaknessOf } from './verification-key.ts'
+import type { InternalHost } from '../../../core/internal.ts'
+import { isObject, type Logger, type Route } from '../../../core/plugin.ts'
+import {
+  type Algorithm,
+  candidates,
+  type KeyLookup,
+  type KeySource,
+  type VerificationKey,
+  weaknessOf,
+} from './verification-key.ts'
 
 /** Milliseconds between fetches for unknown keys. */
 const UNKNOWN_KEY_INTERVAL = 10_000
@@ -26,14 +35,7 @@ export interface IssuerKeysSettings {
   readonly now?: () => number
 }
 
-export interface IssuerKeys extends KeySource {
-  /** Fetches the set before the first request; failures have no consequence. */
-  warmUp(): void
-  usable(): Promise<boolean>
-  /** Milliseconds since the set was fetched. */
-  age(): number | undefined
-  close(): void
-}
+export type IssuerKeys = ReturnType<typeof createIssuerKeys>
 
 /** Rejects for an invalid key set; an empty set is valid. */
 async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
@@ -57,7 +59,7 @@ function verificationKeys(listed: readonly SigningKey[], known: readonly Verific
   })
 }
 
-export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
+export function createIssuerKeys(settings: IssuerKeysSettings) {
   const { issuer, maxAge, loose, log, now = Date.now } = settings
   const maxStale = Math.max(settings.maxStale, maxAge)
   const closing = new AbortController()
@@ -133,7 +135,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
   })
 
   return {
-    async find(kid, algorithm) {
+    async find(kid: string | undefined, algorithm: Algorithm): Promise<KeyLookup> {
       if (!(await renew())) return unavailable()
       const found = candidates(keys, kid, algorithm, loose)
       if (found.length > 0 || kid === undefined || keys.some(key => key.kid === kid)) return { keys: found }
@@ -144,17 +146,19 @@ export function createIssuerKeys(settings: IssuerKeysSettings): IssuerKeys {
       const late = candidates(keys, kid, algorithm, loose)
       return late.length === 0 && failing ? unavailable() : { keys: late }
     },
-    isCurrent(key) {
+    isCurrent(key: VerificationKey): boolean {
       if (age() >= maxAge * RENEW_AT) void renew()
       return age() < maxAge && keys.includes(key)
     },
-    warmUp() {
+    /** Fetches the set before the first request; failures have no consequence. */
+    warmUp(): void {
       if (!settings.isOwn) void refresh(false)
     },
     usable: renew,
+    /** Milliseconds since the set was fetched. */
     age: () => (fetchedAt === Number.NEGATIVE_INFINITY ? undefined : age()),
     close: () => closing.abort(new Error('the host is closing')),
-  }
+  } satisfies KeySource & Record<string, unknown>
 }
 
 /** Metadata URLs in the order of requests: RFC 8414, then OpenID Connect Discovery. */
@@ -189,4 +193,23 @@ async function discoverKeys(issuer: string, signal: AbortSignal): Promise<string
     problems.push(`${url} ${found.problem}`)
   }
   throw new Error(problems.join('; '))
+}
+
+type Accepts = (route: Route, issuer: string) => boolean
+
+const ACCEPTED = Symbol('accepted issuers')
+
+const acceptedIn = (host: Pick<InternalHost, 'share'>) => host.share(ACCEPTED, (): Accepts[] => [])
+
+export function announceIssuers(host: Pick<InternalHost, 'routes' | 'share'>, issuers: ReadonlyMap<string, unknown>) {
+  const routes: ReadonlySet<Route> = new Set(host.routes)
+  acceptedIn(host).push((route, issuer) => routes.has(route) && issuers.has(issuer))
+}
+
+/** True for issuers of the route's `auth-jwt`, and for the authorization server of this host. Call it in `setup`. */
+export function createIssuerCheck(host: Pick<InternalHost, 'services' | 'share'>): Accepts {
+  const accepted = acceptedIn(host)
+  return (route, issuer) =>
+    host.services.slot('authorizationServer', route).issuer() === issuer ||
+    accepted.some(accepts => accepts(route, issuer))
 }

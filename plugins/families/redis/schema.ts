@@ -28,68 +28,69 @@ const pem = <const D extends string>(description: D) =>
 const PASSWORD = {
   anyOf: [{ type: 'string' }, { callable: true }],
   writeOnly: true,
-  description: 'Its password, where the URL has none; in code also a function that gives it for each connection.',
+  description:
+    'Password of Redis, if not in the URL. In code also a function that returns the password for each connection.',
 } as JsonSchema & { readonly writeOnly: true } & Typed<SecretSource>
 
 export const REDIS_PROPERTIES = {
-  url: url('Where Redis is: redis://host:6379, or rediss:// for TLS; may name user, password and database.'),
-  username: { type: 'string', description: 'The ACL user, where the URL names none.' },
+  url: url('URL of Redis: redis://host:6379, or rediss:// for TLS. Can contain user, password and database.'),
+  username: { type: 'string', description: 'The ACL user, if not in the URL.' },
   password: PASSWORD,
   tls: {
     title: 'RedisTls',
     type: 'object',
     additionalProperties: false,
-    description: 'For rediss:// alone.',
+    description: 'TLS settings for rediss://.',
     properties: {
-      ca: pem('Who signed the certificate of Redis: PEM, or the path of a PEM file. Default: the well-known ones.'),
-      cert: pem('Our certificate, where Redis asks for one: PEM, or the path of a PEM file.'),
-      key: pem('Its key: PEM, or the path of a PEM file.'),
+      ca: pem('Certificate authority of Redis: PEM, or the path of a PEM file. Default: the system authorities.'),
+      cert: pem('Client certificate: PEM, or the path of a PEM file.'),
+      key: pem('The private key: PEM, or the path of a PEM file.'),
       servername: {
         type: 'string',
         minLength: 1,
-        description: "The name in Redis's certificate. Default: the host's.",
+        description: 'The name in the certificate of Redis. Default: the host name.',
       },
     },
   },
   keyPrefix: {
     type: 'string',
     pattern: '^[^{}\\s]+$',
-    description: `What every key starts with; hosts that share only a Redis have one each. Default: '${REDIS_DEFAULTS.keyPrefix}'.`,
+    description: `Prefix of every key. Deployments that share a Redis need different prefixes. Default: '${REDIS_DEFAULTS.keyPrefix}'.`,
   },
   commandTimeout: {
     type: ['string', 'number'],
     pattern: DURATION_PATTERN,
     minimum: 100,
-    description: `How long Redis may take to answer; then what waits for it is refused, or goes on without. Default: '${REDIS_DEFAULTS.commandTimeout}'.`,
+    description: `Time limit of a Redis command. Default: '${REDIS_DEFAULTS.commandTimeout}'.`,
   },
   cluster: {
     type: 'array',
     minItems: 1,
-    items: url('One of its nodes.'),
+    items: url('URL of a node.'),
     writeOnly: true,
-    description: 'URLs of some nodes of a Redis Cluster, in the place of `url`.',
+    description: 'URLs of some nodes of a Redis Cluster, in place of `url`.',
   },
   sentinel: {
     title: 'RedisSentinel',
     type: 'object',
     additionalProperties: false,
     required: ['name', 'addresses'],
-    description: 'Sentinels that name the primary, in the place of `url`.',
+    description: 'Sentinels that name the primary, in place of `url`.',
     properties: {
-      name: { type: 'string', minLength: 1, description: 'What they call the primary, such as mymaster.' },
+      name: { type: 'string', minLength: 1, description: 'Name of the primary at the Sentinels, such as mymaster.' },
       addresses: {
         type: 'array',
         minItems: 1,
-        items: url('One of them; rediss:// is for them and the primary.'),
+        items: url('URL of a Sentinel. rediss:// applies to Sentinels and the primary.'),
         writeOnly: true,
-        description: 'Their URLs: redis://host:26379.',
+        description: 'URLs of the Sentinels: redis://host:26379.',
       },
       username: { type: 'string', description: 'The ACL user at the Sentinels.' },
-      password: { type: 'string', writeOnly: true, description: 'Its password there.' },
+      password: { type: 'string', writeOnly: true, description: 'The password at the Sentinels.' },
       database: {
         type: 'integer',
         minimum: 0,
-        description: 'The number of the database at the primary; 0 if left out.',
+        description: 'Database number at the primary. Default: 0.',
       },
     },
   },
@@ -101,7 +102,7 @@ const REDIS = {
   additionalProperties: false,
   properties: REDIS_PROPERTIES,
   minProperties: 1,
-  description: 'How Redis is reached, for every plugin that keeps things there; each may say otherwise for itself.',
+  description: 'Connection to Redis for all plugins. Plugin options can override single keys.',
   examples: [{ url: 'redis://127.0.0.1:6379' }],
 } as const
 

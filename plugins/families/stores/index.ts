@@ -35,20 +35,20 @@ export const STREAM_PROPERTIES = {
     pattern: DURATION_PATTERN,
     minimum: MIN_TTL,
     default: '1h',
-    description: 'How long after its last event a stream can be resumed.',
+    description: 'Time after its last event for which a stream can be resumed.',
   },
   maxEvents: {
     type: 'integer',
     minimum: 1,
     default: 10_000,
-    description: 'Events of one stream; the oldest go first.',
+    description: 'Maximum events of one stream. The oldest events are removed first.',
   },
   maxBytes: {
     type: ['string', 'number'],
     pattern: SIZE_PATTERN,
     minimum: 1,
     default: '4mb',
-    description: 'Bytes of one stream; its last event is kept whatever its size.',
+    description: 'Maximum bytes of one stream. The last event is always kept.',
   },
 } as const
 

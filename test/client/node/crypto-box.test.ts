@@ -1,7 +1,7 @@
 // Tests the encryption of token files.
 import { expect } from 'chai'
 import { AuthError } from '../../../client/errors.ts'
-import { createCryptoBox, readKey } from '../../../client/node/token-key.ts'
+import { createCryptoBox, readKey } from '../../../client/node/file-cache.ts'
 
 const KEY = new Uint8Array(32).fill(7)
 const box = createCryptoBox(KEY)

@@ -5,7 +5,7 @@ import { createOAuthHttp } from '../../../client/http.ts'
 import { createNetPolicy } from '../../../client/net-policy.ts'
 import type { ClientOAuthOptions } from '../../../client/options.ts'
 import { resolveOptions } from '../../../client/resolve-options.ts'
-import { createSecrets } from '../../../client/secrets.ts'
+import { createSecrets } from '../../../client/text.ts'
 
 export interface TestContext extends ClientContext {
   readonly events: readonly AuthEvent[]

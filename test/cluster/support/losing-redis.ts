@@ -14,14 +14,12 @@ export function keepKeys(redis: RedisServer, ...patterns: readonly string[]): ()
   }
 }
 
-/** A Redis, and the same by another address, `cuttable`, where nothing passes between `cut` and `mend`. */
-export async function startCuttable() {
-  const redis = await startRedis()
+/** A line to Redis by another address, `cuttable`, where nothing passes between `cut` and `mend`. */
+export async function startLine(redis: RedisServer) {
   let isCut = false
   const line = await startCuttingProxy(redis.url, { cutter: () => () => (isCut ? 0 : undefined) })
   stops.push(line.stop)
   return {
-    redis,
     cuttable: { url: line.url.replace('http:', 'redis:') },
     cut() {
       isCut = true
@@ -31,6 +29,12 @@ export async function startCuttable() {
       isCut = false
     },
   }
+}
+
+/** A Redis with such a line. */
+export async function startCuttable() {
+  const redis = await startRedis()
+  return { redis, ...(await startLine(redis)) }
 }
 
 /** For `afterEach`. */

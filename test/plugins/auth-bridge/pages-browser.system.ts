@@ -162,7 +162,7 @@ describe('auth-bridge pages in chromium', function () {
       }),
       'account-long': pages.account({
         ...ACCOUNT,
-        grants: ACCOUNT.grants.map(grant => ({ ...grant, client: long, redirectHost: 'a'.repeat(253) })),
+        grants: ACCOUNT.grants.map(grant => ({ ...grant, client: long, redirectUri: `https://${'a'.repeat(253)}/` })),
       }),
     }
     for (const [name, page] of Object.entries({ ...allPages(pages), ...odd })) {

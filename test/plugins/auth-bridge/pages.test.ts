@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { shown } from '../../../plugins/auth-bridge/pages/html.ts'
 import { type ConsentQuestion, createPages } from '../../../plugins/auth-bridge/pages/index.ts'
+import { shown } from '../../../plugins/auth-bridge/pages/layout.ts'
 import { caseCount } from '../../support/thorough.ts'
 import { address, hostile } from './hostile-texts.ts'
 import { ACCOUNT, allPages, FAULT, IN_APP, KNOWN, SETTINGS, SIGN_IN, UNVERIFIED } from './page-examples.ts'
@@ -96,9 +96,9 @@ describe('auth-bridge pages: escaping of foreign text', () => {
       const odd = createPages({ ...SETTINGS, label: other, page: { name: text, support: href } })
       const client = { ...UNVERIFIED.client, name: text, documentHost: other }
       const grant = {
-        id,
+        grantId: id,
         client,
-        redirectHost: other,
+        redirectUri: other,
         resources: [href, text],
         scopes: [text, other],
         since: 1e300,
@@ -167,7 +167,7 @@ describe('auth-bridge pages: escaping of foreign text', () => {
     expect(pages.consent({ ...KNOWN, token: odd }).html).to.contain(`name="csrf" value="${expected}"`)
     const [grant] = ACCOUNT.grants
     if (!grant) throw new Error('no grant')
-    expect(pages.account({ ...ACCOUNT, grants: [{ ...grant, id: odd }] }).html).to.contain(
+    expect(pages.account({ ...ACCOUNT, grants: [{ ...grant, grantId: odd }] }).html).to.contain(
       `name="revoke" value="${expected}"`,
     )
   })

@@ -1,6 +1,6 @@
 // Tests the advice in the log for error responses of identity providers.
 import { expect } from 'chai'
-import { explain, type ProviderRefusal } from '../../../plugins/auth-bridge/upstream/index.ts'
+import { explain, type ProviderRefusal } from '../../../plugins/auth-bridge/upstream/upstream.ts'
 
 type Case = readonly [type: ProviderRefusal['type'], code: string, description: string, says: string, fault?: string]
 

@@ -57,6 +57,22 @@ describe('auth-bridge: ctx.upstreamToken', () => {
     expect(bridge.idp.asked('token')).to.equal(asked + 1)
   })
 
+  it('is replaced after the API refused it, with and without scopes', async () => {
+    const clock = createManualClock()
+    const own = await startBridge({ idp: { vendor: 'entra', scopes: [API] }, clock })
+    const { access_token } = await (await own.client()).logIn({ scope: 'read' })
+    for (const args of [{}, { scope: API }]) {
+      await ask(own, access_token, args)
+      const rejected = last()
+      await clock.advance(2_000)
+      await ask(own, access_token, { ...args, rejected })
+      expect(last()).not.to.equal(rejected)
+      const renewed = last()
+      await ask(own, access_token, { ...args, rejected })
+      expect(last(), 'a token that was not refused is kept').to.equal(renewed)
+    }
+  })
+
   it('is refreshed before expiry', async () => {
     const short = await startBridge({ idp: { accessTokenLife: 30 } })
     const client = await short.client()

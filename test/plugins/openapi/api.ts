@@ -1,7 +1,7 @@
 // A real API on port 0 that records requests, and a requester for its operations.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { openConnections } from '../../../client/node/guarded-agents.ts'
+import { openConnections } from '../../../client/node/fetch.ts'
 import { createTokenClient } from '../../../client/token-client.ts'
 import { systemClock } from '../../../core/http/clock.ts'
 import type { CallContext, CallToolResult } from '../../../core/index.ts'

@@ -366,6 +366,20 @@ describe('Credentials of an OpenAPI document', () => {
       expect(asked).to.deep.equal([{ scope: 'a b' }])
     })
 
+    it('are replaced once after a 401 response', async () => {
+      const asked: Array<{ rejected?: string }> = []
+      api.answer = (_, res) => res.writeHead(401).end()
+      const { send } = open({ auth: { kind: 'bridge' } })
+      const upstreamToken = async (request: { rejected?: string } = {}) => `provider-token-${asked.push(request)}`
+      const { result } = await send([], contextOf({ upstreamToken }))
+      expect(asked).to.deep.equal([{}, { rejected: 'provider-token-1' }])
+      expect(api.requests.map(({ headers }) => headers.authorization)).to.deep.equal([
+        'Bearer provider-token-1',
+        'Bearer provider-token-2',
+      ])
+      expect(textOf(result)).to.include('401')
+    })
+
     it('pass the end of a login to the client', async () => {
       const { send } = open({ auth: { kind: 'bridge' } })
       const ended = new HostError('unauthorized', { detail: 'the login has ended' })

@@ -1,5 +1,6 @@
 // The contract of session stores.
 import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../../../core/mcp/client-limits.ts'
+import type { LogLevel } from '../../../core/mcp/protocol.ts'
 import { LATEST_HANDSHAKE } from '../../../core/mcp/revisions.ts'
 import type { SessionStore } from '../../../core/sessions/session-store.ts'
 import { FIRST_STATE } from '../../../core/sessions/session-store.ts'
@@ -307,7 +308,8 @@ const restores: Promises<SessionStore>['alone'] = {
   async 'restores a lost record with its running requests and claimed stream'(store) {
     const record = recordOf(store.node)
     const held = { requests: [1], claim: { stream: 'a', epoch: 5 } }
-    same(await store.restore('one', record, held, BOUNDS), true, 'restore gives true where the session was not ended')
+    const first = await store.restore('one', record, held, BOUNDS)
+    same(first && { ...first.record, version: 1 }, record, 'restore returns the record')
     const restored = recordIn(await enter(store, 'one'))
     same({ ...restored, version: 1 }, record, 'enter gives the record that was restored')
     same(await store.nodeOf('one', 1), store.node, 'requests that were held run again')
@@ -326,12 +328,9 @@ const restores: Promises<SessionStore>['alone'] = {
   async 'does not overwrite an existing record on restore'(store) {
     await open(store, 'one')
     await store.change('one', { logLevel: 'error' })
-    same(
-      await store.restore('one', recordOf(store.node), { requests: [], claim: undefined }, BOUNDS),
-      true,
-      'restore gives true where there is a record',
-    )
-    same(recordIn(await enter(store, 'one'))?.state.logLevel, 'error', 'restore leaves a record that is newer')
+    const found = await store.restore('one', recordOf(store.node), { requests: [], claim: undefined }, BOUNDS)
+    same(found?.record.state.logLevel, 'error', 'restore returns the existing record')
+    same(recordIn(await enter(store, 'one'))?.state.logLevel, 'error', 'restore does not change an existing record')
   },
 }
 
@@ -408,9 +407,32 @@ const sharedRecords: Promises<SessionStore>['together'] = {
     )
     same(
       await other.restore('one', recordOf(one.node), { requests: [], claim: undefined }, BOUNDS),
-      false,
-      'restore gives false for a session that was ended',
+      undefined,
+      'restore returns undefined for a session that was ended',
     )
+  },
+  async 'restores the newest copy, and the watched resources of every copy'(one, other) {
+    const held = { requests: [], claim: undefined }
+    const copy = (version: number, logLevel: LogLevel, watched: readonly string[]) => {
+      const record = recordOf(one.node)
+      return { ...record, version, state: { ...record.state, logLevel, watched } }
+    }
+    const older = await other.restore('one', copy(100, 'error', ['page://a']), held, BOUNDS)
+    same(older?.nodes, [], 'the first copy has no changes for other nodes')
+    const newer = await one.restore('one', copy(101, 'debug', ['page://b']), held, BOUNDS)
+    same(newer?.nodes, [other.node], 'a newer copy names the nodes to notify')
+    same(newer?.record.state.logLevel, 'debug', 'a newer copy replaces settings')
+    same([...(newer?.record.state.watched ?? [])].sort(), ['page://a', 'page://b'], 'all watched resources are kept')
+    const oldest = await one.restore('one', copy(99, 'info', []), held, BOUNDS)
+    same(oldest, { record: newer?.record, nodes: [] }, 'an older copy changes nothing')
+    await one.change('one', { logLevel: 'info' })
+    const again = await other.restore(
+      'one',
+      { ...copy(0, 'error', []), version: newer?.record.version ?? 0 },
+      held,
+      BOUNDS,
+    )
+    same(again?.record.state.logLevel, 'info', 'a copy of the restored record changes nothing')
   },
 }
 

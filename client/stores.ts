@@ -1,6 +1,6 @@
-// Token cache: interface, stored container and in-memory default.
-
+// Token cache and flow store: interfaces, stored records, and in-memory defaults.
 import type { JWK } from 'jose'
+import { LRUCache } from 'lru-cache'
 
 /** A WebCrypto key, identical to the platform type. */
 export type CryptoKey = Parameters<typeof crypto.subtle.sign>[1]
@@ -86,4 +86,79 @@ export function createMemoryTokenCache(): TokenCache {
     storeTokens: (tokens, { key }) => void containers.set(key, tokens),
     deleteTokens: ({ key }) => void containers.delete(key),
   }
+}
+
+/** An authorization request (RFC 9700 §4.4). Contains secrets. */
+export interface FlowRecord {
+  readonly v: 1
+  readonly state: string
+  /** Published issuer; compared with `iss` of the response. */
+  readonly issuer: string
+  readonly issParameterSupported: boolean
+  readonly codeVerifier: string
+  readonly redirectUri: string
+  readonly resource?: string | undefined
+  readonly scope?: string | undefined
+  readonly requestedScope?: string | undefined
+  readonly client: ClientIdentity
+  /** The server that redeems the code. */
+  readonly server: ServerInfo
+  readonly resourceMetadataUrl?: string | undefined
+  readonly key: string
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+}
+
+/** Stores records by state. Records are secrets and need the same protection as tokens. */
+export interface FlowStore {
+  save(state: string, record: FlowRecord): Promise<void> | void
+  /** Returns and removes a record. */
+  take(state: string): Promise<FlowRecord | undefined | null> | FlowRecord | undefined | null
+}
+
+export const FLOW_LIFETIME_MS = 600_000
+
+const MAX_FLOWS = 1000
+
+/** In-memory store: at most 1,000 records (oldest evicted first), ten minutes each. */
+export function createMemoryFlowStore(now: () => number = Date.now): FlowStore {
+  const lifetime = { ttl: FLOW_LIFETIME_MS, ttlResolution: 0, perf: { now } }
+  const records = new LRUCache<string, FlowRecord>({ max: MAX_FLOWS, ...lifetime })
+  return {
+    save: (state, record) => void records.set(state, record),
+    take(state) {
+      const record = records.get(state)
+      records.delete(state)
+      return record
+    },
+  }
+}
+
+/** Authorization server metadata (RFC 8414). */
+export interface ServerInfo {
+  readonly listed: string
+  /** Published issuer; must equal `iss` of an authorization response. */
+  readonly issuer: string
+  readonly authorizationEndpoint?: string | undefined
+  readonly tokenEndpoint?: string | undefined
+  readonly tokenEndpointGiven?: boolean | undefined
+  readonly registrationEndpoint?: string | undefined
+  readonly revocationEndpoint?: string | undefined
+  readonly deviceAuthorizationEndpoint?: string | undefined
+  readonly scopesSupported?: readonly string[] | undefined
+  readonly grantTypesSupported?: readonly string[] | undefined
+  readonly tokenEndpointAuthMethodsSupported?: readonly string[] | undefined
+  /** Authorization responses require `iss` (RFC 9207). */
+  readonly issParameterSupported: boolean
+  readonly clientIdMetadataDocumentSupported: boolean
+  readonly pkceS256: boolean
+  readonly oidc: boolean
+  /** No metadata document: default endpoints of 2025-03-26. */
+  readonly legacy: boolean
+  readonly metadataUrl: string | undefined
+}
+
+export interface ClientIdentity extends Omit<Registration, 'redirectUri' | 'dynamic'> {
+  readonly source: 'configured' | 'metadata-document' | 'registered'
+  readonly registration?: Registration
 }

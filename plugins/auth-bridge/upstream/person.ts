@@ -1,12 +1,18 @@
 // Reads the user from the ID token, userinfo and vendor APIs.
-
-import { claimAt, isLoopback } from '../../../core/auth.ts'
+import { basicCredentials, claimAt, isLoopback } from '../../../core/auth.ts'
 import { type Claims, isObject } from '../../../core/plugin.ts'
-import { type Connection, jsonOf } from './connection.ts'
-import { githubClaims } from './github.ts'
+import { type Connection, jsonOf, through } from './connection.ts'
 import type { Settings } from './settings.ts'
-import { askAs, askUserinfo, refresh } from './tokens.ts'
-import { type Person, type ProviderTokens, type SignedIn, UpstreamError } from './upstream.ts'
+import { askAs, askUserinfo, checking, refresh } from './tokens.ts'
+import {
+  type Person,
+  type ProviderTokens,
+  refusalError,
+  refusalIn,
+  type SignedIn,
+  UpstreamError,
+  unreadable,
+} from './upstream.ts'
 
 const isOverage = ({ _claim_names: names, hasgroups }: Claims) =>
   hasgroups === true || hasgroups === 'true' || (isObject(names) && names['groups'] !== undefined)
@@ -64,7 +70,7 @@ async function readGroupsOverage(connection: Connection, tokens: ProviderTokens,
   }
 }
 
-export interface Before {
+interface Before {
   readonly idToken?: Claims | undefined
   readonly last?: SignedIn | undefined
   /** Userinfo must respond, because it is the only proof that the user may sign in. */
@@ -149,17 +155,133 @@ function personOf(settings: Settings, claims: Claims, groups: readonly string[] 
 export async function readPerson(connection: Connection, tokens: ProviderTokens, before: Before): Promise<SignedIn> {
   const { settings } = connection
   const { kind, type, claims: places } = settings
-  if (!kind.openid) {
-    const claims =
-      type === 'github'
-        ? await githubClaims(connection, tokens)
-        : await askUserinfo(connection, tokens.accessToken, undefined)
-    return { person: personOf(settings, claims, groupsAt(claims, places.groups)), tokens }
+  const claims = kind.openid
+    ? await openidClaims(connection, tokens, before)
+    : type === 'github'
+      ? await githubClaims(connection, tokens)
+      : await askUserinfo(connection, tokens.accessToken, undefined)
+  const overage = type === 'entra' ? await readGroupsOverage(connection, tokens, claims) : undefined
+  const groups = overage ? overage.groups : groupsAt(claims, places.groups)
+  return { person: personOf(settings, claims, groups), tokens: overage?.tokens ?? tokens }
+}
+
+export async function revoke(connection: Connection, tokens: ProviderTokens): Promise<void> {
+  const { oauth, server, client, authenticate, settings } = connection
+  if (settings.type === 'github') return deleteGrant(connection, tokens)
+  if (server.revocation_endpoint === undefined) return
+  const { refreshToken, accessToken } = tokens
+  const token = refreshToken ?? accessToken
+  const hint = refreshToken === undefined ? 'access_token' : 'refresh_token'
+  const response = await checking('a revocation', () =>
+    oauth.revocationRequest(server, client, authenticate, token, {
+      ...through(connection),
+      additionalParameters: { token_type_hint: hint },
+    }),
+  )
+  if (response.status === 200 || response.status === 204) return
+  const what = 'the revocation endpoint'
+  const refusal = refusalIn(await jsonOf(response))
+  if (!refusal) throw unreadable(what, response.status)
+  // Google sends this for an expired token, others for a token type that they cannot revoke.
+  if (refusal.code === 'invalid_token' || refusal.code === 'unsupported_token_type') return
+  throw refusalError(refusal, { type: settings.type, what, secrets: [token, settings.clientSecret] })
+}
+
+const ACCEPT = 'application/vnd.github+json'
+const PER_PAGE = 100
+const MAX_PAGES = 10
+
+/** `https://api.github.com/user`, or `https://<host>/api/v3/user` on GitHub Enterprise Server. */
+const userUrl = ({ server }: Connection) => (server.userinfo_endpoint ?? '').replace(/\/$/, '')
+
+const hasNext = (response: Response) => /<[^>]*>\s*;[^,]*\brel="?next\b/i.test(response.headers.get('link') ?? '')
+
+async function readList(connection: Connection, path: string, { accessToken }: ProviderTokens) {
+  const found: Record<string, unknown>[] = []
+  for (let page = 1; page <= MAX_PAGES; page += 1) {
+    const url = `${userUrl(connection)}${path}?per_page=${PER_PAGE}&page=${page}`
+    const response = await askAs(connection, url, accessToken, { accept: ACCEPT })
+    const body = await jsonOf(response)
+    if (!Array.isArray(body)) throw new UpstreamError('untrusted', `GitHub answers no list at /user${path}`)
+    found.push(...body.filter(isObject))
+    if (!hasNext(response)) return found
   }
-  const claims = await openidClaims(connection, tokens, before)
-  if (type === 'entra') {
-    const overage = await readGroupsOverage(connection, tokens, claims)
-    if (overage) return { person: personOf(settings, claims, overage.groups), tokens: overage.tokens }
+  connection.log.warn(
+    { code: 'MH2142', path, pages: MAX_PAGES },
+    'GitHub has more of a list than is read: the rest does not count',
+  )
+  return found
+}
+
+async function allowed<Value>(
+  { log }: Connection,
+  fix: string,
+  read: () => Promise<Value>,
+): Promise<Value | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    const denied = error instanceof UpstreamError && (error.fault === 'refused' || error.fault === 'misconfigured')
+    if (!denied) throw error
+    log.warn({ code: 'MH2143', err: error, fix }, 'GitHub returned incomplete data of a user who signed in')
+    return undefined
   }
-  return { person: personOf(settings, claims, groupsAt(claims, places.groups)), tokens }
+}
+
+async function readEmail(connection: Connection, tokens: ProviderTokens): Promise<string | undefined> {
+  const fix =
+    'have user:email in `scopes`; of a GitHub App, give it the account permission "Email addresses", read-only'
+  const addresses = await allowed(connection, fix, () => readList(connection, '/emails', tokens))
+  const primary = addresses?.find(({ primary, verified }) => primary === true && verified === true)?.['email']
+  return typeof primary === 'string' ? primary : undefined
+}
+
+async function readGroups(connection: Connection, tokens: ProviderTokens): Promise<string[] | undefined> {
+  const fix =
+    'have read:org in `scopes`, and the organization approve the application; of a GitHub App, give it the organization permission "Members", read-only'
+  return allowed(connection, fix, async () => {
+    const orgs = await readList(connection, '/orgs', tokens)
+    const teams = await readList(connection, '/teams', tokens)
+    return [
+      ...orgs.flatMap(({ login }) => (typeof login === 'string' ? login : [])),
+      ...teams.flatMap(({ slug, organization }) => {
+        const org = isObject(organization) ? organization['login'] : undefined
+        return typeof slug === 'string' && typeof org === 'string' ? `${org}/${slug}` : []
+      }),
+    ]
+  })
+}
+
+async function githubClaims(connection: Connection, tokens: ProviderTokens): Promise<Claims> {
+  // The e-mail address of the public profile is unverified.
+  const {
+    email: _,
+    email_verified: __,
+    groups: ___,
+    ...account
+  } = await askUserinfo(connection, tokens.accessToken, undefined)
+  const email = await readEmail(connection, tokens)
+  const groups = await readGroups(connection, tokens)
+  return { ...account, ...(email !== undefined && { email, email_verified: true }), ...(groups && { groups }) }
+}
+
+/** Revokes the whole grant; GitHub lacks RFC 7009. */
+async function deleteGrant(connection: Connection, { accessToken }: ProviderTokens): Promise<void> {
+  const { settings, ask } = connection
+  const { clientId, clientSecret = '' } = settings
+  const base = userUrl(connection).replace(/\/user$/, '')
+  const response = await ask(`${base}/applications/${encodeURIComponent(clientId)}/grant`, {
+    method: 'DELETE',
+    headers: {
+      Authorization: basicCredentials(clientId, clientSecret),
+      Accept: ACCEPT,
+      'Content-Type': 'application/json',
+    },
+    body: JSON.stringify({ access_token: accessToken }),
+  })
+  if (![204, 404, 422].includes(response.status)) {
+    throw new UpstreamError('misconfigured', `GitHub answers ${response.status} where a grant is to end`, {
+      fix: 'check clientId and clientSecret',
+    })
+  }
 }
