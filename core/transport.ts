@@ -19,6 +19,7 @@ export type {
   RequestFacts,
   ToolsetChoice,
 } from './mcp/call.ts'
+export { Cancellation } from './mcp/cancellation.ts'
 export { type Change, type ChangeBus, type ChangeHistory, createChangeBus } from './mcp/change-bus.ts'
 export {
   checkUri,
@@ -33,7 +34,7 @@ export {
   sizeFault,
   WATCH_COST,
 } from './mcp/client-limits.ts'
-export { callOf, createCallFetch, roundOf } from './mcp/context.ts'
+export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'

@@ -1,8 +1,7 @@
 // Checks at startup that the plugins of each route provide the required features, and warns about probable mistakes.
 import { isDeepStrictEqual } from 'node:util'
 import { type Path, type Report, StartError } from '../http/errors.ts'
-import { isLoopback } from '../http/guard.ts'
-import type { ResolvedHttp } from '../http/http-settings.ts'
+import { isLoopback, type ResolvedHttp } from '../http/guard.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
 import type { PluginConfig } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
