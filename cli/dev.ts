@@ -1,3 +1,4 @@
+// `mcp-host dev`: serves a config during development and reloads edits without a restart where possible.
 import { DEV_SERVER } from './dev/server.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS } from './verb.ts'
 

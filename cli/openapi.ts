@@ -1,3 +1,4 @@
+// `mcp-host openapi`: shows the tools of an OpenAPI document, their sizes, and omitted operations.
 import { readSurvey, type Survey, type SurveyOptions } from './openapi/read-survey.ts'
 import { jsonText, tableLines } from './text.ts'
 import { defineVerb } from './verb.ts'
