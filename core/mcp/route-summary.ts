@@ -1,7 +1,7 @@
 // Summarizes a route for the start page, with an example call.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
-import type { ProvidedSource } from './name-clash.ts'
+import type { ProvidedSource } from './provided.ts'
 import type { Revision } from './revisions.ts'
 import { type CompiledRoute, samplePath, sampleUrl } from './routes.ts'
 import { isStandardSchema } from './schema/standard-schema.ts'

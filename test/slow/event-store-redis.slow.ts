@@ -2,7 +2,7 @@
 // are complete or gone.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import type { EventStore } from '../../core/plugin.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
 import { eventStoreRedis } from '../../plugins/cluster-redis/index.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, type WatchedCall, watchCall } from '../support/crash.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
