@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { plugin } from '../../fixtures/plugins.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { startHost, stopHosts } from '../../support/start-host.ts'
@@ -40,6 +41,19 @@ describe('Tools of an OpenAPI document', () => {
   afterEach(async () => {
     await stopHosts()
     await api[Symbol.asyncDispose]()
+  })
+
+  it('send the trace context of the call', async () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const tracer = plugin(
+      host =>
+        host.provide('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({ traceparent }) }),
+      { provides: ['tracer'] },
+    )
+    const { call } = await serve({ plugins: { tracer } })
+    const { message } = await call('listOrders')
+    console.log(JSON.stringify(message), api.requests[0]?.headers)
+    expect(api.requests[0]?.headers['traceparent']).to.equal(traceparent)
   })
 
   async function serve({
