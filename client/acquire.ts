@@ -7,16 +7,13 @@ import type { DPoPSigner } from './dpop.ts'
 import { AuthError } from './errors.ts'
 import { isUnattended, requestByDevice, requestByGrant } from './grants.ts'
 import { type IdentityWish, identifyClient, isClientRefused, knownClient } from './identity.ts'
-import { chooseScope, type ScopeChoice } from './scopes.ts'
+import { chooseScope, type ScopeChoice, type WantedScopes } from './scopes.ts'
 import type { ClientIdentity, FlowRecord, TokenContainer } from './stores.ts'
 import { mayHaveGranted, requestToken } from './token-endpoint.ts'
 import { createContainer, earlierScopes, fits, renewContainer, type TokenStore } from './token-store.ts'
 
-export interface Need {
+export interface Need extends WantedScopes {
   readonly authority: Authority
-  readonly challenged: readonly string[] | undefined
-  readonly added?: readonly string[] | undefined
-  readonly stepUp: boolean
   readonly dpop: DPoPSigner | undefined
 }
 

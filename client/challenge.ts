@@ -147,16 +147,7 @@ export function parseChallengeList(text: HeaderText): Challenge[] {
   return challenges
 }
 
-export interface AuthCue {
-  readonly status: 401 | 403
-  readonly scheme: 'Bearer' | 'DPoP' | undefined
-  readonly scope: readonly string[] | undefined
-  readonly resourceMetadata: readonly string[]
-  /** `use_dpop_nonce` if any challenge has it, otherwise the first error. */
-  readonly error: string | undefined
-  readonly errorDescription?: string | undefined
-  readonly dpopNonce: string | undefined
-}
+export type AuthCue = NonNullable<ReturnType<typeof readCue>>
 
 export function parseChallenges(headers: Headers): Challenge[] {
   return parseChallengeList(headers.get('www-authenticate') ?? '')
@@ -184,7 +175,7 @@ function refuse(challenges: readonly Challenge[]): never {
 }
 
 /** Undefined if the response has no OAuth challenge. Throws an AuthError `unsupported_challenge`. */
-export function readCue({ status, headers }: Pick<Response, 'status' | 'headers'>): AuthCue | undefined {
+export function readCue({ status, headers }: Pick<Response, 'status' | 'headers'>) {
   if (status !== 401 && status !== 403) return undefined
   const all = parseChallenges(headers)
   const ours = all.filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
@@ -192,11 +183,13 @@ export function readCue({ status, headers }: Pick<Response, 'status' | 'headers'
   if (status === 403 && !isStepUp) return undefined
   if (ours.length === 0 && all.length > 0) refuse(all)
   const description = valuesOf(ours, 'error_description')[0]
+  const scheme = ours.some(one => one.scheme === 'bearer') ? 'Bearer' : 'DPoP'
   return {
     status,
-    scheme: ours.length === 0 ? undefined : ours.some(({ scheme }) => scheme === 'bearer') ? 'Bearer' : 'DPoP',
+    scheme: ours.length === 0 ? undefined : scheme,
     scope: scopeOf(ours),
     resourceMetadata: [...new Set(valuesOf(ours, 'resource_metadata'))],
+    /** `use_dpop_nonce` if any challenge has it, otherwise the first error. */
     error: status === 403 ? 'insufficient_scope' : errorOf(ours),
     errorDescription: description === undefined ? undefined : printable(description, 500),
     dpopNonce: headers.get('dpop-nonce') ?? undefined,

@@ -7,7 +7,7 @@ import { AuthError, callOption } from './errors.ts'
 import { isUnattended } from './grants.ts'
 import { withAbort } from './http.ts'
 import { isLoopback } from './resolve-options.ts'
-import { covers, createStepUps, splitScope } from './scopes.ts'
+import { covers, createStepUps, splitScope, type WantedScopes } from './scopes.ts'
 import type { CacheContext, FlowRecord, TokenContainer } from './stores.ts'
 import { createStormBreaker } from './storm.ts'
 import {
@@ -41,13 +41,10 @@ function createRedirectingAcquirer(ctx: ClientContext, store: TokenStore, key: s
 /** Milliseconds before the next attempt after a failed early refresh. */
 const BACK_OFF = 30_000
 
-export interface Want {
+export interface Want extends WantedScopes {
   readonly used: TokenContainer | undefined
   readonly metadataUrls: readonly string[]
-  readonly challenged: readonly string[] | undefined
   readonly scheme: string | undefined
-  readonly added?: readonly string[] | undefined
-  readonly stepUp: boolean
   readonly unasked?: boolean
   readonly anew?: boolean
   readonly ask: 'no' | 'ask' | 'defer'

@@ -16,12 +16,16 @@ export const unite = (...lists: ReadonlyArray<readonly string[] | undefined>): s
 export const covers = (granted: readonly string[], wanted: readonly string[]): boolean =>
   wanted.every(scope => granted.includes(scope))
 
-interface ScopeFacts {
+/** The scopes that a token is requested for. */
+export interface WantedScopes {
   readonly challenged: readonly string[] | undefined
-  readonly supported: readonly string[] | undefined
-  readonly earlier: readonly string[]
   readonly added?: readonly string[] | undefined
   readonly stepUp: boolean
+}
+
+interface ScopeFacts extends WantedScopes {
+  readonly supported: readonly string[] | undefined
+  readonly earlier: readonly string[]
 }
 
 type ScopeOptions = Pick<

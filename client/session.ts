@@ -55,17 +55,11 @@ export interface AuthSession {
   onUnauthorized(response: Response, options?: Abortable): Promise<boolean>
 }
 
-interface SessionParts {
-  readonly session: AuthSession
-  engine(): Promise<Engine>
-  guarded<T>(work: () => Promise<T>): Promise<T>
-}
-
 export interface Platform {
   readonly openRedirect?: OpenRedirect | undefined
 }
 
-export function createSession(options: ResolvedOptions, { openRedirect }: Platform = {}): SessionParts {
+export function createSession(options: ResolvedOptions, { openRedirect }: Platform = {}) {
   const now = Date.now
   const policy = createNetPolicy(options.serverUrl, options.networkPolicy, options.tokenEndpoint)
   const secrets = createSecrets()
@@ -211,5 +205,9 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
       return (await engine.obtain(want, signal)) !== undefined
     }),
   }
-  return { session, engine: async () => (await ready()).engine, guarded: work => guarded(work)() }
+  return {
+    session,
+    engine: async () => (await ready()).engine,
+    guarded: <T>(work: () => Promise<T>) => guarded(work)(),
+  }
 }

@@ -10,10 +10,7 @@ const MAX_KEYS = 1_000
 
 type Kind = 'token' | 'prompt' | 'login'
 
-interface Count {
-  token: readonly number[]
-  prompt: readonly number[]
-  login: readonly number[]
+interface Count extends Record<Kind, readonly number[]> {
   readonly openUntil: Record<Kind, number>
   /** The newest token is from an explicit login and was not refused yet. */
   fresh: boolean

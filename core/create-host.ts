@@ -36,13 +36,12 @@ import type { LockSettings, PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
 import { type PluginInstance, providesTo } from './kernel/plugin-plan.ts'
 import { contextNames } from './mcp/context-members.ts'
-import type { Definition } from './mcp/define.ts'
-import { notePlace } from './mcp/definition-place.ts'
+import { type Definition, notePlace } from './mcp/define.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
 import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { reloadable, warnOnce } from './reload.ts'
-import type { Neighbours } from './sessions/neighbours.ts'
+import type { Neighbours } from './slots.ts'
 
 /** Options of `createHost`. */
 export interface CreateHostOptions {

@@ -64,9 +64,8 @@ import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-de
 import type { PluginHost } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
-import type { Neighbours } from './sessions/neighbours.ts'
 import { checkSharing, isServedHereAlone, keepsSessions, NO_SECRETS } from './sessions/sharing.ts'
-import { defaultSlots, partsOf, type Slots, slotFault } from './slots.ts'
+import { defaultSlots, type Neighbours, partsOf, type Slots, slotFault } from './slots.ts'
 
 function createConnectionNews(log: Logger, figures: Figures) {
   const closed = figures.counter({

@@ -3,7 +3,7 @@ import type { InternalHost } from './internal-host.ts'
 import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.ts'
 
 export { DocumentFault, readJson, readYaml } from './config/read-document.ts'
-export type { ResolvedHttp } from './http/http-settings.ts'
+export type { ResolvedHttp } from './http/guard.ts'
 export type { InternalHost, Services } from './internal-host.ts'
 export type { CrossOrigin } from './kernel/endpoint.ts'
 export type { BuiltInContext } from './mcp/define.ts'

@@ -10,28 +10,34 @@ import {
 } from './access/grant-store.ts'
 import { describeKind } from './config/explain-problems.ts'
 import type { Clock } from './http/clock.ts'
+import type { CountTogether } from './kernel/kernel-host.ts'
 import type { Logger } from './kernel/log.ts'
 import type { AccessDecider, ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
 import { type ChangeBus, createChangeBus } from './mcp/change-bus.ts'
 import { type Isolation, noIsolation } from './mcp/isolation.ts'
 import { type CallTracer, NO_TRACER } from './mcp/observe.ts'
-import { createEventStore, type StreamBounds } from './sessions/create-event-store.ts'
 import { createSessionStore } from './sessions/create-session-store.ts'
 import type { EventStore } from './sessions/event-store.ts'
+import { createEventStore, type StreamBounds } from './sessions/event-store.ts'
 import { createMemoryEventStore } from './sessions/memory-event-store.ts'
 import { createMemorySessionStore } from './sessions/memory-session-store.ts'
-import { createNeighbourBus, type Neighbours } from './sessions/neighbours.ts'
 import { createPeers, type Peers } from './sessions/peers.ts'
 import type { SessionStore } from './sessions/session-store.ts'
+import type { Bus } from './store/bus.ts'
 import { createMemoryBus } from './store/memory-bus.ts'
 import { createMemoryStore } from './store/memory-store.ts'
 import type { Store } from './store/store.ts'
-import { createMemoryTaskStore, createTaskStore } from './tasks/create-task-store.ts'
-import type { TaskStore } from './tasks/task-store.ts'
+import { createMemoryTaskStore, createTaskStore, type TaskStore } from './tasks/create-task-store.ts'
+
+/** The worker processes of one config (`--workers`). Methods reject with `unavailable` if the primary process does not respond. */
+export interface Neighbours {
+  bus(node: string): Bus
+  readonly count: CountTogether
+}
 
 /** The default services. `node`: the name of this node. `neighbours`: other processes of this machine. */
 export function defaultSlots(node: string, { now }: Clock, neighbours: Neighbours | undefined): Slots {
-  const bus = neighbours ? createNeighbourBus(node, neighbours) : createMemoryBus(node)
+  const bus = neighbours?.bus(node) ?? createMemoryBus(node)
   return {
     store: createMemoryStore({ now }),
     access: openAccess,

@@ -19,6 +19,7 @@ export type {
   RequestFacts,
   ToolsetChoice,
 } from './mcp/call.ts'
+export { Cancellation } from './mcp/cancellation.ts'
 export { type Change, type ChangeBus, type ChangeHistory, createChangeBus } from './mcp/change-bus.ts'
 export {
   checkUri,
@@ -33,7 +34,7 @@ export {
   sizeFault,
   WATCH_COST,
 } from './mcp/client-limits.ts'
-export { callOf, createCallFetch, roundOf } from './mcp/context.ts'
+export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/context.ts'
 export { encodeAnswer } from './mcp/dispatch.ts'
 export type { RouteExtensions } from './mcp/extension.ts'
 export { FairQueue, type Queued } from './mcp/fair-queue.ts'
@@ -73,11 +74,13 @@ export {
   watchedCost,
 } from './sessions/change-feed.ts'
 export { connectClient } from './sessions/connect-client.ts'
-export { createEventStore, type StreamBounds } from './sessions/create-event-store.ts'
 export { createSessionStore } from './sessions/create-session-store.ts'
 export { withoutCredentials } from './sessions/credentials.ts'
 export {
+  createEventStore,
+  type EventStore,
   parseEventId,
+  type StreamBounds,
   StreamFenced,
   type StreamState,
 } from './sessions/event-store.ts'
@@ -103,7 +106,7 @@ export type {
   Visit,
 } from './sessions/session-store.ts'
 export type { ForwardedMessage } from './sessions/session-streams.ts'
-export { createTaskStore } from './tasks/create-task-store.ts'
+export { createTaskStore, type TaskStore } from './tasks/create-task-store.ts'
 export {
   type AnswerRoom,
   hasEnded,
@@ -121,7 +124,6 @@ export {
   type TaskRefusal,
   type TaskRoom,
   type TaskState,
-  type TaskStore,
   type TaskSummary,
 } from './tasks/task-store.ts'
 export { processEntry, startThread } from './threads/start-thread.ts'

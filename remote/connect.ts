@@ -1,4 +1,6 @@
 // Connects to a server of any protocol version: detects its era, and opens a session of a legacy server.
+
+import { Cancellation } from '../core/mcp/cancellation.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import type { JsonObject, ServerCapabilities } from '../core/mcp/protocol.ts'
 import {
@@ -8,7 +10,6 @@ import {
   MODERN_REVISION,
   type Revision,
 } from '../core/mcp/revisions.ts'
-import { Cancellation } from './cancellation.ts'
 import { BaseConnection } from './connection.ts'
 import type { CommandTarget, Connection, ConnectOptions, HttpTarget, Target } from './connection-types.ts'
 import { RemoteError } from './errors.ts'

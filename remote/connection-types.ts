@@ -1,5 +1,6 @@
 // Types of the MCP client engine.
 import type { Dispatcher } from 'undici'
+import type { Cancellation } from '../core/mcp/cancellation.ts'
 import type { ClientCapabilities, Implementation, JsonObject, ServerCapabilities } from '../core/mcp/protocol.ts'
 import type { Revision } from '../core/mcp/revisions.ts'
 import type { RemoteError } from './errors.ts'
@@ -95,8 +96,8 @@ export interface Progress {
 
 /** Durations in milliseconds. */
 export interface RequestOptions {
-  readonly signal?: AbortSignal
   /** Cancels on the server, too. */
+  readonly signal?: AbortSignal | Cancellation
   readonly onProgress?: (progress: Progress) => void
   /** Time without progress. Default: 60,000. 0: no limit. */
   readonly timeout?: number

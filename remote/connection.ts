@@ -1,8 +1,9 @@
 // A connection over a transport: request ids, requests of the server, notifications, progress, cancellation and time limits.
+
+import { Cancellation } from '../core/mcp/cancellation.ts'
 import { isObject } from '../core/mcp/is-object.ts'
 import { type Implementation, type JsonObject, META, type ServerCapabilities } from '../core/mcp/protocol.ts'
 import type { Revision } from '../core/mcp/revisions.ts'
-import { Cancellation } from './cancellation.ts'
 import type {
   Connection,
   ConnectOptions,
@@ -96,7 +97,9 @@ export class BaseConnection implements Connection {
   readonly state: ServerState
   readonly #options: ConnectOptions
   readonly tools: ToolHeaders
-  readonly #pending = new Map<number, Pending>()
+  /** By id. While requests are pending, a Map keeps those that have ended alive until a full garbage collection. */
+  readonly #pending: Record<number, Pending> = Object.create(null)
+  #count = 0
   readonly #running = new Map<unknown, AbortController>()
   #transport: Transport | undefined
   #end: (() => Promise<void>) | undefined
@@ -158,7 +161,7 @@ export class BaseConnection implements Connection {
     const { signal, timeout = TIMEOUT, maxTime = MAX_TIME, maxResult } = options
     if (this.#closed) return Promise.reject(this.#closed)
     if (signal?.aborted) return Promise.reject(new RemoteError('cancelled', 'the request was cancelled'))
-    if (this.#pending.size >= MAX_PENDING)
+    if (this.#count >= MAX_PENDING)
       return Promise.reject(new RemoteError('refused', `${MAX_PENDING} requests are pending at the server`))
     const id = ++this.#lastId
     const meta = this.#metaOf(options, id)
@@ -181,25 +184,30 @@ export class BaseConnection implements Connection {
         exchange,
         touch: () => void idle?.refresh(),
         settle: (result, error) => {
-          if (!this.#pending.delete(id)) return
+          if (!this.#pending[id]) return
+          Reflect.deleteProperty(this.#pending, id)
+          this.#count--
           clearTimeout(idle)
           clearTimeout(total)
-          signal?.removeEventListener('abort', abort)
+          if (signal instanceof Cancellation) signal.remove(abort)
+          else signal?.removeEventListener('abort', abort)
           if (result) resolve(result)
           else reject(error)
         },
       }
       const cancel = (error: RemoteError) => {
-        if (!this.#pending.has(id)) return
+        if (!this.#pending[id]) return
         pending.settle(undefined, error)
         this.#cancel(pending, error.message)
       }
       const late = (what: string) => () =>
         cancel(new RemoteError('timeout', `the server did not respond ${what}`, { executed: 'maybe' }))
-      this.#pending.set(id, pending)
+      this.#pending[id] = pending
+      this.#count++
       if (timeout > 0) idle = setTimeout(late(`within ${timeout / 1_000} s`), timeout)
       if (maxTime > 0) total = setTimeout(late(`in ${maxTime / 1_000} s, the maximum time`), maxTime)
-      signal?.addEventListener('abort', abort, { once: true })
+      if (signal instanceof Cancellation) signal.add(abort)
+      else signal?.addEventListener('abort', abort, { once: true })
       this.#transport?.perform(exchange).catch((error: unknown) => {
         if (exchange.open.size > 0) pending.settle(undefined, asRemoteError(error))
       })
@@ -259,9 +267,13 @@ export class BaseConnection implements Connection {
     }
   }
 
+  #find(id: unknown): Pending | undefined {
+    return typeof id === 'number' ? this.#pending[id] : undefined
+  }
+
   #takeResponse(message: Fields, text: string, exchange: Exchange | undefined): void {
     const { id, result, error } = message
-    const pending = this.#pending.get(id as number)
+    const pending = this.#find(id)
     // The server responded on the stream of another request: it confused the ids.
     if (!pending || (exchange && exchange !== pending.exchange)) {
       this.#note(`ignored a response to ${isId(id) ? JSON.stringify(id).slice(0, 100) : 'no request'}`)
@@ -286,7 +298,7 @@ export class BaseConnection implements Connection {
   /** Returns the request that a message of the server belongs to: by its stream, or the only possible one. */
   #ownerOf(exchange: Exchange | undefined): unknown {
     let found: Pending | undefined
-    for (const pending of this.#pending.values()) {
+    for (const pending of Object.values(this.#pending)) {
       if (exchange) {
         if (pending.exchange === exchange) return pending.options.owner
       } else if (ASKING.has(pending.method)) {
@@ -304,7 +316,7 @@ export class BaseConnection implements Connection {
       return
     }
     if (method === PROGRESS) {
-      const pending = this.#pending.get(params['progressToken'] as number)
+      const pending = this.#find(params['progressToken'])
       const progress = readProgress(params)
       if (!pending || !progress) return
       pending.touch()
@@ -357,7 +369,7 @@ export class BaseConnection implements Connection {
     const about = { cause: error, printed: error.printed }
     this.#closed = new RemoteError(error.reason, error.message, about)
     const inFlight = new RemoteError(error.reason, error.message, { ...about, executed: 'maybe' })
-    for (const pending of [...this.#pending.values()]) {
+    for (const pending of Object.values(this.#pending)) {
       pending.settle(undefined, inFlight)
       pending.exchange.drop(pending.id, error.message)
     }

@@ -282,7 +282,7 @@ const withConfigFile = (test: string, config: string): string =>
 const pluginManifest = (name: string): object => ({
   name,
   version: '0.1.0',
-  description: 'A plugin for mcp-host: says in the log who calls which tool.',
+  description: 'A plugin for mcp-host: logs the caller of each tool call.',
   keywords: ['mcp', 'model-context-protocol', 'mcp-host', 'mcp-host-plugin'],
   type: 'module',
   engines: { node: '>=20.19' },

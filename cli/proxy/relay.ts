@@ -1,11 +1,11 @@
 // Relays lines between a client and a remote server until the input ends. Only tool lists are changed.
 import type { Readable, Writable } from 'node:stream'
+import { Cancellation } from '../../core/mcp/cancellation.ts'
 import { matchesGlob } from '../../core/mcp/glob.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
 import { createOutput, type Line, readLines } from '../../plugins/transport-stdio/lines.ts'
-import { Cancellation, sleep } from '../../remote/cancellation.ts'
 import { createToolHeaders } from '../../remote/http/headers.ts'
-import type { Link, Timing } from '../../remote/http/link.ts'
+import { type Link, sleep, type Timing } from '../../remote/http/link.ts'
 import { createHttpTransport, type TransportName } from '../../remote/http/streamable.ts'
 import { createFetchWire } from '../../remote/http/wire.ts'
 import {

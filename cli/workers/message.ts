@@ -19,7 +19,7 @@ export type ToHub =
   /** A request to all workers, and the response of one; `question` is then the number of `asked`. */
   | Asking<'every', { name: string }>
   | { readonly to: 'gives'; readonly question: number; readonly given: unknown }
-  /** `share`: see `Neighbours.send`. */
+  /** `share`: see `Bus.send`. */
   | Asking<'send', { node: string; text: string; share: string }>
 
 export type FromHub =

@@ -1,7 +1,8 @@
 // A worker's connection to the other workers of its host, through the hub in the primary.
 import type { InEveryProcess } from '../../core/host.ts'
 import { HostError } from '../../core/index.ts'
-import type { Neighbours } from '../../core/sessions/neighbours.ts'
+import type { Neighbours } from '../../core/slots.ts'
+import type { Bus } from '../../core/store.ts'
 import {
   type Counted,
   type FromHub,
@@ -42,9 +43,9 @@ class HubNeighbours implements Neighbours {
   readonly #asking = new Map<string, Promise<readonly unknown[]>>()
   readonly #channel: HubChannel
   readonly #questions = new Map<number, Question>()
-  readonly #received = new Map<string, (text: string) => void>()
-  #told: ((text: string, number: number) => void) | undefined
-  #missed: ((number: number) => void) | undefined
+  readonly #receivers = new Map<string, (text: string) => void>()
+  readonly #subscribers = new Set<Parameters<Bus['subscribe']>[0]>()
+  /** The number of the last broadcast. Numbers have no gaps. */
   #last = 0
   #asked = 0
   /** Broadcasts of one event loop turn are sent together. */
@@ -64,18 +65,22 @@ class HubNeighbours implements Neighbours {
     } else if (message.from === 'told') {
       for (const [index, text] of message.texts.entries()) {
         this.#last = message.first + index
-        this.#told?.(text, this.#last)
+        this.#deliver(text, String(this.#last))
       }
     } else if (message.from === 'missed') {
       this.#last = message.number
-      this.#missed?.(message.number)
+      this.#deliver(undefined)
     } else if (message.from === 'asked') {
       void this.#respond(message.name, message.question).catch(() => undefined)
     } else if (message.from === 'received') {
-      this.#received.get(message.node)?.(message.text)
+      this.#receivers.get(message.node)?.(message.text)
     } else {
       this.#answered(message.question, message.value)
     }
+  }
+
+  #deliver(text: string | undefined, position?: string) {
+    for (const subscriber of [...this.#subscribers]) subscriber(text, position)
   }
 
   async #respond(name: string, question: number) {
@@ -119,12 +124,7 @@ class HubNeighbours implements Neighbours {
     }
   }
 
-  hear(told: (text: string, number: number) => void, missed: (number: number) => void) {
-    this.#told = told
-    this.#missed = missed
-  }
-
-  async tell(text: string) {
+  async #publish(text: string) {
     if (!this.#batch) {
       const texts: string[] = []
       const leave = () => {
@@ -138,32 +138,48 @@ class HubNeighbours implements Neighbours {
     await left
   }
 
-  get last() {
-    return this.#last
+  async #since(position: string) {
+    const first = Number(position) + 1
+    const texts = (await this.#ask({ to: 'since', number: first - 1 })) as readonly string[] | undefined
+    return texts?.map((text, index) => ({ text, position: String(first + index) }))
   }
 
-  async since(number: number) {
-    return (await this.#ask({ to: 'since', number })) as readonly string[] | undefined
-  }
-
-  join(node: string, received: (text: string) => void) {
-    this.#received.set(node, received)
-    this.#channel.send({ to: 'join', node })
-  }
-
-  async leave(node: string) {
-    this.#received.delete(node)
-    await this.#ask({ to: 'leave', node }).catch(() => undefined)
-  }
-
-  async send(node: string, text: string, share: string) {
+  async #send(node: string, text: string, share: string) {
     const sent = await this.#ask({ to: 'send', node, text, share })
     if (sent === FULL) throw unavailable(`the process ${node} has not taken what it was sent before`)
     return sent === true
   }
 
-  async has(node: string) {
-    return (await this.#ask({ to: 'has', node })) === true
+  /** The bus of all processes of this host. */
+  bus(node: string): Bus {
+    const lastOf = () => String(this.#last)
+    let hasLeft = false
+    return {
+      shared: 'host',
+      node,
+      publish: text => this.#publish(text),
+      subscribe: listener => {
+        this.#subscribers.add(listener)
+        return () => void this.#subscribers.delete(listener)
+      },
+      get position() {
+        return lastOf()
+      },
+      isAfter: (one, other) => Number(one) > Number(other),
+      since: position => this.#since(position),
+      send: (other, text, share) => this.#send(other, text, share),
+      receive: listener => {
+        this.#receivers.set(node, listener)
+        this.#channel.send({ to: 'join', node })
+      },
+      isAlive: async other => (other === node ? !hasLeft : (await this.#ask({ to: 'has', node: other })) === true),
+      leave: async () => {
+        if (hasLeft) return
+        hasLeft = true
+        this.#receivers.delete(node)
+        await this.#ask({ to: 'leave', node }).catch(() => undefined)
+      },
+    }
   }
 
   /** An arrow function, because the host passes it on without this object. */

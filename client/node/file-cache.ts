@@ -175,7 +175,10 @@ export function createCryptoBox(key: Uint8Array) {
       const [, prefix, sealedBy, text] = /^([\w-]+\.v\d+)\.([\w-]+)\.([\w-]+)\n$/.exec(sealed) ?? []
       if (text === undefined) throw unreadable(source, 'is damaged or was cut off')
       if (prefix !== PREFIX) throw unreadable(source, `has a format (${prefix}) that this version does not know`)
-      if (sealedBy !== keyId) throw otherKey(source, sealedBy, keyId)
+      if (sealedBy !== keyId) {
+        const fix = `give the key it was written with (MCP_HOST_TOKEN_KEY, or the key file beside it), or ${LOG_IN_AGAIN}`
+        throw unreadable(source, `is encrypted with another key (key id ${sealedBy}, not ${keyId})`, undefined, fix)
+      }
       const body = Buffer.from(text, 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', key, body.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
       try {
@@ -205,16 +208,8 @@ function decodeKey(text: string): Uint8Array | undefined {
 
 const LOG_IN_AGAIN = 'delete that file (`mcp-host logout URL` does) and log in again'
 
-function unreadable(source: string, what: string, cause?: unknown): AuthError {
-  return new AuthError(`the token file ${source} ${what}`, { code: 'cache_failed', cause, fix: LOG_IN_AGAIN })
-}
-
-function otherKey(source: string, theirs: string | undefined, ours: string): AuthError {
-  return new AuthError(`the token file ${source} is encrypted with another key (key id ${theirs}, not ${ours})`, {
-    code: 'cache_failed',
-    fix: `give the key it was written with (MCP_HOST_TOKEN_KEY, or the key file beside it), or ${LOG_IN_AGAIN}`,
-  })
-}
+const unreadable = (source: string, what: string, cause?: unknown, fix = LOG_IN_AGAIN): AuthError =>
+  new AuthError(`the token file ${source} ${what}`, { code: 'cache_failed', cause, fix })
 
 /** Default: `MCP_HOST_TOKEN_KEY`, otherwise the file `token.key`. Throws `invalid_options` for an invalid key. */
 function createTokenKey(directory: string, given: Uint8Array | string | undefined) {
@@ -237,10 +232,8 @@ function createTokenKey(directory: string, given: Uint8Array | string | undefine
     async toOpen(source: string): Promise<CryptoBox> {
       const loaded = await load()
       if (loaded) return loaded
-      throw new AuthError(`the key of the token file ${source} is gone: there is no ${path}`, {
-        code: 'cache_failed',
-        fix: `put the key file back, set MCP_HOST_TOKEN_KEY, or ${LOG_IN_AGAIN}`,
-      })
+      const fix = `put the key file back, set MCP_HOST_TOKEN_KEY, or ${LOG_IN_AGAIN}`
+      throw unreadable(source, `cannot be read, because its key is gone: there is no ${path}`, undefined, fix)
     },
   }
 

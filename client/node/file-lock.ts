@@ -19,17 +19,9 @@ export function nameOwner(): string {
   return `${machineId()}.${process.pid}.${start}.${randomBytes(9).toString('base64url')}`
 }
 
-function ownerProcess(name: string): string {
-  return OWNER.exec(name)?.[2] ?? 'unknown'
-}
+export const temporaryName = (path: string, owner = nameOwner()): string => `${path}.tmp.${owner}`
 
-export function temporaryName(path: string, owner = nameOwner()): string {
-  return `${path}.tmp.${owner}`
-}
-
-export function temporaryOwner(name: string): string | undefined {
-  return TEMPORARY.exec(name)?.[1]
-}
+export const temporaryOwner = (name: string): string | undefined => TEMPORARY.exec(name)?.[1]
 
 export function judgeOwner(name: string): OwnerState {
   const [, machine, pid, start] = OWNER.exec(name) ?? []
@@ -234,7 +226,7 @@ async function rest(milliseconds: number, signal: AbortSignal | undefined): Prom
 
 async function busy(path: string, wait: number): Promise<AuthError> {
   const seen = await readOwner(path).catch(() => undefined)
-  const holder = seen ? `process ${ownerProcess(seen.owner)}` : 'another process'
+  const holder = seen ? `process ${OWNER.exec(seen.owner)?.[2] ?? 'unknown'}` : 'another process'
   return new AuthError(`the lock ${basename(path)} was not free within ${wait / 1000} s: ${holder} holds it`, {
     code: 'temporarily_unavailable',
     retryable: true,

@@ -1,8 +1,7 @@
 // Checks at startup that the plugins of each route provide the required features, and warns about probable mistakes.
 import { isDeepStrictEqual } from 'node:util'
 import { type Path, type Report, StartError } from '../http/errors.ts'
-import { isLoopback } from '../http/guard.ts'
-import type { ResolvedHttp } from '../http/http-settings.ts'
+import { isLoopback, type ResolvedHttp } from '../http/guard.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
 import type { PluginConfig } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
@@ -108,30 +107,19 @@ interface ServingFacts {
 }
 
 /** Reports toolsets whose path is taken, routes without a transport, and protected routes without metadata. */
-export function checkServed({
-  routes,
-  provides,
-  endpoints,
-  isServed,
-  isDescribed,
-  suggest,
-  report,
-}: ServingFacts): void {
+export function checkServed(facts: ServingFacts): void {
+  const { routes, provides, endpoints, isServed, isDescribed, suggest, report } = facts
+  const warn = (code: string, why: string, ...at: Path) =>
+    report(new StartError(code, why, { at: ['routes', ...at] }), 'warning')
   checkCategories(routes, endpoints, report)
   for (const route of routes) {
-    const at = ['routes', route.path]
+    const { path, authorize } = route
     if (!isServed(route) && route.revisions.length === 0) {
-      report(
-        new StartError('MH1209', `nothing serves this route; switch on ${suggest('transport')}`, { at }),
-        'warning',
-      )
+      warn('MH1209', `nothing serves this route; switch on ${suggest('transport')}`, path)
     }
-    if (route.authorize !== undefined && provides('user', route) && !isDescribed(route)) {
+    if (authorize !== undefined && provides('user', route) && !isDescribed(route)) {
       const why = 'clients need a token but cannot discover the authorization server, so they cannot log in'
-      report(
-        new StartError('MH1215', `${why}; switch on ${suggest('protectedResource')}`, { at: [...at, 'authorize'] }),
-        'warning',
-      )
+      warn('MH1215', `${why}; switch on ${suggest('protectedResource')}`, path, 'authorize')
     }
   }
 }

@@ -3,34 +3,6 @@ import { HostError } from '../http/errors.ts'
 import { createMemoryStore } from '../store/memory-store.ts'
 import type { SetStep, Store } from '../store/store.ts'
 
-/**
- * Stores sealed texts, and sets of granted keys. Operations on one key are atomic. A text and a set with the same key are
- * independent; `delete` removes both. Keys begin with a prefix of `GRANT_KINDS`. `ttl` in milliseconds, at most 100 years; 0 or
- * less expires at once; pending texts expire after a day at most. Rejects with a RangeError for other keys or ttls. Rejects with
- * a HostError `unavailable` for a text above 1 MiB (not written) or an unresponsive store (possibly written).
- */
-export interface GrantStore {
-  readonly shared: boolean
-  get(key: string): Promise<string | undefined>
-  set(key: string, value: string, ttl: number): Promise<void>
-  /** Writes if the key is absent, and returns whether it was. */
-  add(key: string, value: string, ttl: number): Promise<boolean>
-  /** Writes if the value is `from`, and returns whether it was. */
-  replace(key: string, from: string, to: string, ttl: number): Promise<boolean>
-  /** Returns and deletes the value, for one caller only. */
-  take(key: string): Promise<string | undefined>
-  /** On rejection, some keys may be deleted. */
-  delete(...keys: readonly string[]): Promise<void>
-  /**
-   * Adds a member, or renews it, and returns the set's size. Above `most` members, those that expire first are removed. `ttl` is
-   * the same for all members of a set.
-   */
-  join(set: string, member: string, ttl: number, most: number): Promise<number>
-  leave(set: string, member: string): Promise<void>
-  /** In order of expiry. */
-  members(set: string): Promise<readonly string[]>
-}
-
 /** Key prefixes. A flood of pending entries never evicts granted ones. */
 export const GRANT_KINDS = {
   pending: 'pending:',
@@ -105,10 +77,15 @@ const uncount = (...keys: readonly string[]): SetStep => ({
 })
 
 /**
- * The grant store in any store. Each granted key is a partition. Pending texts are one partition, because anyone can create them:
+ * Stores sealed texts, and sets of granted keys. Operations on one key are atomic. A text and a set with the same key are
+ * independent; `delete` removes both. Keys begin with a prefix of `GRANT_KINDS`. `ttl` in milliseconds, at most 100 years; 0 or
+ * less expires at once; pending texts expire after a day at most. Rejects with a RangeError for other keys or ttls. Rejects with
+ * a HostError `unavailable` for a text above 1 MiB (not written) or an unresponsive store (possibly written).
+ *
+ * Each granted key is a partition. Pending texts are one partition, because anyone can create them:
  * the sorted set `order` has the units of each text by the time of its last write.
  */
-export function createGrantStore(store: Store, limits: GrantLimits = {}): GrantStore {
+export function createGrantStore(store: Store, limits: GrantLimits = {}) {
   const { pendingBytes = 128 * MIB, granted = store } = limits
   const mostUnits = Math.floor(pendingBytes / UNIT)
   let evicting: Promise<void> | undefined
@@ -166,25 +143,29 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}): GrantS
 
   return {
     shared: store.shared !== false,
-    async get(key) {
+    async get(key: string) {
       const [found] = isGranted(key)
         ? await granted.read(partitionOf(key), [{ record: key }])
         : await store.read(PENDING, [{ record: key }])
       return found?.fields['value']
     },
-    async set(key, value, ttl) {
+    async set(key: string, value: string, ttl: number) {
       await write(key, value, ttl)
     },
-    add: (key, value, ttl) => write(key, value, ttl, { exists: false }),
-    replace: (key, from, to, ttl) => write(key, to, ttl, { where: { value: from } }),
-    async take(key) {
+    /** Writes if the key is absent, and returns whether it was. */
+    add: (key: string, value: string, ttl: number) => write(key, value, ttl, { exists: false }),
+    /** Writes if the value is `from`, and returns whether it was. */
+    replace: (key: string, from: string, to: string, ttl: number) => write(key, to, ttl, { where: { value: from } }),
+    /** Returns and deletes the value, for one caller only. */
+    async take(key: string) {
       const step = { record: key, exists: true, delete: true, know: 0 }
       const outcome = isGranted(key)
         ? await granted.transact(partitionOf(key), [step])
         : await store.transact(PENDING, [step, uncount(key)])
       return outcome.done ? outcome.results[0]?.fields?.['value'] : undefined
     },
-    async delete(...keys) {
+    /** On rejection, some keys may be deleted. */
+    async delete(...keys: readonly string[]) {
       const all = [...new Set(keys)]
       const kept = all.filter(isGranted)
       const pending = all.filter(key => !isGranted(key))
@@ -199,7 +180,11 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}): GrantS
           store.transact(PENDING, [...pending.map(record => ({ record, delete: true })), uncount(...pending)]),
       ])
     },
-    async join(set, member, ttl, most) {
+    /**
+     * Adds a member, or renews it, and returns the set's size. Above `most` members, those that expire first are removed. `ttl` is
+     * the same for all members of a set.
+     */
+    async join(set: string, member: string, ttl: number, most: number) {
       const key = grantedSet(set)
       const left = checkGrantTtl(ttl)
       checkSize(member)
@@ -207,11 +192,12 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}): GrantS
       const outcome = await granted.transact(partitionOf(key), [{ sortedSet: key, below: { now: 1 }, ...change }])
       return (outcome.done && outcome.results[0]?.size) || 0
     },
-    async leave(set, member) {
+    async leave(set: string, member: string) {
       const key = grantedSet(set)
       await granted.transact(partitionOf(key), [{ sortedSet: key, remove: [member] }])
     },
-    async members(set) {
+    /** In order of expiry. */
+    async members(set: string): Promise<readonly string[]> {
       const key = grantedSet(set)
       const query = { sortedSet: key, from: { now: 1 }, limit: MOST_MEMBERS }
       const [{ members }] = await granted.read(partitionOf(key), [query])
@@ -219,6 +205,8 @@ export function createGrantStore(store: Store, limits: GrantLimits = {}): GrantS
     },
   }
 }
+
+export type GrantStore = ReturnType<typeof createGrantStore>
 
 /** In this process. A flood of pending texts never evicts granted ones; above `granted` bytes the least recently used are evicted. */
 export const createMemoryGrantStore = (

@@ -1,7 +1,7 @@
 // Resolves `http`, `sessions` and `tools` of the config to bytes and milliseconds.
 
 import { errorText, StartError } from '../http/errors.ts'
-import type { ResolvedHttp } from '../http/http-settings.ts'
+import type { ResolvedHttp } from '../http/guard.ts'
 import { isolateBounds } from '../mcp/isolate.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
 import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './define-config.ts'

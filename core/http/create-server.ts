@@ -18,20 +18,18 @@ const LEAST_TAKEN = 64 * 1024
 /** Bytes that can wait for all readers together before idle readers are closed. */
 const MAX_WAITING_IN_ALL = 256 * 1024 * 1024
 
-/** How long a server waits for others, milliseconds. */
+/** Milliseconds. */
 export interface TimeLimits {
   readonly requestTimeout: number
   readonly keepAliveTimeout: number
   readonly writeTimeout: number
 }
 
-/** Receives the connections that the server closes. */
 export interface ServerNews {
   pipelined(address: string | undefined): void
   slowReaders(readers: SlowReaders): void
 }
 
-/** A server with the number of bytes that wait for its readers. */
 export interface WatchedServer {
   readonly server: Server
   waiting(): number

@@ -11,7 +11,6 @@ interface ThrownText {
   readonly message: string
   readonly cause?: string
   readonly stack?: string
-  /** The location that threw. */
   readonly at?: string
   /** The number of omitted frames, in words. */
   readonly hidden?: string

@@ -53,7 +53,6 @@ export const addErrorKinds = (kinds: Partial<ErrorKinds>): void => void Object.a
 export const knownKind = (kind: string): ErrorKind | undefined =>
   (ERROR_KINDS as unknown as Readonly<Record<string, ErrorKind | undefined>>)[kind]
 
-/** Options of a `HostError`. */
 interface HostErrorOptions {
   /** One sentence for the client, at most 4,096 characters. Must not contain secrets or data of other users. */
   detail?: string
@@ -133,7 +132,6 @@ export function statusOf(
 /** True if a retry can succeed because another node or a store did not respond. */
 export const isUnavailable = (thrown: unknown): boolean => HostError.is(thrown) && thrown.kind === 'unavailable'
 
-/** The error for requests that a closing host cannot serve. */
 export const shuttingDown = (): HostError =>
   new HostError('unavailable', {
     detail: 'the server is shutting down',

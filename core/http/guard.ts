@@ -4,12 +4,27 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, isIPv4 } from 'node:net'
 import proxyAddr from 'proxy-addr'
 import { errorText, HostError, StartError } from './errors.ts'
-import type { ResolvedHttp } from './http-settings.ts'
 import { parseHost, shownUrl } from './request-target.ts'
+
+/** The `http` section of the config, with all defaults. Sizes are in bytes, durations in milliseconds. */
+export interface ResolvedHttp {
+  readonly host: string
+  readonly port: number
+  readonly backlog: number
+  readonly publicUrl: string | undefined
+  readonly tls: boolean
+  readonly maxBodySize: number
+  readonly keepAliveTimeout: number
+  readonly requestTimeout: number
+  readonly writeTimeout: number
+  readonly allowedHosts: readonly string[]
+  readonly allowedOrigins: readonly string[]
+  /** Number of proxies, or their addresses. */
+  readonly trustProxy: false | number | readonly string[]
+}
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** Whether an address is a loopback address. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
 

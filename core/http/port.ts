@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { withTimeout } from './clock.ts'
 import { isSecure } from './create-server.ts'
 import { StartError } from './errors.ts'
-import type { ResolvedHttp } from './http-settings.ts'
+import type { ResolvedHttp } from './guard.ts'
 
 /** Maximum time that a hand-over waits for open connections, milliseconds. */
 const LONGEST = 10_000

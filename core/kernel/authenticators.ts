@@ -86,7 +86,6 @@ export function createIssuerAssigner(plugin: string, own: string): (user: User, 
 const hasChallenge = ({ headers = {} }: HostError) =>
   Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
 
-/** Adds challenges to a 401 without one. */
 function completed(error: unknown, ctx: HostContext, addChallenge: AddChallenge): unknown {
   if (!HostError.is(error) || error.kind !== 'unauthorized' || hasChallenge(error)) return error
   return addChallenge(error, ctx)
@@ -106,7 +105,6 @@ function withChallenge(middleware: HostMiddleware, addChallenge: AddChallenge): 
   }
 }
 
-/** Checks the issuer of the user that the authenticator sets. */
 function withIssuerCheck(
   { plugin, issuer, middleware }: RouteAuthenticator,
   addChallenge: AddChallenge,

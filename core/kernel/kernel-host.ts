@@ -1,7 +1,7 @@
 // The kernel's part of the plugin API; the MCP part is in mcp-plugin-host.ts.
 import type { Clock } from '../http/clock.ts'
 import type { Path, Report } from '../http/errors.ts'
-import type { ResolvedHttp } from '../http/http-settings.ts'
+import type { ResolvedHttp } from '../http/guard.ts'
 import type { CrossOrigin, Endpoint, EndpointPlace, HostMiddleware, MountedApp, MountSettings } from './endpoint.ts'
 import type { Figures } from './figures.ts'
 import type { Logger } from './log.ts'
@@ -137,6 +137,5 @@ export interface InternalKernelHost<Slots extends object = object, Services = un
    * A value shared by plugins, created by the first call. `key` is a symbol or an object. `close` runs after these plugins close.
    */
   share<Value>(key: symbol | object, create: () => Value, close?: (value: Value) => void | Promise<void>): Value
-  /** Runs all readiness conditions. */
   checkReadiness(): Promise<Readiness>
 }

@@ -63,7 +63,6 @@ export function createLogBudget(tell: (kind: string, lines: number) => void) {
   }
 
   return {
-    /** False: drop the line. */
     admits(message: string): boolean {
       const kind = written.has(message) || written.size < MAX_KINDS ? message : 'lines of other kinds'
       const lines = (written.get(kind) ?? 0) + 1

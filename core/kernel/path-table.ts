@@ -24,11 +24,9 @@ interface Entry<Target> {
   readonly server: Server | undefined
 }
 
-/** The plugin that serves a path, and its place in the config. */
 interface Server {
   readonly by: string
   readonly at: Path
-  /** The path is that of a route. */
   readonly isRoute?: boolean
 }
 
@@ -64,7 +62,6 @@ export const shapesOf = (path: string): string[] =>
 
 interface Compiled<Target> {
   readonly fixed: ReadonlyMap<string, Matched<Target>>
-  /** For paths with parameters. */
   readonly find: ((path: string) => Matched<Target> | undefined) | undefined
 }
 

@@ -2,8 +2,7 @@
 import Koa from 'koa'
 import compose from 'koa-compose'
 import { HostError, type Path, type Report, reporting, stopAtFirst } from '../http/errors.ts'
-import { createForwarded, createGuard } from '../http/guard.ts'
-import type { ResolvedHttp } from '../http/http-settings.ts'
+import { createForwarded, createGuard, type ResolvedHttp } from '../http/guard.ts'
 import { readTarget } from '../http/request-target.ts'
 import { createBodyReader } from './body.ts'
 import type { BodyKind, Endpoint, HostContext, HostMiddleware, RequestState } from './endpoint.ts'
@@ -36,7 +35,6 @@ export interface Place {
 export interface Served extends Place {
   readonly path: string
   readonly plugin: string
-  /** The place of its plugin in the config. */
   readonly at: Path
   readonly matchesSubpaths?: boolean
 }

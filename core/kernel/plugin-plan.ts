@@ -17,7 +17,6 @@ export interface PluginInstance {
   readonly order: number
 }
 
-/** Capabilities that come with others. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   store: ['sessionStore', 'eventStore', 'grantStore', 'taskStore', 'changeBus', 'peers'],
 }

@@ -19,7 +19,6 @@ export interface Audience {
   denialOf(item: CatalogItem): Denial | undefined
 }
 
-/** The part of a Call that `denied` receives. */
 export interface DeniedCall {
   readonly method: string
   readonly user: User | undefined

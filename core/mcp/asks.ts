@@ -8,7 +8,7 @@ import type { CatalogItem } from './catalog.ts'
 import { MAX_REPLAYED_BYTES, MAX_REPLAYED_QUESTIONS } from './client-limits.ts'
 import { isObject } from './is-object.ts'
 import { RESULT_TYPE, withoutNulls } from './message.ts'
-import type { ClientCapabilities, JsonSchema } from './protocol.ts'
+import type { ClientCapabilities } from './protocol.ts'
 import { digest, openState, type Question, type RequestState, sealState } from './request-state.ts'
 import type { RevisionRules } from './revisions.ts'
 import { compileSchema } from './schema/schema.ts'
@@ -78,7 +78,6 @@ export function bindingOf(call: Call, item: CatalogItem): string {
 export const openCallState = (call: Call, item: CatalogItem, { keys, clock }: Pick<Bindings, 'keys' | 'clock'>) =>
   openState(call.params['requestState'], bindingOf(call, item), keys, clock.now())
 
-/** The result that carries requests to a 2026-07-28 client. */
 export const inputRequired = (inputRequests: object, requestState: string): object => ({
   [RESULT_TYPE]: INPUT_REQUIRED,
   inputRequests,
@@ -215,7 +214,6 @@ const isRoot = (root: unknown) =>
 
 const isContentBlock = (block: unknown) => isObject(block) && typeof block['type'] === 'string'
 
-/** Validates a response against its request and, for a form, its schema. */
 export async function isAnswer(question: Question, given: unknown): Promise<boolean> {
   const { method, params } = question
   const answer = readAnswer(question, given)
@@ -230,11 +228,7 @@ export async function isAnswer(question: Question, given: unknown): Promise<bool
   }
   if (answer['action'] === 'decline' || answer['action'] === 'cancel') return true
   if (answer['action'] !== 'accept') return false
-  return params.mode === 'url' || (await fitsForm(params.requestedSchema, answer['content']))
-}
-
-async function fitsForm(schema: JsonSchema, content: unknown): Promise<boolean> {
-  return (await compileSchema(schema, 'input').validate(content)).ok
+  return params.mode === 'url' || (await compileSchema(params.requestedSchema, 'input').validate(answer['content'])).ok
 }
 
 export interface CallUsage {

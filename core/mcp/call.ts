@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { HostError } from '../http/errors.ts'
 import type { Route } from '../kernel/route.ts'
 import { freezeUser, type User } from '../kernel/user.ts'
+import type { Cancellation } from './cancellation.ts'
 import { isObject } from './is-object.ts'
 import { type EncodedAnswer, encodeNotification, isShortName } from './message.ts'
 import type { ClientCapabilities, Implementation, LogLevel, Meta, ProgressToken, RequestId } from './protocol.ts'
@@ -57,7 +58,6 @@ export interface ClientFacts {
   readonly capabilities: ClientCapabilities
 }
 
-/** A session setting that the client can change. */
 export type SessionSetting = { readonly logLevel: LogLevel } | { readonly watch: string } | { readonly unwatch: string }
 
 /** The session of a call. */
@@ -75,9 +75,8 @@ export interface CallSession {
 
 /** Connects one call to its client; provided by the transport. */
 interface CallChannel {
+  readonly cancellation: Cancellation
   send(message: string): void
-  signal(): AbortSignal
-  cancelled?(): boolean
   disconnect(retry?: number): void
   hold?(): () => void
 }
@@ -96,7 +95,6 @@ export interface ClientRequest {
   readonly signal: AbortSignal
   /** The handler's name for the request. */
   readonly key?: string | undefined
-  /** Sends a message of the call. */
   readonly send: (message: string) => void
 }
 
@@ -155,9 +153,7 @@ export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
-/** What observers learn from the run of a call. */
 interface CallNotes {
-  /** The encoded response. */
   answer: EncodedAnswer | undefined
   /** Methods of the client requests. */
   asked: readonly string[] | undefined
@@ -210,11 +206,10 @@ export class TransportCall implements Call {
     return this.session ? this.session.logLevel : this.request.logLevel
   }
   get signal() {
-    return this.request.channel.signal()
+    return this.request.channel.cancellation.signal
   }
   get cancelled() {
-    const { channel } = this.request
-    return channel.cancelled?.() ?? channel.signal().aborted
+    return this.request.channel.cancellation.aborted
   }
   get progressToken() {
     const token = this.meta['progressToken']
@@ -233,6 +228,9 @@ export class TransportCall implements Call {
     return this.request.channel.hold?.() ?? (() => undefined)
   }
 }
+
+/** The cancellation behind `call.signal`. */
+export const cancellationOf = (call: Call): Cancellation => (call as TransportCall).request.channel.cancellation
 
 export const createCall = (request: CallRequest): Call => new TransportCall(request)
 

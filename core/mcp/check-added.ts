@@ -27,7 +27,6 @@ const takes =
 const isFunction = (value: unknown) => typeof value === 'function'
 const isNames = (value: unknown) => Array.isArray(value) && value.every(type => typeof type === 'string' && type !== '')
 
-/** Limit for circular values. */
 const MAX_DEPTH = 100
 
 function isJson(value: unknown, depth = 0): boolean {
@@ -57,7 +56,6 @@ const each =
           .find(fault => fault !== undefined)
       : `\`${part}\` takes an object; ${found(value)}`
 
-/** Why the parts of a tool key are invalid. */
 export function keyPartsFault(name: string, key: unknown): string | undefined {
   const parts = ['onCall', 'meta', 'resources', 'digest', 'check'].map(part => {
     const faultOf: FaultOf = (_, value) =>

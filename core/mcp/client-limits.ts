@@ -48,10 +48,8 @@ export const MAX_SHOWN = 1_000
 export const fits = (text: string, bytes: number): boolean =>
   text.length <= bytes && (text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes)
 
-/** Shortens client text for errors and log lines. */
 export const shown = (text: string): string => (text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…`)
 
-/** Throws `invalidParams` for a URI that is too long. */
 export function checkUri(uri: string): void {
   if (!fits(uri, MAX_URI)) throw new HostError('invalidParams', { detail: `a URI has at most ${MAX_URI} bytes` })
 }

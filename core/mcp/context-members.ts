@@ -6,7 +6,6 @@ import { type ContextClass, HandlerContext, type HandlerSettings } from './conte
 import type { CallContext } from './define.ts'
 import { didYouMean } from './nearest.ts'
 
-/** Creates the value of a member for one call, at its first use. */
 type CreateMember<Value = unknown> = (call: Call, ctx: CallContext) => Value
 
 interface Registration {
@@ -24,7 +23,6 @@ export interface ContextMembers {
   readonly on: HandlerSettings['contextOn']
 }
 
-/** The names that `ctx` has without plugins. */
 export const contextNames = (): string[] => Object.getOwnPropertyNames(HandlerContext.prototype)
 
 /** `defaults`: the declared members, with their values on routes without their plugin. */

@@ -13,8 +13,9 @@ import {
   openCallState,
   type Replay,
 } from './asks.ts'
-import type { Call } from './call.ts'
+import { type Call, cancellationOf } from './call.ts'
 import type { Turn } from './call-queue.ts'
+import { Cancellation } from './cancellation.ts'
 import type { CallRuntime, CatalogItem } from './catalog.ts'
 import type { AskOptions, CallContext, PlainContext } from './define.ts'
 import { encodeSampling } from './encode-bytes.ts'
@@ -49,7 +50,6 @@ export interface HandlerSettings {
   /** Seal `requestState`: the first key signs, all verify. */
   readonly stateKeys: readonly Buffer[]
   readonly toolKeys: Pick<RouteToolKeys, 'chainOf'>
-  /** The context class of a route, and the names that plugins add to it. */
   readonly contextOn: (route: Route) => ContextMembersOfRoute
   readonly admit: (call: Call, item: CatalogItem) => void
 }
@@ -89,10 +89,10 @@ export class HandlerContext implements PlainContext {
   #opened: SealedState | undefined
   #round: Round | undefined
   #host: CallRuntime | undefined
-  #controller: AbortController | undefined
-  #stop: (() => void) | undefined
+  #cancellation: Cancellation | undefined
+  #stop: ((reason: Error) => void) | undefined
   #progress: number
-  #ended: unknown
+  #ended: Error | undefined
   /** Remaining milliseconds; undefined: no limit. */
   #left: number | undefined
   #since: number | undefined
@@ -119,6 +119,9 @@ export class HandlerContext implements PlainContext {
 
   static callOf(ctx: PlainContext): Call | undefined {
     return #call in ctx ? ctx.#call : undefined
+  }
+  static cancellationOf(ctx: PlainContext): Cancellation {
+    return #call in ctx ? ctx.#cancelled() : Cancellation.of(ctx.signal)
   }
   static usageOf(ctx: PlainContext): CallUsage | undefined {
     return #call in ctx ? ctx.#run.replay?.used : undefined
@@ -163,7 +166,6 @@ export class HandlerContext implements PlainContext {
     return this.#round ? handle(ctx) : new InputRequired(open.requests, open.state)
   }
 
-  /** Sends the requests of a handler that has ended. */
   async #nextRound(asked: InputRequired, handle: Handle): Promise<unknown> {
     let isSent = false
     const sent = () => {
@@ -224,7 +226,6 @@ export class HandlerContext implements PlainContext {
     return pending ? pending.then(next) : next()
   }
 
-  /** Ends the time limit. */
   #end() {
     this.#over = true
     if (this.#since !== undefined) this.#pause()
@@ -282,11 +283,23 @@ export class HandlerContext implements PlainContext {
     }
   }
 
-  #abort(reason: unknown) {
+  #abort(reason: Error) {
     this.#ended ??= reason
     // A call can have many runs, each with a context.
-    if (this.#stop) this.#call.signal.removeEventListener('abort', this.#stop)
-    this.#controller?.abort(reason)
+    if (this.#stop) cancellationOf(this.#call).remove(this.#stop)
+    this.#cancellation?.abort(reason)
+  }
+
+  #cancelled(): Cancellation {
+    if (this.#cancellation) return this.#cancellation
+    const cancellation = new Cancellation()
+    this.#cancellation = cancellation
+    if (this.#ended) cancellation.abort(this.#ended)
+    else {
+      this.#stop = reason => cancellation.abort(reason)
+      cancellationOf(this.#call).add(this.#stop)
+    }
+    return cancellation
   }
 
   get user() {
@@ -316,17 +329,7 @@ export class HandlerContext implements PlainContext {
   }
 
   get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController()
-      const { signal } = this.#call
-      if (this.#ended !== undefined) this.#controller.abort(this.#ended)
-      else if (signal.aborted) this.#controller.abort(signal.reason)
-      else {
-        this.#stop = () => this.#controller?.abort(signal.reason)
-        signal.addEventListener('abort', this.#stop, { once: true })
-      }
-    }
-    return this.#controller.signal
+    return this.#cancelled().signal
   }
 
   // Getters return functions, so handlers can destructure `ctx`.
@@ -432,7 +435,6 @@ export class HandlerContext implements PlainContext {
   }
 }
 
-/** A context with the members of plugins. */
 export type ContextClass = new (...given: ConstructorParameters<typeof HandlerContext>) => HandlerContext & CallContext
 
 /** Rejects with the handler's error or `callTimeout`. A handler keeps its slot until it ends. */
@@ -473,6 +475,9 @@ function runReplayed(first: HandlerRun, handle: Handle, { queue }: ItemLimits): 
 /** For plugin tools that need more of the Call than `ctx` shows, such as the view. */
 export const callOf = HandlerContext.callOf
 
+/** The cancellation behind `ctx.signal`, without an AbortSignal. */
+export const contextCancellation = HandlerContext.cancellationOf
+
 export const usageOf = HandlerContext.usageOf
 
 /** The responses that a handler continues with; undefined in the first run. */
@@ -501,7 +506,6 @@ function carry(
 /** The signals of each response body. A time limit without other references can be garbage-collected in Node.js 20. */
 const signalsOf = new WeakMap<object, readonly AbortSignal[]>()
 
-/** Creates `ctx.fetch` for one call. */
 export const createCallFetch =
   ({ signal, timeout, headers }: CallFetch): typeof fetch =>
   async (input, init) => {

@@ -1,4 +1,5 @@
 // Notifies observers of finished Calls and of HTTP requests without a Call.
+import { withTimeout } from '../http/clock.ts'
 import { blamed } from '../http/describe-thrown.ts'
 import { HostError } from '../http/errors.ts'
 import type { HostContext } from '../kernel/endpoint.ts'
@@ -105,22 +106,14 @@ export function createRequestWatch(
         if (ctx.state.hasRecords) return
         if (ctx.res.writableFinished) return notify(ctx, began)
         // The client left before the response. The request can still be refused.
-        void settledWithin(decided, DECIDED_WITHIN).then(() => notify(ctx, began))
+        const settled = decided.catch(() => undefined)
+        void withTimeout(settled, DECIDED_WITHIN, () => undefined).then(() => notify(ctx, began))
       })
   }
 }
 
 /** How long the record of a request whose client left waits for the decision, milliseconds: a step of a plugin can hang. */
 const DECIDED_WITHIN = 60_000
-
-async function settledWithin(work: Promise<unknown>, limit: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, limit).unref()
-  })
-  await Promise.race([work.catch(() => undefined), late])
-  clearTimeout(timer)
-}
 
 /** Notifies the observers of a route of messages that were refused before they were Calls and have no HTTP request of their own. */
 export function createRefusalWatch(

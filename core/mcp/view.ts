@@ -14,9 +14,8 @@ import {
 } from './catalog.ts'
 import type { ServerSettings } from './configure-session.ts'
 import { SerializedResult } from './message.ts'
-import { type Clashing, nameClash } from './name-clash.ts'
 import { type Implementation, META, type ServerCapabilities } from './protocol.ts'
-import { itemId } from './provided.ts'
+import { type Clashing, itemId, nameClash } from './provided.ts'
 import type { RevisionRules } from './revisions.ts'
 import { digestsOfKeys, type ListedKeys, resourcesOfKeys, wireWithKeys } from './tool-keys.ts'
 

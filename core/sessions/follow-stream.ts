@@ -153,17 +153,12 @@ export async function followStream(
   }
 }
 
-export interface Followers {
-  add(message: Extract<PeerMessage, { type: 'follow' }>): void
-  tell(session: Session, stream: string): void
-}
-
 interface Follower {
   telling: boolean
   more: boolean
 }
 
-export function createFollowers({ peers, clock, sessions }: ThisNode): Followers {
+export function createFollowers({ peers, clock, sessions }: ThisNode) {
   const followers = new Map<string, Map<string, Follower>>()
 
   /** Sends one notification for all messages written during the previous one. */
@@ -184,7 +179,7 @@ export function createFollowers({ peers, clock, sessions }: ThisNode): Followers
   }
 
   return {
-    add({ session, stream, node }) {
+    add({ session, stream, node }: Extract<PeerMessage, { type: 'follow' }>) {
       if (!sessions.get(session)?.streams.has(stream)) {
         // The store can have lost the end of the stream. The follower repeats its request if this message is lost.
         peers.send(node, { type: 'written', session, stream, over: true }).catch(() => undefined)
@@ -202,7 +197,7 @@ export function createFollowers({ peers, clock, sessions }: ThisNode): Followers
       }
       void tellOne(node, follower, session, stream)
     },
-    tell(session, stream) {
+    tell(session: Session, stream: string) {
       for (const [node, follower] of followers.get(stream) ?? []) void tellOne(node, follower, session.digest, stream)
     },
   }

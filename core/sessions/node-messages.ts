@@ -2,17 +2,10 @@
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
 import type { RequestId } from '../mcp/protocol.ts'
 import type { PeerMessage } from './peers.ts'
-import type { Session, SessionKeeper, ThisNode } from './session.ts'
-import { type Changed, FIRST_STATE, type SessionRecord, type StateChange } from './session-store.ts'
+import type { Session, ThisNode } from './session.ts'
+import type { Changed, SessionRecord, StateChange } from './session-store.ts'
 
 export type StreamMessage = Extract<PeerMessage, { type: 'released' | 'follow' | 'written' | 'message' }>
-
-interface NodeMessages extends Pick<SessionKeeper, 'keep' | 'passAnswer' | 'passCancel' | 'nameQuestions'> {
-  /** A node that misses the message detects the change with its next request. Undefined: no nodes. */
-  tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined
-  runsAt(node: string, digest: string, request: RequestId): Promise<boolean | undefined>
-  listen(receiveOther: (message: StreamMessage) => void): void
-}
 
 /** Remembered forwarded responses per session. */
 const REMEMBERED = 256
@@ -22,7 +15,7 @@ const RUNS_TIMEOUT = 2_000
 const isForStreams = (message: PeerMessage): message is StreamMessage =>
   message.type === 'released' || message.type === 'follow' || message.type === 'written' || message.type === 'message'
 
-export function createNodeMessages(node: ThisNode): NodeMessages {
+export function createNodeMessages(node: ThisNode) {
   const { name, store, peers, clock, sessions, questionIds } = node
   const takeChanged = createTakeChanged(node)
   const passedAnswers = new WeakMap<Session, Map<RequestId, Promise<void>>>()
@@ -57,10 +50,12 @@ export function createNodeMessages(node: ThisNode): NodeMessages {
     else if (message.type === 'answer') void session.answer(message.id, message.body)
     else if (message.type === 'cancel') session.cancelHere(message.request, message.reason)
     else if (message.type === 'ended') session.dispose(new Error(message.reason))
+    else if (message.type === 'restored') takeRecord(session, { ...message, home: session.home }, name)
     else takeChanged(session, message)
   }
 
-  function tell(nodes: readonly string[], message: PeerMessage) {
+  /** A node that misses the message detects the change with its next request. Undefined: no nodes. */
+  function tell(nodes: readonly string[], message: PeerMessage): Promise<unknown> | undefined {
     return nodes.length === 0 ? undefined : Promise.all(nodes.map(to => peers.send(to, message)))
   }
 
@@ -77,28 +72,28 @@ export function createNodeMessages(node: ThisNode): NodeMessages {
       session.version = version
       takeChange(session, change)
     } else takeRecord(session, record, name)
-    return tell(nodes, changedTo(session, version, change))?.then(() => undefined)
+    return tell(nodes, { type: 'changed', session: session.digest, version, change })?.then(() => undefined)
   }
 
   return {
     tell,
-    async runsAt(at, session, request) {
+    async runsAt(at: string, session: string, request: RequestId): Promise<boolean | undefined> {
       if (!(await peers.isAlive(at))) return false
       const told = whenTold(keyOf(session, request))
       await peers.send(at, { type: 'runs?', session, request, node: name })
       return told
     },
-    listen(receiveOther) {
+    listen(receiveOther: (message: StreamMessage) => void) {
       peers.receive(message => (isForStreams(message) ? receiveOther(message) : receive(message)))
     },
-    keep(session, change) {
+    keep(session: Session, change: StateChange): Promise<void> | undefined {
       const changed = store.change(session.digest, change)
       return changed instanceof Promise
         ? changed.then(found => takeKept(session, change, found))
         : takeKept(session, change, changed)
     },
-    nameQuestions: session => questionIds.series(session.digest),
-    passAnswer(session, id, body) {
+    nameQuestions: (session: Session) => questionIds.series(session.digest),
+    passAnswer(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
       const asker = questionIds.askerOf(session.digest, id)
       if (asker === undefined || asker === name) return undefined
       const passed = passedAnswers.get(session) ?? new Map<RequestId, Promise<void>>()
@@ -117,7 +112,7 @@ export function createNodeMessages(node: ThisNode): NodeMessages {
       if (passed.size > REMEMBERED && oldest !== undefined) passed.delete(oldest)
       return passing
     },
-    passCancel(session, id, reason) {
+    passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined {
       const pass = async (at: string | undefined) => {
         if (at === undefined || at === name) return
         await peers.send(at, { type: 'cancel', session: session.digest, request: id, reason })
@@ -150,16 +145,6 @@ function takeChange(session: Session, change: StateChange) {
 
 type ChangedMessage = Extract<PeerMessage, { type: 'changed' }>
 
-/** `version` is 0, so that nodes of version 0.1 ignore the message. */
-export const changedTo = ({ digest }: Session, madeVersion: number, change: StateChange): ChangedMessage => ({
-  type: 'changed',
-  session: digest,
-  version: 0,
-  state: FIRST_STATE,
-  change,
-  madeVersion,
-})
-
 /** Applies changes from other nodes. Reads the record after a missed message. */
 export function createTakeChanged({ name, store, bounds, log }: Omit<ThisNode, 'sessions'>) {
   const reading = new Map<Session, boolean>()
@@ -179,11 +164,10 @@ export function createTakeChanged({ name, store, bounds, log }: Omit<ThisNode, '
     }
   }
 
-  return (session: Session, { version, state, change, madeVersion }: ChangedMessage) => {
-    if (!change || madeVersion === undefined) return takeRecord(session, { version, state, home: session.home }, name)
-    if (madeVersion <= session.version) return
-    if (madeVersion > session.version + 1) return void read(session)
-    session.version = madeVersion
+  return (session: Session, { version, change }: ChangedMessage) => {
+    if (version <= session.version) return
+    if (version > session.version + 1) return void read(session)
+    session.version = version
     takeChange(session, change)
   }
 }

@@ -30,15 +30,10 @@ export type PeerMessage =
   | { readonly type: 'runs?'; readonly session: string; readonly request: RequestId; readonly node: string }
   | { readonly type: 'runs'; readonly session: string; readonly request: RequestId; readonly running: boolean }
   | { readonly type: 'ended'; readonly session: string; readonly reason: string }
-  /** `madeVersion`: the record version after `change`. Without it, `state` replaces the settings. */
-  | {
-      readonly type: 'changed'
-      readonly session: string
-      readonly version: number
-      readonly state: SessionState
-      readonly change?: StateChange
-      readonly madeVersion?: number
-    }
+  /** `version`: of the record after the change. */
+  | { readonly type: 'changed'; readonly session: string; readonly version: number; readonly change: StateChange }
+  /** The record after a loss. */
+  | { readonly type: 'restored'; readonly session: string; readonly version: number; readonly state: SessionState }
   /** Another node sends the messages that belong to no call. */
   | { readonly type: 'released'; readonly session: string; readonly epoch: number }
   | { readonly type: 'follow'; readonly session: string; readonly stream: string; readonly node: string }

@@ -32,29 +32,6 @@ export interface WriterSettings {
   written(stream: string): void
 }
 
-/** A stream that clients can resume. */
-export interface ResumableStream {
-  readonly name: string
-  /** Stores a message, then sends it. `place`: its position on the change bus. */
-  write(message: string, place?: string): void
-  finish(last?: string): void
-  /** Closes the connections, not the stream. `retry`: milliseconds. */
-  disconnect(retry?: number): void
-  /** Stops writing, so that another node can continue; `silent` keeps readers open. */
-  abandon(silent?: boolean): void
-  /** False if a message could not be stored: the stream cannot be resumed. */
-  readonly isWhole: boolean
-  endsAt(seq: number): boolean
-  /** Adds a reader; the previous one stays open and silent. Resolves to false if a message after `seq` is gone. */
-  attach(reader: EventStream, seq: number): Promise<boolean>
-  /** True from `finish` until everything is stored and sent. */
-  readonly ending: boolean
-  readonly attended: boolean
-  /** Sends an event id without a message, so that clients can resume from the beginning. */
-  prime(reader: EventStream, retry: number): void
-  reopen(): void
-}
-
 export interface ResumableStreamSettings {
   readonly store: EventStore
   readonly session: string
@@ -84,7 +61,8 @@ async function persist<Value>(act: () => Value | Promise<Value>, patience: numbe
   }
 }
 
-class StoredStream implements ResumableStream {
+/** A stream that clients can resume. */
+class StoredStream {
   readonly name: string
   readonly #settings: ResumableStreamSettings
   readonly #unstored: Unstored[] = []
@@ -136,6 +114,7 @@ class StoredStream implements ResumableStream {
     return `${this.name}.${seq}`
   }
 
+  /** Stores a message, then sends it. `place`: its position on the change bus. */
   write(message: string, place?: string) {
     if (!this.#over) this.#enqueue({ message, place, last: false })
   }
@@ -231,6 +210,7 @@ class StoredStream implements ResumableStream {
     )
   }
 
+  /** Stops writing, so that another node can continue; `silent` keeps readers open. */
   abandon(silent = false) {
     const first = !this.#over
     this.#over = this.#ending = true
@@ -240,6 +220,7 @@ class StoredStream implements ResumableStream {
     if (first) this.#settings.finished(this.name)
   }
 
+  /** Closes the connections, not the stream. `retry`: milliseconds. */
   disconnect(retry?: number) {
     if (this.#primed && !this.#broken && !this.#over) {
       this.#leaving = { retry }
@@ -252,6 +233,7 @@ class StoredStream implements ResumableStream {
     for (const reader of readers) if (!reader.closed) reader.end(retry)
   }
 
+  /** True from `finish` until everything is stored and sent. */
   get ending() {
     return this.#ending && !this.#over
   }
@@ -260,6 +242,7 @@ class StoredStream implements ResumableStream {
     return [this.#reader, ...this.#silent].some(reader => reader?.closed === false)
   }
 
+  /** False if a message could not be stored: the stream cannot be resumed. */
   get isWhole() {
     return !this.#broken
   }
@@ -268,6 +251,7 @@ class StoredStream implements ResumableStream {
     return seq === this.#stored && !this.#broken
   }
 
+  /** Adds a reader; the previous one stays open and silent. Resolves to false if a message after `seq` is gone. */
   async attach(reader: EventStream, seq: number) {
     const open = this.#silent.filter(({ closed }) => !closed)
     this.#silent = this.#reader && !this.#reader.closed ? [...open, this.#reader] : open
@@ -312,6 +296,7 @@ class StoredStream implements ResumableStream {
     return true
   }
 
+  /** Sends an event id without a message, so that clients can resume from the beginning. */
   prime(reader: EventStream, retry: number) {
     this.#primed = { reader, retry }
     if (!this.#appending) this.#sendPrimed()
@@ -339,5 +324,7 @@ const wrongNumber = (seq: unknown, stored: number) =>
     `the event store numbered a message ${JSON.stringify(seq)}, where ${stored + 1} was to come: ` +
       "`append` gives one more than the stream's last, or than `known`",
   )
+
+export type ResumableStream = Pick<StoredStream, keyof StoredStream>
 
 export const createResumableStream = (settings: ResumableStreamSettings): ResumableStream => new StoredStream(settings)

@@ -13,6 +13,7 @@ import {
   TransportCall,
 } from '../mcp/call.ts'
 import type { RefusedRequest } from '../mcp/call-record.ts'
+import { Cancellation } from '../mcp/cancellation.ts'
 import { checkClientFacts, shown } from '../mcp/client-limits.ts'
 import { encodeAnswer } from '../mcp/dispatch.ts'
 import { isObject } from '../mcp/is-object.ts'
@@ -196,10 +197,10 @@ export interface ReplyLine {
 
 /** A reply for transports with one connection per session. Sends nothing after the response. */
 export function createLineReply(line: ReplyLine): Required<CallReply> {
-  let abort: AbortController | undefined
-  let reason: Error | undefined
+  const cancellation = new Cancellation()
   let over = false
   return {
+    cancellation,
     send(message) {
       if (!over) line.send(message)
     },
@@ -210,16 +211,9 @@ export function createLineReply(line: ReplyLine): Required<CallReply> {
       if (line.respond) line.respond(message)
       else line.send(message)
     },
-    signal() {
-      abort ??= new AbortController()
-      if (reason && !abort.signal.aborted) abort.abort(reason)
-      return abort.signal
-    },
-    cancelled: () => reason !== undefined,
-    cancel(why) {
+    cancel(reason) {
       over = true
-      reason ??= why
-      abort?.abort(reason)
+      cancellation.abort(reason)
     },
     disconnect() {},
     hold: () => () => undefined,

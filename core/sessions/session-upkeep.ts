@@ -120,7 +120,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): Session
     const { version, state } = restored.record
     session.isUnrestored = false
     takeRecord(session, restored.record, name)
-    await tell(restored.nodes, { type: 'changed', session: digest, version, state })
+    await tell(restored.nodes, { type: 'restored', session: digest, version, state })
     return true
   }
 

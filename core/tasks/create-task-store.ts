@@ -21,11 +21,11 @@ import {
   sizeOf,
   sizeOfQuestion,
   sizeOfTask,
-  summaryOf,
   type TaskFacts,
 } from './task-fields.ts'
 import { newsStep, TASKS, TaskNewsLog, type TaskNewsParts } from './task-news.ts'
 import {
+  type AnswerRoom,
   hasEnded,
   type NewTask,
   type QueueDepth,
@@ -33,12 +33,14 @@ import {
   SMALL_OUTCOME,
   shareOf,
   type TaskBounds,
+  type TaskEnd,
   type TaskLease,
+  type TaskNews,
+  type TaskQuestion,
   type TaskRecord,
   type TaskRefusal,
   type TaskRoom,
   type TaskState,
-  type TaskStore,
   type TaskSummary,
 } from './task-store.ts'
 
@@ -117,8 +119,10 @@ function leave({ id, holderKey, queueKey, state }: TaskFacts): Plan {
   return { running: from(`running:${queueKey}`), busy: from(`busy:${holderKey}:${queueKey}`), leases: from('leases') }
 }
 
+type PlacedTask = Pick<TaskFacts, 'id' | 'queue' | 'holderKey' | 'queueKey' | 'serial' | 'createdAt'>
+
 /** `isWaiting`: whether the holder has a turn already. */
-const join = (task: Omit<TaskFacts, keyof TaskSummary> & TaskSummary, turn: number, isWaiting: boolean): Plan => ({
+const join = (task: PlacedTask, turn: number, isWaiting: boolean): Plan => ({
   lane: { sortedSet: `lane:${task.holderKey}:${task.queueKey}`, put: { [task.id]: task.serial } },
   queued: { sortedSet: `queued:${task.queueKey}`, put: { [task.id]: task.createdAt } },
   queues: { sortedSet: 'queues', put: { [task.queue]: { now: 0 } } },
@@ -128,7 +132,14 @@ const join = (task: Omit<TaskFacts, keyof TaskSummary> & TaskSummary, turn: numb
   },
 })
 
-class Tasks implements TaskStore {
+/**
+ * Stores tasks. Operations on one task are atomic, and acknowledged writes are durable. Expired tasks do not exist. Rejects with
+ * a HostError `unavailable` if the store does not respond (the outcome is unknown) or is full (nothing is written). A run holds a
+ * lease with a fence: `claim` and `claimLapsed` return it, `renew` extends it. `note`, `ask`, `release` and `end` return false
+ * without the latest fence. An expired lease stays valid until the next claim.
+ */
+class Tasks {
+  /** Whether other nodes use the same store. `host`: only the workers of this host. */
   readonly shared
   readonly #store: Store
   readonly #news: TaskNewsLog
@@ -145,11 +156,13 @@ class Tasks implements TaskStore {
     this.#mostBytes = mostBytes
   }
 
-  watch: TaskStore['watch'] = tell => this.#news.watch(tell)
+  /** Reports every stored change on any node; undefined if changes may have been missed. Expiry is not reported. */
+  readonly watch = (tell: (news: TaskNews | undefined) => void) => this.#news.watch(tell)
 
-  create: TaskStore['create'] = (task, bounds) => this.#persist(() => this.#create(task, bounds))
+  /** Queues a task behind the holder's other tasks. Idempotent for an existing id. */
+  readonly create = (task: NewTask, bounds: TaskBounds) => this.#persist(() => this.#create(task, bounds))
 
-  get: TaskStore['get'] = async id => {
+  readonly get = async (id: string): Promise<TaskRecord | undefined> => {
     const key = keyOf(id)
     const [small, work, outcome] = await this.#store.read(TASKS, [
       { record: `t:${key}` },
@@ -161,13 +174,15 @@ class Tasks implements TaskStore {
     return facts.until > small.now ? readTask(facts, work?.fields, outcome?.fields) : undefined
   }
 
-  look: TaskStore['look'] = async id => {
+  /** Independent of the task's size. */
+  readonly look = async (id: string): Promise<TaskSummary | undefined> => {
     const [small] = await this.#store.read(TASKS, [{ record: `t:${keyOf(id)}` }])
     const facts = small && readFacts(small.fields)
-    return facts && facts.until > small.now ? summaryOf(facts) : undefined
+    return facts && facts.until > small.now ? facts.summary : undefined
   }
 
-  list: TaskStore['list'] = async (holder, most, before) => {
+  /** Tasks of a holder, newest first. `before`: only smaller serials. */
+  readonly list = async (holder: string, most: number, before?: number): Promise<readonly TaskSummary[]> => {
     const to = before === undefined ? {} : { to: before - 1 }
     for (;;) {
       const query = { sortedSet: `all:${nameOf(holder)}`, ...to, reverse: true, limit: most }
@@ -178,13 +193,14 @@ class Tasks implements TaskStore {
       )
       const alive = found.flatMap(small => {
         const facts = small && readFacts(small.fields)
-        return facts && facts.until > small.now ? [summaryOf(facts)] : []
+        return facts && facts.until > small.now ? [facts.summary] : []
       })
       if (alive.length === members.length || !(await this.#sweep())) return alive
     }
   }
 
-  claim: TaskStore['claim'] = (offers, lease) => {
+  /** Claims a queued task for `lease` milliseconds, from the first non-empty queue. Holders take turns in each queue. */
+  readonly claim = (offers: readonly QueueOffer[], lease: number): Promise<TaskRecord | undefined> => {
     // Serializes the claims of this process, so that they do not conflict.
     const claiming = this.#claiming.then(
       async () => (await this.#claimLost(this.#lost.claim, lease)) ?? this.#claimNext(offers, lease),
@@ -193,7 +209,8 @@ class Tasks implements TaskStore {
     return claiming
   }
 
-  claimLapsed: TaskStore['claimLapsed'] = async lease => {
+  /** Claims a running task with an expired lease. `runs` does not change. */
+  readonly claimLapsed = async (lease: number): Promise<TaskRecord | undefined> => {
     const lost = await this.#claimLost(this.#lost.lapsed, lease)
     if (lost) return lost
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -213,16 +230,19 @@ class Tasks implements TaskStore {
     return undefined
   }
 
-  renew: TaskStore['renew'] = (leases, lease) => Promise.all(leases.map(held => this.#renew(held, lease)))
+  /** Returns the version of each task; undefined for a lost lease. */
+  readonly renew = (leases: readonly TaskLease[], lease: number): Promise<ReadonlyArray<number | undefined>> =>
+    Promise.all(leases.map(held => this.#renew(held, lease)))
 
-  release: TaskStore['release'] = async lease => {
+  /** Requeues a task in front of the holder's other tasks. */
+  readonly release = async (lease: TaskLease): Promise<boolean> => {
     let isWaiting = false
     return this.#change<boolean>(lease.id, false, ({ facts, now, serial }) => {
       // A repeated release has no other effect.
       if (facts.state === 'queued' && facts.fence === lease.fence) return true
       if (!isHeld(facts, lease)) return false
       const task = taskStep(facts, now, { set: { state: 'queued' }, unset: ['claim'] })
-      const queued = join({ ...facts, state: 'queued' }, serial + 1, isWaiting)
+      const queued = join(facts, serial + 1, isWaiting)
       const sums = { record: 'sums', add: { serial: 1 } }
       return {
         plan: { ...leave(facts), task, ...queued, sums },
@@ -235,7 +255,8 @@ class Tasks implements TaskStore {
     })
   }
 
-  note: TaskStore['note'] = (lease, note) =>
+  /** Rejects with `unavailable` if the store is full, like `ask`. */
+  readonly note = (lease: TaskLease, note: string) =>
     orFull(
       this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, now }) => {
         if (!isHeld(facts, lease)) return false
@@ -243,7 +264,8 @@ class Tasks implements TaskStore {
       }),
     )
 
-  ask: TaskStore['ask'] = (lease, question) =>
+  /** Idempotent for an existing key. */
+  readonly ask = (lease: TaskLease, question: Pick<TaskQuestion, 'key' | 'text'>) =>
     orFull(
       this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, work, now }) => {
         if (!isHeld(facts, lease)) return false
@@ -254,7 +276,8 @@ class Tasks implements TaskStore {
       }),
     )
 
-  answer: TaskStore['answer'] = (id, answers, room = {}) =>
+  /** Answers open questions and returns their number. All or nothing if space is short. */
+  readonly answer = (id: string, answers: Readonly<Record<string, string>>, room: AnswerRoom = {}) =>
     this.#change<number | TaskRefusal | 'task'>(id, 0, ({ facts, work, now }, again) => {
       const questions = readQuestions(facts, work)
       const taken = questions.flatMap(({ key, answer }, index) =>
@@ -273,7 +296,11 @@ class Tasks implements TaskStore {
       return { ...this.#grow(facts, now, bytes, room, counting, { work: answering }), done: taken.length }
     })
 
-  end: TaskStore['end'] = (lease, { state, outcome }, ttl, room = {}) =>
+  /**
+   * Ends a task, which is kept for at least `ttl` more milliseconds. Idempotent for one fence. If the result does not fit,
+   * nothing changes and the refusal is returned.
+   */
+  readonly end = (lease: TaskLease, { state, outcome }: TaskEnd, ttl: number, room: TaskRoom = {}) =>
     this.#change<boolean | TaskRefusal>(lease.id, false, ({ facts, now }) => {
       if (facts.fence !== lease.fence) return false
       if (hasEnded(facts.state)) return true
@@ -284,14 +311,15 @@ class Tasks implements TaskStore {
       return { plan: this.#end(facts, now, { state, outcome, until, limits }), state, done: true }
     })
 
-  cancel: TaskStore['cancel'] = id =>
+  /** False if the task has ended or does not exist. */
+  readonly cancel = (id: string) =>
     this.#change<boolean>(id, false, ({ facts, now }, again) => {
       if (hasEnded(facts.state)) return again && facts.state === 'cancelled'
       const how = { state: 'cancelled', outcome: undefined, until: facts.until, limits: undefined } as const
       return { plan: this.#end(facts, now, how, { fence: 1 }), state: 'cancelled', done: true }
     })
 
-  depths: TaskStore['depths'] = async () => {
+  readonly depths = async (): Promise<readonly QueueDepth[]> => {
     await this.#sweep()
     const [{ members }] = await this.#store.read(TASKS, [{ sortedSet: 'queues', limit: MAX_QUEUES }])
     const queues = members.map(({ member }) => member)
@@ -348,7 +376,7 @@ class Tasks implements TaskStore {
     }
   }
 
-  async #create(task: NewTask, bounds: TaskBounds): ReturnType<TaskStore['create']> {
+  async #create(task: NewTask, bounds: TaskBounds): Promise<'created' | TaskRefusal> {
     const { id, holder, owner, queue, body } = task
     const numbered = await this.#transact([{ record: 'sums', add: { serial: 1 }, know: 0 }])
     const serial = Number(numbered.done ? numbered.results[0]?.fields?.['serial'] : 0)
@@ -358,18 +386,7 @@ class Tasks implements TaskStore {
     const [key, holderKey, queueKey, until] = [keyOf(id), nameOf(holder), nameOf(queue), now + ttl]
     const bytes = sizeOfTask(task) + sizeOf(body)
     const counts = { open: 0, version: 1, fence: 0, runs: 0, bytes, asked: 0, beats: 0 }
-    const facts = {
-      ...task,
-      ...counts,
-      key,
-      holderKey,
-      queueKey,
-      serial,
-      createdAt: now,
-      updatedAt: now,
-      until,
-      claim: undefined,
-    }
+    const placed = { id, queue, holderKey, queueKey, serial, createdAt: now }
     const numbers = { serial, created: now, updated: now, until, ...counts }
     const fields = Object.fromEntries(Object.entries(numbers).map(([name, number]) => [name, String(number)]))
     let isWaiting = false
@@ -383,7 +400,7 @@ class Tasks implements TaskStore {
           ...this.#count(holderKey, bytes, bounds),
           ends: { sortedSet: 'ends', most: bounds.kept - 1, put: { [id]: until } },
           work: { record: `w:${key}`, set: { body }, ttl },
-          ...join({ ...facts, state: 'queued' }, serial, isWaiting),
+          ...join(placed, serial, isWaiting),
         },
         { id, queue, state: 'queued' },
       )
@@ -704,6 +721,8 @@ const leaseStep = (id: string, lease: number): SetStep => ({
 })
 
 const isHeld = ({ state, fence }: TaskFacts, lease: TaskLease) => state === 'running' && fence === lease.fence
+
+export type TaskStore = Pick<Tasks, keyof Tasks>
 
 export interface TaskStoreSettings extends TaskNewsParts {
   /** Bytes of all tasks. Above it tasks can only end with a small outcome. */

@@ -25,6 +25,7 @@ export const sizeOfQuestion = (key: string, text: string) => QUESTION_COST + siz
 
 /** The small fields of a task. */
 export interface TaskFacts extends TaskSummary {
+  readonly summary: TaskSummary
   readonly key: string
   readonly holderKey: string
   readonly queueKey: string
@@ -59,6 +60,7 @@ export function readFacts(fields: Fields): TaskFacts {
   }
   return {
     ...summary,
+    summary,
     key: keyOf(summary.id),
     holderKey: nameOf(summary.holder),
     queueKey: nameOf(summary.queue),
@@ -67,20 +69,6 @@ export function readFacts(fields: Fields): TaskFacts {
     beats: number('beats'),
     claim: fields['claim'],
   }
-}
-
-export function summaryOf(facts: TaskFacts): TaskSummary {
-  const {
-    key: _,
-    holderKey: __,
-    queueKey: ___,
-    bytes: ____,
-    asked: _____,
-    beats: ______,
-    claim: _______,
-    ...summary
-  } = facts
-  return summary
 }
 
 export const questionField = (number: number, { key, text }: TaskQuestion) => ({
@@ -98,7 +86,7 @@ export function readQuestions({ asked }: TaskFacts, work: Fields): TaskQuestion[
 }
 
 export function readTask(facts: TaskFacts, work: Fields = {}, outcome?: Fields): TaskRecord {
-  const whole = { ...summaryOf(facts), body: work['body'] ?? '', questions: readQuestions(facts, work) }
+  const whole = { ...facts.summary, body: work['body'] ?? '', questions: readQuestions(facts, work) }
   const text = outcome?.['outcome']
   return text === undefined ? whole : { ...whole, outcome: text }
 }

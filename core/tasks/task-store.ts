@@ -1,4 +1,4 @@
-// The `taskStore` slot: tasks, their runs and results.
+// Tasks, their runs and results, as the task store returns them.
 
 /** A new task. Stores do not interpret its texts. */
 export interface NewTask {
@@ -71,9 +71,6 @@ export interface TaskBounds extends TaskRoom {
 /** `holder`: the holder's limits are reached. `full`: the store's limits are reached. */
 export type TaskRefusal = 'holder' | 'full'
 
-/** The result of `create`. */
-type TaskCreation = 'created' | TaskRefusal
-
 /** Size of a result that is always stored, so that every task can end. Bytes. */
 export const SMALL_OUTCOME = 2_048
 
@@ -112,52 +109,6 @@ export interface TaskNews {
   readonly id: string
   readonly queue: string
   readonly state: TaskState
-}
-
-/**
- * Stores tasks. Operations on one task are atomic, and acknowledged writes are durable. Expired tasks do not exist. Rejects with
- * a HostError `unavailable` if the store does not respond (the outcome is unknown) or is full (nothing is written). A run holds a
- * lease with a fence: `claim` and `claimLapsed` return it, `renew` extends it. `note`, `ask`, `release` and `end` return false
- * without the latest fence. An expired lease stays valid until the next claim.
- */
-export interface TaskStore {
-  /** Whether other nodes use the same store. `host`: only the workers of this host. */
-  readonly shared: boolean | 'host'
-  /** Queues a task behind the holder's other tasks. Idempotent for an existing id. */
-  create(task: NewTask, bounds: TaskBounds): Promise<TaskCreation>
-  get(id: string): Promise<TaskRecord | undefined>
-  /** Independent of the task's size. */
-  look(id: string): Promise<TaskSummary | undefined>
-  /** Tasks of a holder, newest first. `before`: only smaller serials. */
-  list(holder: string, most: number, before?: number): Promise<readonly TaskSummary[]>
-  /** Claims a queued task for `lease` milliseconds, from the first non-empty queue. Holders take turns in each queue. */
-  claim(offers: readonly QueueOffer[], lease: number): Promise<TaskRecord | undefined>
-  /** Claims a running task with an expired lease. `runs` does not change. */
-  claimLapsed(lease: number): Promise<TaskRecord | undefined>
-  /** Returns the version of each task; undefined for a lost lease. */
-  renew(leases: readonly TaskLease[], lease: number): Promise<ReadonlyArray<number | undefined>>
-  /** Requeues a task in front of the holder's other tasks. */
-  release(lease: TaskLease): Promise<boolean>
-  /** Rejects with `unavailable` if the store is full, like `ask`. */
-  note(lease: TaskLease, note: string): Promise<boolean>
-  /** Idempotent for an existing key. */
-  ask(lease: TaskLease, question: Pick<TaskQuestion, 'key' | 'text'>): Promise<boolean>
-  /**
-   * Ends a task, which is kept for at least `ttl` more milliseconds. Idempotent for one fence. If the result does not fit,
-   * nothing changes and the refusal is returned.
-   */
-  end(lease: TaskLease, end: TaskEnd, ttl: number, room?: TaskRoom): Promise<boolean | TaskRefusal>
-  /** Answers open questions and returns their number. All or nothing if space is short. */
-  answer(
-    id: string,
-    answers: Readonly<Record<string, string>>,
-    room?: AnswerRoom,
-  ): Promise<number | TaskRefusal | 'task'>
-  /** False if the task has ended or does not exist. */
-  cancel(id: string): Promise<boolean>
-  depths(): Promise<readonly QueueDepth[]>
-  /** Reports every stored change on any node; undefined if changes may have been missed. Expiry is not reported. */
-  watch(tell: (news: TaskNews | undefined) => void): () => void
 }
 
 /** The limit of one holder in bytes. */

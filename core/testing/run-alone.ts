@@ -10,6 +10,7 @@ import { definePlugin } from '../internal.ts'
 import type { Services } from '../internal-host.ts'
 import type { User } from '../kernel/user.ts'
 import type { Call, CallRequest } from '../mcp/call.ts'
+import { Cancellation } from '../mcp/cancellation.ts'
 import { isHostKey } from '../mcp/catalog-item.ts'
 import { createChangeBus } from '../mcp/change-bus.ts'
 import { type BuiltInContext, type CallContext, type Definition, kindOf, type ToolDefinition } from '../mcp/define.ts'
@@ -172,7 +173,7 @@ async function answerCall(
       headers,
       asks,
       logLevel: 'debug',
-      channel: { send, signal: () => signal, disconnect: () => undefined },
+      channel: { send, cancellation: Cancellation.of(signal), disconnect: () => undefined },
     })
 
   let result = await services.answer(call({}))

@@ -2,7 +2,7 @@
 import { type CallContext, type CallToolResult, ToolError } from '../../core/index.ts'
 import type { Services } from '../../core/internal.ts'
 import { type Clock, errorText, HostError, type Logger } from '../../core/plugin.ts'
-import { callOf, holderOf } from '../../core/transport.ts'
+import { type Cancellation, callOf, contextCancellation, holderOf } from '../../core/transport.ts'
 import { readSecret, type SecretSource } from '../families/credentials/index.ts'
 import { type AddedCredentials, type CredentialPlan, type OperationCredentials, refuseTokens } from './credentials.ts'
 import type { Operation, OperationArguments } from './operation.ts'
@@ -86,20 +86,19 @@ class CallEnd implements StepLimit {
   readonly #clock: Clock
   readonly #until: number
   readonly #timer: ReturnType<Clock['setTimeout']>
-  readonly #signal: AbortSignal
+  readonly #cancellation: Cancellation
   #reason: Error | undefined
   #step: Stoppable | undefined
 
-  constructor(clock: Clock, timeout: number, signal: AbortSignal) {
+  constructor(clock: Clock, timeout: number, cancellation: Cancellation) {
     this.#clock = clock
     this.#until = clock.monotonic() + timeout
-    this.#signal = signal
+    this.#cancellation = cancellation
     this.#timer = clock.setTimeout(
       () => this.#end(new ToolError(`The API did not respond within ${timeout / 1_000} s.`)),
       timeout,
     )
-    if (signal.aborted) this.#cancel()
-    else signal.addEventListener('abort', this.#cancel, { once: true })
+    cancellation.add(this.#cancel)
   }
 
   get left(): number {
@@ -134,7 +133,7 @@ class CallEnd implements StepLimit {
   close() {
     this.#step = undefined
     this.#clock.clear(this.#timer)
-    this.#signal.removeEventListener('abort', this.#cancel)
+    this.#cancellation.remove(this.#cancel)
   }
 
   readonly #cancel = () => this.#end(new ToolError('The call was cancelled.'))
@@ -395,7 +394,7 @@ export function createRequester(options: RequesterOptions): Requester {
   async function call(operation: Operation, args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
     const one = compile(operation)
     const built = build(one, args)
-    const end = new CallEnd(clock, timeout, ctx.signal)
+    const end = new CallEnd(clock, timeout, contextCancellation(ctx))
     const owner = ownerOf(ctx)
     try {
       const turn = slots.take(owner, end)

@@ -2,6 +2,7 @@
 import type { Client, Pool } from 'pg'
 import { HostError } from '../../core/index.ts'
 import { errorText, type Logger, StartError } from '../../core/plugin.ts'
+import type { Outcome, Query, ReadAnswers, Step, Store } from '../../core/store.ts'
 import { SCHEMA_VERSION, schemaOf } from './schema.ts'
 
 /** Time limit of a call, milliseconds. PostgreSQL never applies a call later. */
@@ -60,6 +61,7 @@ export class Postgres {
   #timer: NodeJS.Timeout | undefined
   #isUp: boolean | undefined
   #downSince = 0
+  #upSince = 0
   #isClosed = false
 
   constructor(settings: PostgresSettings) {
@@ -176,9 +178,11 @@ export class Postgres {
   async callOn(on: Pick<Pool, 'query'>, name: string, ...args: readonly unknown[]): Promise<unknown> {
     const parameters = args.map((_, index) => `$${index + 1}`)
     const text = `SELECT "${this.schema}".${name}(${parameters.join(', ')}) AS answer`
+    const begun = performance.now()
     const { rows } = await on.query({ name, text, values: args.map(encodeArgument) }).catch(error => {
       if (FAULTS.test(codeOf(error)) && !PERMANENT.test(codeOf(error))) throw error
-      this.#down(error)
+      // A call that failed on a connection from before an outage is not another outage.
+      if (begun >= this.#upSince) this.#down(error)
       throw unavailable(error)
     })
     this.#up()
@@ -208,6 +212,7 @@ export class Postgres {
     const { log } = this.#settings
     const wasDown = this.#isUp === false
     this.#isUp = true
+    this.#upSince = performance.now()
     if (!wasDown) log.info({ code: 'MH3503' }, 'connected to PostgreSQL')
     else {
       const seconds = Math.round((performance.now() - this.#downSince) / 100) / 10
@@ -223,3 +228,15 @@ export class Postgres {
     this.#settings.log.warn({ code: 'MH3504', reason: errorText(cause) }, 'PostgreSQL does not respond: retrying')
   }
 }
+
+/** Each operation is one function call: one round trip and one transaction. */
+export const createPostgresStore = (postgres: Postgres): Store => ({
+  shared: true,
+  transact: (partition: string, steps: readonly Step[], durability) =>
+    postgres.callInTime<Outcome>('transact', partition, steps, durability === 'relaxed'),
+  async read<const Queries extends readonly Query[]>(partition: string, queries: Queries) {
+    const { answers } = (await postgres.call('read', partition, queries)) as { readonly answers: readonly unknown[] }
+    return answers.map(answer => answer ?? undefined) as unknown as ReadAnswers<Queries>
+  },
+  onReturn: listener => postgres.onReturn(listener),
+})

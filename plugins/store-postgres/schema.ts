@@ -1,30 +1,22 @@
 // The tables and functions in PostgreSQL. `S` stands for the schema; times are milliseconds since the epoch.
 
 /** Startup fails for databases with another version. */
-export const SCHEMA_VERSION = 1
+export const SCHEMA_VERSION = 2
 
 const TABLES = `
 CREATE TABLE IF NOT EXISTS S.format (version integer PRIMARY KEY);
 
-CREATE TABLE IF NOT EXISTS S.records (
-  partition text COLLATE "C", name text COLLATE "C", version bigint NOT NULL, fields jsonb NOT NULL, expires float8,
-  PRIMARY KEY (partition, name)
+-- Records, sets and logs. \`size\`: the version of a record, the members of a set, or the last number of a log.
+CREATE TABLE IF NOT EXISTS S.entries (
+  partition text COLLATE "C", kind text COLLATE "C", name text COLLATE "C", size bigint NOT NULL, fields jsonb, first bigint,
+  bytes bigint, expires float8, PRIMARY KEY (partition, kind, name)
 );
-CREATE INDEX IF NOT EXISTS records_by_end ON S.records (expires) WHERE expires IS NOT NULL;
-CREATE TABLE IF NOT EXISTS S.sets (
-  partition text COLLATE "C", name text COLLATE "C", size bigint NOT NULL, expires float8, PRIMARY KEY (partition, name)
-);
-CREATE INDEX IF NOT EXISTS sets_by_end ON S.sets (expires) WHERE expires IS NOT NULL;
+CREATE INDEX IF NOT EXISTS entries_by_end ON S.entries (expires) WHERE expires IS NOT NULL;
 CREATE TABLE IF NOT EXISTS S.members (
   partition text COLLATE "C", name text COLLATE "C", member text COLLATE "C", score float8 NOT NULL,
   PRIMARY KEY (partition, name, member)
 );
 CREATE INDEX IF NOT EXISTS members_by_score ON S.members (partition, name, score, member);
-CREATE TABLE IF NOT EXISTS S.logs (
-  partition text COLLATE "C", name text COLLATE "C", first bigint NOT NULL, last bigint NOT NULL, bytes bigint NOT NULL,
-  expires float8, PRIMARY KEY (partition, name)
-);
-CREATE INDEX IF NOT EXISTS logs_by_end ON S.logs (expires) WHERE expires IS NOT NULL;
 CREATE TABLE IF NOT EXISTS S.messages (
   partition text COLLATE "C", name text COLLATE "C", number bigint, message text NOT NULL,
   PRIMARY KEY (partition, name, number)
@@ -51,58 +43,59 @@ CREATE OR REPLACE FUNCTION S.score_at(score jsonb, now float8) RETURNS float8 LA
 CREATE OR REPLACE FUNCTION S.texts_in(list jsonb) RETURNS SETOF text LANGUAGE sql IMMUTABLE AS $$
   SELECT jsonb_array_elements_text(list) $$;
 
--- The set or log, without its content if it has expired.
-CREATE OR REPLACE FUNCTION S.open_set(p text, n text, now float8) RETURNS S.sets LANGUAGE plpgsql AS $$
-DECLARE s S.sets; BEGIN
-  SELECT * INTO s FROM S.sets WHERE partition = p AND name = n;
-  IF s.expires <= now THEN
-    DELETE FROM S.members WHERE partition = p AND name = n;
-    DELETE FROM S.sets WHERE partition = p AND name = n;
-    RETURN NULL;
-  END IF;
-  RETURN s;
+-- Deletes the content of a set or log with its row.
+CREATE OR REPLACE FUNCTION S.delete_content() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  DELETE FROM S.members WHERE old.kind = 'set' AND partition = old.partition AND name = old.name;
+  DELETE FROM S.messages WHERE old.kind = 'log' AND partition = old.partition AND name = old.name;
+  RETURN old;
 END $$;
+DROP TRIGGER IF EXISTS delete_content ON S.entries;
+CREATE TRIGGER delete_content AFTER DELETE ON S.entries
+  FOR EACH ROW WHEN (old.kind <> 'record') EXECUTE FUNCTION S.delete_content();
 
-CREATE OR REPLACE FUNCTION S.open_log(p text, n text, now float8) RETURNS S.logs LANGUAGE plpgsql AS $$
-DECLARE l S.logs; BEGIN
-  SELECT * INTO l FROM S.logs WHERE partition = p AND name = n;
-  IF l.expires <= now THEN
-    DELETE FROM S.messages WHERE partition = p AND name = n;
-    DELETE FROM S.logs WHERE partition = p AND name = n;
+CREATE OR REPLACE FUNCTION S.delete_entry(p text, k text, n text) RETURNS void LANGUAGE sql AS $$
+  DELETE FROM S.entries WHERE partition = p AND kind = k AND name = n $$;
+
+-- Deletes an expired set or log.
+CREATE OR REPLACE FUNCTION S.open_entry(p text, k text, n text, now float8) RETURNS S.entries LANGUAGE plpgsql AS $$
+DECLARE e S.entries; BEGIN
+  SELECT * INTO e FROM S.entries WHERE partition = p AND kind = k AND name = n;
+  IF e.expires <= now THEN
+    PERFORM S.delete_entry(p, k, n);
     RETURN NULL;
   END IF;
-  RETURN l;
+  RETURN e;
 END $$;
 
 -- Undefined if the conditions of the step hold, otherwise what it found.
 CREATE OR REPLACE FUNCTION S.unmet(p text, step jsonb, now float8) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE r S.records; s S.sets; l S.logs; n text; f jsonb; size bigint; lowest float8; BEGIN
+DECLARE e S.entries; n text; f jsonb; size bigint; lowest float8; BEGIN
   IF step ? 'record' THEN
-    SELECT * INTO r FROM S.records WHERE partition = p AND name = step->>'record' AND coalesce(expires > now, true);
-    f := coalesce(r.fields, '{}');
-    IF coalesce((step->>'exists')::boolean = (r.version IS NOT NULL), true)
-      AND coalesce((step->>'version')::bigint = coalesce(r.version, 0), true)
+    SELECT * INTO e FROM S.entries WHERE partition = p AND kind = 'record' AND name = step->>'record' AND coalesce(expires > now, true);
+    f := coalesce(e.fields, '{}');
+    IF coalesce((step->>'exists')::boolean = (e.size IS NOT NULL), true)
+      AND coalesce((step->>'version')::bigint = coalesce(e.size, 0), true)
       AND NOT EXISTS (SELECT 1 FROM jsonb_each(step->'where') AS w (field, allowed) WHERE NOT
         CASE jsonb_typeof(allowed) WHEN 'array' THEN allowed @> coalesce(f->field, 'null')
         ELSE allowed = coalesce(f->field, 'null') END)
       AND NOT EXISTS (SELECT 1 FROM jsonb_each_text(step->'most') AS m (field, most) WHERE NOT
         S.number_in(f->>field) + coalesce((step->'add'->>field)::numeric, 0) <= most::numeric)
     THEN RETURN NULL; END IF;
-    RETURN jsonb_strip_nulls(jsonb_build_object('version', coalesce(r.version, 0), 'fields', f, 'expires', r.expires));
+    RETURN jsonb_strip_nulls(jsonb_build_object('version', coalesce(e.size, 0), 'fields', f, 'expires', e.expires));
   ELSIF step ? 'log' THEN
     n := step->>'log';
-    l := S.open_log(p, n, now);
-    IF NOT step ? 'after' OR step ? 'reset' OR coalesce(l.last, 0) = (step->>'after')::bigint
+    e := S.open_entry(p, 'log', n, now);
+    IF NOT step ? 'after' OR step ? 'reset' OR coalesce(e.size, 0) = (step->>'after')::bigint
       OR jsonb_array_length(step->'append') > 0 AND NOT EXISTS (
         SELECT 1 FROM jsonb_array_elements_text(step->'append') WITH ORDINALITY AS a (message, i) WHERE NOT EXISTS (
           SELECT 1 FROM S.messages AS m WHERE m.partition = p AND m.name = n
           AND m.number = (step->>'after')::bigint + a.i AND m.message = a.message))
     THEN RETURN NULL; END IF;
-    RETURN jsonb_build_object('last', coalesce(l.last, 0));
+    RETURN jsonb_build_object('last', coalesce(e.size, 0));
   END IF;
   n := step->>'sortedSet';
-  s := S.open_set(p, n, now);
-  size := coalesce(s.size, 0);
+  e := S.open_entry(p, 'set', n, now);
+  size := coalesce(e.size, 0);
   lowest := coalesce(S.score_at(step->'below', now), '-Infinity');
   IF step ? 'most' AND step ? 'below' THEN
     SELECT size - count(*) INTO size FROM S.members WHERE partition = p AND name = n AND score < lowest;
@@ -113,43 +106,41 @@ DECLARE r S.records; s S.sets; l S.logs; n text; f jsonb; size bigint; lowest fl
     AND NOT EXISTS (SELECT 1 FROM S.texts_in(step->'lacks') AS h
       JOIN S.members ON partition = p AND name = n AND member = h AND score >= lowest)
   THEN RETURN NULL; END IF;
-  RETURN jsonb_build_object('size', coalesce(s.size, 0));
+  RETURN jsonb_build_object('size', coalesce(e.size, 0));
 END $$;
 
 CREATE OR REPLACE FUNCTION S.change_record(p text, step jsonb, now float8) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE r S.records; n text := step->>'record'; f jsonb; v bigint; e float8; ttl jsonb := step->'ttl'; BEGIN
-  SELECT * INTO r FROM S.records WHERE partition = p AND name = n AND coalesce(expires > now, true);
+DECLARE e S.entries; n text := step->>'record'; f jsonb; v bigint; until float8; ttl jsonb := step->'ttl'; BEGIN
+  SELECT * INTO e FROM S.entries WHERE partition = p AND kind = 'record' AND name = n AND coalesce(expires > now, true);
   IF (step->>'delete')::boolean THEN
-    DELETE FROM S.records WHERE partition = p AND name = n;
-    RETURN CASE WHEN step ? 'know' AND r.version IS NOT NULL
-      THEN jsonb_build_object('version', 0, 'fields', r.fields) ELSE '{"version": 0}' END;
+    PERFORM S.delete_entry(p, 'record', n);
+    RETURN CASE WHEN step ? 'know' AND e.size IS NOT NULL
+      THEN jsonb_build_object('version', 0, 'fields', e.fields) ELSE '{"version": 0}' END;
   END IF;
-  f := (coalesce(r.fields, '{}') || coalesce(step->'set', '{}')) - ARRAY(SELECT S.texts_in(step->'unset'));
+  f := (coalesce(e.fields, '{}') || coalesce(step->'set', '{}')) - ARRAY(SELECT S.texts_in(step->'unset'));
   f := f || coalesce((SELECT jsonb_object_agg(field, (S.number_in(f->>field) + amount::numeric)::text)
     FROM jsonb_each_text(step->'add') AS a (field, amount)), '{}');
-  IF r.version IS NULL AND f = '{}' THEN RETURN '{"version": 0}'; END IF;
-  v := coalesce(r.version + (f <> r.fields)::int, now::bigint);
-  IF jsonb_typeof(ttl) = 'object' THEN ttl := CASE WHEN r.version IS NULL THEN ttl->'new' END; END IF;
-  e := CASE WHEN ttl IS NULL THEN r.expires ELSE now + ttl::float8 END;
-  IF e <= now THEN DELETE FROM S.records WHERE partition = p AND name = n;
-  ELSIF v IS DISTINCT FROM r.version THEN
-    INSERT INTO S.records VALUES (p, n, v, f, e) ON CONFLICT (partition, name) DO UPDATE
-      SET version = excluded.version, fields = excluded.fields, expires = excluded.expires;
-  ELSIF e IS DISTINCT FROM r.expires THEN UPDATE S.records SET expires = e WHERE partition = p AND name = n;
+  IF e.size IS NULL AND f = '{}' THEN RETURN '{"version": 0}'; END IF;
+  v := coalesce(e.size + (f <> e.fields)::int, now::bigint);
+  IF jsonb_typeof(ttl) = 'object' THEN ttl := CASE WHEN e.size IS NULL THEN ttl->'new' END; END IF;
+  until := CASE WHEN ttl IS NULL THEN e.expires ELSE now + ttl::float8 END;
+  IF until <= now THEN PERFORM S.delete_entry(p, 'record', n);
+  ELSIF v IS DISTINCT FROM e.size THEN
+    INSERT INTO S.entries VALUES (p, 'record', n, v, f, NULL, NULL, until) ON CONFLICT (partition, kind, name) DO UPDATE
+      SET size = excluded.size, fields = excluded.fields, expires = excluded.expires;
+  ELSIF until IS DISTINCT FROM e.expires THEN
+    UPDATE S.entries SET expires = until WHERE partition = p AND kind = 'record' AND name = n;
   END IF;
   RETURN jsonb_build_object('version', v)
     || CASE WHEN (step->>'know')::bigint <> v THEN jsonb_build_object('fields', f) ELSE '{}' END
-    || CASE WHEN e IS NULL THEN '{}' ELSE jsonb_build_object('expires', e) END;
+    || CASE WHEN until IS NULL THEN '{}' ELSE jsonb_build_object('expires', until) END;
 END $$;
 
 CREATE OR REPLACE FUNCTION S.change_set(p text, step jsonb, now float8) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE s S.sets; n text := step->>'sortedSet'; gone bigint; size bigint; e float8; BEGIN
-  s := S.open_set(p, n, now);
-  size := coalesce(s.size, 0);
-  IF (step->>'delete')::boolean THEN
-    DELETE FROM S.members WHERE partition = p AND name = n;
-    size := 0;
-  ELSE
+DECLARE e S.entries; n text := step->>'sortedSet'; gone bigint; size bigint; until float8; BEGIN
+  e := S.open_entry(p, 'set', n, now);
+  size := CASE WHEN (step->>'delete')::boolean THEN 0 ELSE coalesce(e.size, 0) END;
+  IF NOT coalesce((step->>'delete')::boolean, false) THEN
     IF step ? 'below' THEN
       DELETE FROM S.members WHERE partition = p AND name = n AND score < S.score_at(step->'below', now);
       GET DIAGNOSTICS gone = ROW_COUNT;
@@ -161,7 +152,7 @@ DECLARE s S.sets; n text := step->>'sortedSet'; gone bigint; size bigint; e floa
       size := size - gone;
     END IF;
     -- An empty set does not exist: its time ends.
-    e := CASE WHEN size > 0 THEN s.expires END;
+    until := CASE WHEN size > 0 THEN e.expires END;
     UPDATE S.members SET score = S.score_at(t.score, now) FROM jsonb_each(step->'touch') AS t (touched, score)
       WHERE partition = p AND name = n AND member = touched;
     IF step ? 'put' THEN
@@ -176,55 +167,61 @@ DECLARE s S.sets; n text := step->>'sortedSet'; gone bigint; size bigint; e floa
         ORDER BY score, member LIMIT size - (step->>'keep')::bigint);
       size := (step->>'keep')::bigint;
     END IF;
-    IF step ? 'ttl' THEN e := now + (step->>'ttl')::float8; END IF;
+    IF step ? 'ttl' THEN until := now + (step->>'ttl')::float8; END IF;
   END IF;
-  IF size = 0 THEN DELETE FROM S.sets WHERE partition = p AND name = n;
-  ELSIF s.size IS DISTINCT FROM size OR s.expires IS DISTINCT FROM e THEN
-    INSERT INTO S.sets VALUES (p, n, size, e)
-      ON CONFLICT (partition, name) DO UPDATE SET size = excluded.size, expires = excluded.expires;
-    size := coalesce((S.open_set(p, n, now)).size, 0);
+  IF until <= now THEN size := 0; END IF;
+  IF size = 0 THEN
+    DELETE FROM S.members WHERE partition = p AND name = n;
+    PERFORM S.delete_entry(p, 'set', n);
+  ELSIF e.size IS DISTINCT FROM size OR e.expires IS DISTINCT FROM until THEN
+    INSERT INTO S.entries VALUES (p, 'set', n, size, NULL, NULL, NULL, until)
+      ON CONFLICT (partition, kind, name) DO UPDATE SET size = excluded.size, expires = excluded.expires;
   END IF;
   RETURN jsonb_build_object('size', size);
 END $$;
 
 CREATE OR REPLACE FUNCTION S.change_log(p text, step jsonb, now float8) RETURNS jsonb LANGUAGE plpgsql AS $$
-DECLARE l S.logs; n text := step->>'log'; k jsonb := step->'keep'; f bigint; BEGIN
-  l := S.open_log(p, n, now);
+DECLARE e S.entries; n text := step->>'log'; k jsonb := step->'keep'; f bigint; BEGIN
+  e := S.open_entry(p, 'log', n, now);
   IF (step->>'delete')::boolean THEN
-    DELETE FROM S.messages WHERE partition = p AND name = n;
-    DELETE FROM S.logs WHERE partition = p AND name = n;
+    PERFORM S.delete_entry(p, 'log', n);
     RETURN '{"last": 0}';
   END IF;
   IF step ? 'reset' THEN
     DELETE FROM S.messages WHERE partition = p AND name = n;
-    l.last := (step->>'reset')::bigint;
-    l.first := l.last + 1;
-    l.bytes := 0;
+    e.size := (step->>'reset')::bigint;
+    e.first := e.size + 1;
+    e.bytes := 0;
   END IF;
   IF jsonb_array_length(step->'append') > 0
-    AND (step ? 'reset' OR NOT step ? 'after' OR (step->>'after')::bigint = coalesce(l.last, 0))
+    AND (step ? 'reset' OR NOT step ? 'after' OR (step->>'after')::bigint = coalesce(e.size, 0))
   THEN
-    l.first := coalesce(l.first, 1);
+    f := coalesce(e.first, 1);
     WITH written AS (
-      INSERT INTO S.messages SELECT p, n, coalesce(l.last, 0) + i, message
+      INSERT INTO S.messages SELECT p, n, coalesce(e.size, 0) + i, message
       FROM jsonb_array_elements_text(step->'append') WITH ORDINALITY AS a (message, i) RETURNING message
-    ) SELECT coalesce(l.last, 0) + count(*), coalesce(l.bytes, 0) + sum(octet_length(message)) INTO l.last, l.bytes
+    ) SELECT coalesce(e.size, 0) + count(*), coalesce(e.bytes, 0) + sum(octet_length(message)) INTO e.size, e.bytes
     FROM written;
-    f := l.first;
-    WHILE k IS NOT NULL AND f < l.last AND (l.last - f + 1 > (k->>'messages')::float8 OR l.bytes > (k->>'bytes')::float8) LOOP
-      l.bytes := l.bytes - (SELECT octet_length(message) FROM S.messages WHERE partition = p AND name = n AND number = f);
+    e.first := f;
+    WHILE k IS NOT NULL AND f < e.size AND (e.size - f + 1 > (k->>'messages')::float8 OR e.bytes > (k->>'bytes')::float8) LOOP
+      e.bytes := e.bytes - (SELECT octet_length(message) FROM S.messages WHERE partition = p AND name = n AND number = f);
       f := f + 1;
     END LOOP;
-    IF f > l.first THEN
+    IF f > e.first THEN
       DELETE FROM S.messages WHERE partition = p AND name = n AND number < f;
-      l.first := f;
+      e.first := f;
     END IF;
   END IF;
-  IF l.last IS NULL THEN RETURN '{"last": 0}'; END IF;
-  IF step ? 'ttl' THEN l.expires := now + (step->>'ttl')::float8; END IF;
-  INSERT INTO S.logs VALUES (p, n, l.first, l.last, l.bytes, l.expires) ON CONFLICT (partition, name) DO UPDATE
-    SET first = excluded.first, last = excluded.last, bytes = excluded.bytes, expires = excluded.expires;
-  RETURN jsonb_build_object('last', coalesce((S.open_log(p, n, now)).last, 0));
+  IF e.size IS NULL THEN RETURN '{"last": 0}'; END IF;
+  IF step ? 'ttl' THEN e.expires := now + (step->>'ttl')::float8; END IF;
+  IF e.expires <= now THEN
+    DELETE FROM S.messages WHERE partition = p AND name = n;
+    PERFORM S.delete_entry(p, 'log', n);
+    RETURN '{"last": 0}';
+  END IF;
+  INSERT INTO S.entries VALUES (p, 'log', n, e.size, NULL, e.first, e.bytes, e.expires) ON CONFLICT (partition, kind, name)
+    DO UPDATE SET first = excluded.first, size = excluded.size, bytes = excluded.bytes, expires = excluded.expires;
+  RETURN jsonb_build_object('last', e.size);
 END $$;
 
 CREATE OR REPLACE FUNCTION S.lock_of(p text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
@@ -251,17 +248,17 @@ DECLARE now float8; step jsonb; i bigint; results jsonb[] := '{}'; found jsonb; 
 END $$;
 
 CREATE OR REPLACE FUNCTION S.answer(p text, q jsonb, now float8) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
-DECLARE r S.records; s S.sets; l S.logs; n text; lowest float8; highest float8; most bigint; list jsonb; BEGIN
+DECLARE e S.entries; n text; lowest float8; highest float8; most bigint; list jsonb; BEGIN
   IF q ? 'record' THEN
-    SELECT * INTO r FROM S.records WHERE partition = p AND name = q->>'record' AND coalesce(expires > now, true);
-    RETURN CASE WHEN r.version IS NULL THEN 'null' ELSE jsonb_strip_nulls(
-      jsonb_build_object('version', r.version, 'fields', r.fields, 'expires', r.expires, 'now', now)) END;
+    SELECT * INTO e FROM S.entries WHERE partition = p AND kind = 'record' AND name = q->>'record' AND coalesce(expires > now, true);
+    RETURN CASE WHEN e.size IS NULL THEN 'null' ELSE jsonb_strip_nulls(
+      jsonb_build_object('version', e.size, 'fields', e.fields, 'expires', e.expires, 'now', now)) END;
   ELSIF q ? 'log' THEN
     n := q->>'log';
-    SELECT * INTO l FROM S.logs WHERE partition = p AND name = n AND coalesce(expires > now, true);
-    IF l.last IS NULL THEN RETURN 'null'; END IF;
-    IF (q->>'after')::bigint > l.last OR (q->>'after')::bigint < l.first - 1 THEN
-      RETURN jsonb_build_object('last', l.last);
+    SELECT * INTO e FROM S.entries WHERE partition = p AND kind = 'log' AND name = n AND coalesce(expires > now, true);
+    IF e.size IS NULL THEN RETURN 'null'; END IF;
+    IF (q->>'after')::bigint > e.size OR (q->>'after')::bigint < e.first - 1 THEN
+      RETURN jsonb_build_object('last', e.size);
     END IF;
     IF coalesce((q->>'bytes')::float8 > 0, true) THEN
       SELECT jsonb_agg(message ORDER BY number) INTO list FROM (
@@ -269,11 +266,11 @@ DECLARE r S.records; s S.sets; l S.logs; n text; lowest float8; highest float8; 
         FROM S.messages WHERE partition = p AND name = n AND number > (q->>'after')::bigint) AS m
       WHERE number = (q->>'after')::bigint + 1 OR coalesce(total <= (q->>'bytes')::float8, true);
     END IF;
-    RETURN jsonb_build_object('last', l.last, 'messages', coalesce(list, '[]'));
+    RETURN jsonb_build_object('last', e.size, 'messages', coalesce(list, '[]'));
   END IF;
   n := q->>'sortedSet';
-  SELECT * INTO s FROM S.sets WHERE partition = p AND name = n AND coalesce(expires > now, true);
-  IF s.size IS NOT NULL THEN
+  SELECT * INTO e FROM S.entries WHERE partition = p AND kind = 'set' AND name = n AND coalesce(expires > now, true);
+  IF e.size IS NOT NULL THEN
     lowest := coalesce(S.score_at(q->'from', now), '-Infinity');
     highest := coalesce(S.score_at(q->'to', now), 'Infinity');
     most := (q->>'limit')::bigint;
@@ -287,7 +284,7 @@ DECLARE r S.records; s S.sets; l S.logs; n text; lowest float8; highest float8; 
         ORDER BY score, member LIMIT most) AS m;
     END IF;
   END IF;
-  RETURN jsonb_build_object('members', coalesce(list, '[]'), 'size', coalesce(s.size, 0), 'now', now);
+  RETURN jsonb_build_object('members', coalesce(list, '[]'), 'size', coalesce(e.size, 0), 'now', now);
 END $$;
 
 -- Stable: all queries see one state.
@@ -300,20 +297,16 @@ END $$;
 
 -- Deletes some of what has expired. Returns whether there is more.
 CREATE OR REPLACE FUNCTION S.upkeep(most integer) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE now float8 := S.clock(); found record; gone bigint; BEGIN
+DECLARE now float8 := S.clock(); found text; gone bigint := 0; BEGIN
   IF NOT pg_try_advisory_xact_lock(S.lock_of('upkeep')) THEN RETURN false; END IF;
-  DELETE FROM S.records WHERE (partition, name) IN (
-    SELECT partition, name FROM S.records WHERE expires <= now ORDER BY expires LIMIT most FOR UPDATE SKIP LOCKED);
-  GET DIAGNOSTICS gone = ROW_COUNT;
-  FOR found IN SELECT partition, name FROM S.sets WHERE expires <= now LIMIT most LOOP
-    IF pg_try_advisory_xact_lock(S.lock_of(found.partition)) THEN PERFORM S.open_set(found.partition, found.name, now); END IF;
-  END LOOP;
-  FOR found IN SELECT partition, name FROM S.logs WHERE expires <= now LIMIT most LOOP
-    IF pg_try_advisory_xact_lock(S.lock_of(found.partition)) THEN PERFORM S.open_log(found.partition, found.name, now); END IF;
+  FOR found IN SELECT DISTINCT partition FROM (SELECT partition FROM S.entries WHERE expires <= now LIMIT most) AS e LOOP
+    CONTINUE WHEN NOT pg_try_advisory_xact_lock(S.lock_of(found));
+    DELETE FROM S.entries WHERE partition = found AND expires <= now;
+    gone := gone + 1;
   END LOOP;
   DELETE FROM S.nodes WHERE seen < now - 60000;
   DELETE FROM S.letters WHERE node NOT IN (SELECT node FROM S.nodes);
-  RETURN gone = most;
+  RETURN gone > 0 AND EXISTS (SELECT 1 FROM S.entries WHERE expires <= now);
 END $$;
 `
 

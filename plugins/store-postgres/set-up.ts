@@ -3,9 +3,8 @@ import type { InternalHost } from '../../core/internal.ts'
 import type { Store } from '../../core/store.ts'
 import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import { createPostgresBus } from './bus.ts'
-import { Postgres } from './connection.ts'
+import { createPostgresStore, Postgres } from './connection.ts'
 import type { FilledStorePostgresOptions } from './options.ts'
-import { createPostgresStore } from './store.ts'
 
 const OPENED = Symbol('databases of store-postgres')
 

@@ -8,9 +8,8 @@ import { parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile } from '../families/own-file/index.ts'
 import { demandSecrets, readStreamBounds } from '../families/stores/index.ts'
 import type { FilledStoreSqliteOptions } from './options.ts'
-import { createSqliteStore } from './store.ts'
 import type { Committed } from './thread/messages.ts'
-import { Writer } from './writer.ts'
+import { createSqliteStore, Writer } from './writer.ts'
 
 const PRIMARY = 'MCP_HOST_PRIMARY'
 

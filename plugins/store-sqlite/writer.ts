@@ -1,6 +1,7 @@
 // Connects this process to the database thread and batches operations of one event loop turn.
 import type { Worker } from 'node:worker_threads'
 import { type Logger, StartError } from '../../core/plugin.ts'
+import type { Query, ReadAnswers, Store } from '../../core/store.ts'
 import { startThread } from '../../core/transport.ts'
 import { explainStart, explainTrouble, unavailable } from './failures.ts'
 import {
@@ -13,7 +14,7 @@ import {
   type Order,
   type ThreadSettings,
 } from './thread/messages.ts'
-import type { Operations } from './thread/operations.ts'
+import type { Operations } from './thread/transactions.ts'
 
 /** Deadline of an operation, milliseconds; checked by the thread. */
 const PATIENCE = 5_000
@@ -221,3 +222,12 @@ export class Writer {
     }, BACK_OFF).unref()
   }
 }
+
+/** The store in the file, for all processes of this host. */
+export const createSqliteStore = (file: Writer): Store => ({
+  shared: 'host',
+  transact: (partition, steps, durability) => file.ask('transact', partition, steps, durability),
+  read: async <const Queries extends readonly Query[]>(partition: string, queries: Queries) =>
+    (await file.ask('read', partition, queries)) as ReadAnswers<Queries>,
+  onReturn: listener => file.onReturn(listener),
+})

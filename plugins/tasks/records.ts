@@ -93,14 +93,9 @@ export function unpackQueue(queue: string): Queue {
   return { route, tool, chosen: chosen === 'chosen', toolset }
 }
 
-/** The owner comes first, because nodes of an older version expect it there. */
-export const packWork = (owner: string, work: Work): string => `${owner}\n${JSON.stringify(work)}`
-
-export const isOwnedBy = (task: Pick<TaskRecord, 'owner'>, owner: string): boolean => task.owner === owner
-
 export function unpackWork({ body }: Pick<TaskRecord, 'body'>): Work | undefined {
   try {
-    const work: unknown = JSON.parse(body.slice(body.indexOf('\n') + 1))
+    const work: unknown = JSON.parse(body)
     return isObject(work) && typeof work['tool'] === 'string' && typeof work['route'] === 'string'
       ? (work as unknown as Work)
       : undefined

@@ -3,6 +3,7 @@ import { HostError, ToolError } from '../../core/index.ts'
 import type { McpRoute, Timer } from '../../core/plugin.ts'
 import {
   type AskClient,
+  Cancellation,
   type ClientRequest,
   encodeAnswer,
   hasEnded,
@@ -159,7 +160,7 @@ export class TaskRun {
   readonly #host: RunHost
   readonly #record: TaskRecord
   readonly #work: Work | undefined
-  readonly #controller = new AbortController()
+  readonly #cancellation = new Cancellation()
   readonly #questions: RunQuestions
   readonly #stopped: Promise<Stopped>
   #stop: (why: Stopped) => void = () => undefined
@@ -245,16 +246,16 @@ export class TaskRun {
 
   #end(why: Stopped) {
     this.#stop(why)
-    this.#controller.abort(why === 'over' ? new LeaseLost() : new Error(WORDS[why]))
+    this.#cancellation.abort(why === 'over' ? new LeaseLost() : new Error(WORDS[why]))
   }
 
   async #answer(turn: Promise<void>): Promise<TaskEnd> {
     try {
       await Promise.race([turn, this.#stopped])
-      this.#controller.signal.throwIfAborted()
+      if (this.#cancellation.reason) throw this.#cancellation.reason
       return await this.#call()
     } catch (thrown) {
-      if (!HostError.is(thrown) && !this.#controller.signal.aborted) {
+      if (!HostError.is(thrown) && !this.#cancellation.aborted) {
         this.#host.transport.log.error(
           { code: 'MH2512', err: thrown, tool: this.#work?.tool },
           'the run of a task failed',
@@ -270,9 +271,9 @@ export class TaskRun {
     const route = work && routes.get(work.route)
     if (!work || !route)
       throw new HostError('invalidParams', { detail: 'this server does not know what the task was to do' })
-    const signal = () => this.#controller.signal
+    const cancellation = this.#cancellation
     const { client, tool: name, args } = work
-    const offer = await transport.makeOffer(factsOf(work, route, signal))
+    const offer = await transport.makeOffer(factsOf(work, route, () => cancellation.signal))
     const call = transport.createCall({
       id: this.lease.id,
       method: 'tools/call',
@@ -292,8 +293,7 @@ export class TaskRun {
       logLevel: undefined,
       channel: {
         send: message => this.#hear(message),
-        signal,
-        cancelled: () => this.#controller.signal.aborted,
+        cancellation,
         disconnect: () => undefined,
       },
     })

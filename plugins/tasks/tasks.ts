@@ -13,20 +13,7 @@ import {
 import type { QueueOffer, TaskBounds, TaskRecord, TaskStore, TaskSummary } from '../../core/transport.ts'
 import type { FilledTasksOptions } from './options.ts'
 import type { TaskPolicy } from './policy.ts'
-import {
-  accountOf,
-  detailsOf,
-  factsOf,
-  isId,
-  isOwnedBy,
-  lineOf,
-  newId,
-  ownerOf,
-  packWork,
-  seedOf,
-  type Work,
-  workOf,
-} from './records.ts'
+import { accountOf, detailsOf, factsOf, isId, lineOf, newId, ownerOf, seedOf, type Work, workOf } from './records.ts'
 import type { TaskSetting } from './task-key.ts'
 
 export const TASKS_ID = 'io.modelcontextprotocol/tasks'
@@ -146,8 +133,7 @@ export class Tasks {
     const { queue, isOfToolset } = policy.queueOf(call, tool)
     const work = workOf(call, tool, args, isOfToolset)
     if (!isOfToolset) await this.#demandOffered(call, work)
-    const owner = ownerOf(call)
-    const body = packWork(owner, work)
+    const body = JSON.stringify(work)
     if (Buffer.byteLength(body) > settings.maxSize) {
       const detail = `a task holds at most ${settings.maxSize} bytes of arguments, and of who called`
       throw new HostError('payloadTooLarge', { detail })
@@ -195,7 +181,7 @@ export class Tasks {
   async find(call: Call, id = taskIdOf(call)): Promise<TaskSummary> {
     const { store, policy } = this.#host
     const task = isId(id) ? await store.look(id) : undefined
-    if (!task || !isOwnedBy(task, ownerOf(call)) || !policy.allows(call, task)) throw unknownTask()
+    if (!task || task.owner !== ownerOf(call) || !policy.allows(call, task)) throw unknownTask()
     return task
   }
 
@@ -255,7 +241,7 @@ export class Tasks {
       const found = await this.#host.store.list(accountOf(call), PAGE + 1, before)
       for (const [at, task] of found.slice(0, PAGE).entries()) {
         before = task.serial
-        if (isOwnedBy(task, owner) && this.#host.policy.allows(call, task)) {
+        if (task.owner === owner && this.#host.policy.allows(call, task)) {
           tasks.push(lineOf(task, this.#host.settings.pollInterval))
         }
         if (tasks.length === PAGE) return at + 1 < found.length ? { tasks, nextCursor: String(before) } : { tasks }

@@ -51,7 +51,7 @@ export function createPerRequest(host: Transport, { route, params, user, maxConc
         if (!isModernRevision(revision) || !route.revisions.includes(revision)) {
           throw unsupported(revision, route.revisions)
         }
-        const facts = { route, params, user, headers, ip, signal: () => reply.signal() }
+        const facts = { route, params, user, headers, ip, signal: () => reply.cancellation.signal }
         await serveRequests(host, { facts, revision, client, logLevel }, [request], { headers, user }, () => reply)
       } catch (thrown) {
         const error = HostError.is(thrown) ? thrown : new HostError('internal')

@@ -3,6 +3,7 @@ import type { HostError } from '../../core/index.ts'
 import type { HostContext, Revision } from '../../core/plugin.ts'
 import {
   type CallReply,
+  Cancellation,
   type EncodedAnswer,
   EqualWait,
   LARGE_ANSWER,
@@ -93,8 +94,7 @@ export class PostExchange implements CallReply, Waiting {
   #left: number
   #held = 0
   #late = false
-  #controller: AbortController | undefined
-  #reason: Error | undefined
+  readonly cancellation = new Cancellation()
 
   constructor(parts: ExchangeParts, post: Post) {
     this.#parts = parts
@@ -197,25 +197,12 @@ export class PostExchange implements CallReply, Waiting {
     res.end()
   }
 
-  signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController()
-      if (this.#reason) this.#controller.abort(this.#reason)
-    }
-    return this.#controller.signal
-  }
-
-  cancelled() {
-    return this.#reason !== undefined
-  }
-
   cancel(reason: Error) {
-    if (this.#reason) return
+    if (this.cancellation.aborted) return
     const answered = this.#left === 0
-    this.#reason = reason
     this.#left = 0
     this.#parts.jsonWindow.delete(this)
-    this.#controller?.abort(reason)
+    this.cancellation.abort(reason)
     for (const reply of this.#replies ?? []) reply.cancel(reason)
     if (answered) return
     if (this.#post.session) this.#openSink()?.end()
@@ -229,34 +216,24 @@ export class PostExchange implements CallReply, Waiting {
 
 /** The reply to one request on an exchange that a batch shares. */
 class BatchReply implements CallReply {
+  readonly cancellation = new Cancellation()
   readonly #exchange: PostExchange
-  #controller: AbortController | undefined
-  #reason: Error | undefined
   #answered = false
 
   constructor(exchange: PostExchange) {
     this.#exchange = exchange
   }
   send(message: string) {
-    if (!this.#reason && !this.#answered) this.#exchange.send(message)
+    if (!this.cancellation.aborted && !this.#answered) this.#exchange.send(message)
   }
   respond(answer: EncodedAnswer, error?: HostError) {
-    if (this.#reason || this.#answered) return
+    if (this.cancellation.aborted || this.#answered) return
     this.#answered = true
     this.#exchange.respond(answer, error)
   }
-  signal(): AbortSignal {
-    this.#controller ??= new AbortController()
-    if (this.#reason) this.#controller.abort(this.#reason)
-    return this.#controller.signal
-  }
-  cancelled() {
-    return this.#reason !== undefined
-  }
   cancel(reason: Error) {
-    if (this.#reason) return
-    this.#reason = reason
-    this.#controller?.abort(reason)
+    if (this.cancellation.aborted) return
+    this.cancellation.abort(reason)
     if (!this.#answered) this.#exchange.skip()
   }
   disconnect(retry?: number) {

@@ -51,7 +51,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     const { params, user } = state
     const { revision, client, logLevel } = speech
     let exchange: PostExchange | undefined
-    const signal = () => exchange?.signal() ?? AbortSignal.abort()
+    const signal = () => exchange?.cancellation.signal ?? AbortSignal.abort()
     const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
     const sender = { headers, user, state, refusalRecorded: requests.length === 1 }
     const checkCall = isModernRevision(revision) ? checkToolHeaders : undefined

@@ -1,7 +1,14 @@
 // One call at a server: its time limits, progress, log messages, and requests of the server to the caller.
 import type { CallContext } from '../../core/index.ts'
 import { type Call, type Clock, isObject, type Timer } from '../../core/plugin.ts'
-import { callOf, LOG_LEVELS, missingCapability, type Question } from '../../core/transport.ts'
+import {
+  Cancellation,
+  callOf,
+  contextCancellation,
+  LOG_LEVELS,
+  missingCapability,
+  type Question,
+} from '../../core/transport.ts'
 import {
   type Connection,
   type Progress,
@@ -49,7 +56,7 @@ function decline({ method }: Question): Json {
 /** A call at a server. If the server sends a request to a 2026-07-28 client, the call outlives the client's request. */
 export class Run {
   readonly #parts: RunParts
-  readonly #abort = new AbortController()
+  readonly #cancellation = new Cancellation()
   readonly #questions = new Map<string, OpenQuestion>()
   #ctx: CallContext | undefined
   #call: Call | undefined
@@ -61,7 +68,6 @@ export class Run {
   #left: number
   #since: number | undefined
   #late: RemoteError | undefined
-  #signal: AbortSignal | undefined
   #progressAt = Number.NEGATIVE_INFINITY
   #unsent: Progress | undefined
 
@@ -81,7 +87,7 @@ export class Run {
   /** Sends the call. The time limits of `options` are ignored: the run has its own. */
   start(connection: Connection, method: string, params: Json, options: RequestOptions): void {
     const { maxResult } = this.#parts.settings
-    const own = { signal: this.#abort.signal, timeout: 0, maxTime: 0, maxResult, owner: this }
+    const own = { signal: this.#cancellation, timeout: 0, maxTime: 0, maxResult, owner: this }
     const onProgress = (progress: Progress) => this.#receiveProgress(progress)
     connection.request(method, params, { ...options, ...own, onProgress }).then(
       result => this.#settle({ result }),
@@ -103,22 +109,21 @@ export class Run {
   async next(ctx: CallContext): Promise<void> {
     this.#ctx = ctx
     this.#call = callOf(ctx)
-    this.#signal = ctx.signal
+    const cancellation = contextCancellation(ctx)
     const abort = () => this.cancel()
-    if (this.#signal.aborted) abort()
-    else this.#signal.addEventListener('abort', abort, { once: true })
+    cancellation.add(abort)
     this.#resume()
     await new Promise<void>(resolve => {
       this.#wake = resolve
       if (this.#outcome || this.#questions.size > 0) resolve()
     })
     this.#pause()
-    this.#signal.removeEventListener('abort', abort)
-    this.#wake = this.#signal = this.#ctx = undefined
+    cancellation.remove(abort)
+    this.#wake = this.#ctx = undefined
   }
 
   cancel(): void {
-    this.#abort.abort()
+    this.#cancellation.abort(new Error('the call was cancelled'))
   }
 
   #expire(text: string) {

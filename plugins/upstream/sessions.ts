@@ -9,7 +9,8 @@ import type { ServerSettings } from './settings.ts'
 /** A session at a server, with its running calls. */
 export interface ServerSession {
   readonly connection: Connection
-  readonly runs: Set<Run>
+  /** Undefined for the connection of the host, which all callers share. */
+  readonly runs: Set<Run> | undefined
   /** The log level that was last requested from the server. */
   logLevel: string | undefined
 }

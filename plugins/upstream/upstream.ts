@@ -4,7 +4,7 @@ import { loginEnded } from '../../core/auth.ts'
 import { type CallContext, type Definition, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { Call, ServedToolset, Timer } from '../../core/plugin.ts'
-import { callOf, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
+import { callOf, contextCancellation, holderOf, InputRequired, roundOf } from '../../core/transport.ts'
 import {
   type Connection,
   type ConnectOptions,
@@ -75,7 +75,6 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
-  readonly #hostRuns = new Set<Run>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
   /** The credentials of the last call of each session. */
   readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
@@ -455,7 +454,7 @@ export class Upstream implements Caller {
       )
     })
     if (!this.#isShared(connection)) return this.#enterOwnSession(call)
-    return { session: { connection, runs: this.#hostRuns, logLevel: undefined }, leave: () => undefined }
+    return { session: { connection, runs: undefined, logLevel: undefined }, leave: () => undefined }
   }
 
   async #enterOwnSession(call: Call) {
@@ -532,7 +531,7 @@ export class Upstream implements Caller {
     try {
       return await this.#sendOnce(method, params, ctx, call)
     } catch (error) {
-      if (ctx.signal.aborted || !this.#canRepeat(error, call)) throw error
+      if (contextCancellation(ctx).aborted || !this.#canRepeat(error, call)) throw error
       return this.#sendOnce(method, params, ctx, call)
     }
   }
@@ -543,9 +542,9 @@ export class Upstream implements Caller {
     const { session, leave } = await this.#enterSession(call)
     this.#setLogLevel(call, session)
     const run = new Run({ settings: this.settings, clock: host.clock })
-    session.runs.add(run)
+    session.runs?.add(run)
     const end = () => {
-      session.runs.delete(run)
+      session.runs?.delete(run)
       leave()
     }
     run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
@@ -608,7 +607,7 @@ export class Upstream implements Caller {
       try {
         const options = {
           ...this.#requestOptions(call, session),
-          signal: ctx.signal,
+          signal: contextCancellation(ctx),
           timeout: this.settings.callTimeout,
         }
         const { completion } = await session.connection.request(

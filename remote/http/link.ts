@@ -1,6 +1,6 @@
 // Sends messages to the server over HTTP: retries, redirects, time limits, and errors for refusals.
+import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { type Cancellation, sleep } from '../cancellation.ts'
 import { RemoteError } from '../errors.ts'
 import { type Exchange, type Fields, MAX_MESSAGE, readMessages } from '../messages.ts'
 import { createCookies } from './cookies.ts'
@@ -300,4 +300,29 @@ export function createSend({ url, wire, timing, note, isFinal, over }: Link): Se
       await sleep(pause, ...sending.cancellations, over)
     }
   }
+}
+
+/** Maximum timer delay in Node.js, milliseconds. */
+const MAX_TIMER = 2 ** 31 - 1
+
+/** Rejects when one of them aborts. */
+export function sleep(milliseconds: number, ...cancellations: readonly Cancellation[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      for (const one of cancellations) one.remove(abort)
+    }
+    const abort = (reason: Error): void => {
+      end()
+      reject(reason)
+    }
+    const timer = setTimeout(
+      () => {
+        end()
+        resolve()
+      },
+      Math.min(milliseconds, MAX_TIMER),
+    )
+    for (const one of cancellations) one.add(abort)
+  })
 }

@@ -1,6 +1,6 @@
 // HTTP+SSE (2024-11-05): one stream for all responses, whose first event contains the message URL. A broken stream ends the
 // session.
-import { type Cancellation, sleep } from '../cancellation.ts'
+import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { RemoteError } from '../errors.ts'
 import { answeredId, type Exchange, MAX_MESSAGE, readMessages } from '../messages.ts'
 import { readEvents } from './event-stream.ts'
@@ -16,6 +16,7 @@ import {
   readJson,
   refusal,
   type Send,
+  sleep,
   type Transport,
 } from './link.ts'
 

@@ -1,6 +1,7 @@
 // A session of a protocol version with `initialize`: its streams, and how it is reopened after a loss.
+
+import type { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { type Cancellation, sleep } from '../cancellation.ts'
 import { RemoteError } from '../errors.ts'
 import { answeredId, type Exchange, type Fields, MAX_MESSAGE, readMessages } from '../messages.ts'
 import { EventTooLarge, readEvents } from './event-stream.ts'
@@ -18,6 +19,7 @@ import {
   readJson,
   refusal,
   type Send,
+  sleep,
 } from './link.ts'
 import type { WireResponse } from './wire.ts'
 

@@ -1,6 +1,7 @@
 // Streamable HTTP: one POST per client line, with and without sessions; falls back to HTTP+SSE.
+
+import { Cancellation } from '../../core/mcp/cancellation.ts'
 import { isObject } from '../../core/mcp/is-object.ts'
-import { Cancellation, sleep } from '../cancellation.ts'
 import { RemoteError } from '../errors.ts'
 import { type Exchange, type Fields, isHarmless, readMessages, resultIn } from '../messages.ts'
 import { EventTooLarge, readEvents } from './event-stream.ts'
@@ -19,6 +20,7 @@ import {
   readJson,
   refusal,
   type Send,
+  sleep,
   type Transport,
   typeOf,
 } from './link.ts'

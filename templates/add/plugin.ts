@@ -1,4 +1,4 @@
-// The plugin example_name: says in the log who calls which tool.
+// The plugin example_name: logs the caller of each tool call.
 import { definePlugin } from 'mcp-host/plugin'
 
 export interface ExampleNameOptions {
@@ -10,7 +10,7 @@ export const exampleName = definePlugin<ExampleNameOptions, Required<ExampleName
   // The type above and this schema must agree, or it does not compile.
   options: {
     type: 'object',
-    description: 'Says in the log who calls which tool.',
+    description: 'Logs the caller of each tool call.',
     additionalProperties: false,
     properties: {
       slowAfter: { type: 'integer', minimum: 0, default: 1000, description: 'Milliseconds that are worth a warning.' },

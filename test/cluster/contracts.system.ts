@@ -53,7 +53,7 @@ const contracts = {
     'sessionStore',
     onRedis(({ connection, plugin }) => createRedisSessionStore(connection, plugin)),
   ),
-  'Redis event store': storeContract(
+  'Redis event store': serviceContract(
     'eventStore',
     onRedis(({ connection }) => createRedisEventStore(connection, BOUNDS)),
   ),

@@ -39,13 +39,11 @@ const SESSION_EXTRAS = ['server-session-lifecycle', 'server-sse-polling', 'json-
 const isAuth = (scenario: string) => scenario.startsWith('auth/')
 
 /** Where this Node has `node:sqlite`. */
-const sqliteLegs = [1, 3].map(
-  (workers): Leg => ({
-    name: `sqlite server 2025-11-25, ${workers === 1 ? 'one process' : `${workers} workers`}`,
-    scenarios: 33,
-    run: (suite, folder) => runSqliteLeg(suite, folder, '2025-11-25', SESSION_EXTRAS, workers),
-  }),
-)
+const sqliteLeg: Leg = {
+  name: 'sqlite server 2025-11-25, 3 workers',
+  scenarios: 33,
+  run: (suite, folder) => runSqliteLeg(suite, folder, '2025-11-25', SESSION_EXTRAS),
+}
 
 /** What a set requires of a client: of its authorization, or of all else. */
 const clientLeg = (part: 'auth' | 'protocol', set: string, scenarios: number, extra: readonly string[] = []): Leg => ({
@@ -103,7 +101,7 @@ const LEGS: readonly Leg[] = [
   },
   tasksLeg('tasks', runTasksLeg),
   tasksLeg('tasks through nginx, 3 nodes', runBalancedTasksLeg),
-  ...(HAS_SQLITE ? [...sqliteLegs, tasksLeg('sqlite tasks, 2 workers', runSqliteTasksLeg)] : []),
+  ...(HAS_SQLITE ? [sqliteLeg, tasksLeg('sqlite tasks, 2 workers', runSqliteTasksLeg)] : []),
   { name: 'skills', scenarios: 3, run: runSkillsLeg },
   clientLeg('auth', '2025-11-25', 14),
   clientLeg('auth', '2026-07-28', 25),

@@ -101,13 +101,9 @@ export const runBalancedTasksLeg = (suite: Suite, folder: string, scenarios: Ext
 
 const failSkipped = (check: Check): Check => (check.status === 'SKIPPED' ? { ...check, status: 'FAILURE' } : check)
 
-/** The same where the store is a file, and several workers share it. */
-export function runSqliteLeg(suite: Suite, folder: string, set: string, extra: readonly string[], workers: number) {
-  return runServerLeg(suite, folder, set, extra, {
-    env: fileEnv(folder),
-    args: workers === 1 ? [] : ['--workers', String(workers)],
-  })
-}
+/** The same where the store is a file that three workers share. */
+export const runSqliteLeg = (suite: Suite, folder: string, set: string, extra: readonly string[]) =>
+  runServerLeg(suite, folder, set, extra, { env: fileEnv(folder), args: ['--workers', '3'] })
 
 const fileEnv = (folder: string) => ({
   STORE_FILE: join(folder, 'host.db'),

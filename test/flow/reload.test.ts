@@ -14,7 +14,6 @@ import { heard, type ReloadingHost, startReloading, stopReloading } from '../sup
 import { modern, modernRequest, type RpcMessage } from '../support/rpc.ts'
 import { listen, openSession, type SessionClient } from '../support/session-client.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
-import { caseCount } from '../support/thorough.ts'
 
 after(async () => {
   await stopReloading()
@@ -349,7 +348,7 @@ describe('config reload', () => {
   }
 })
 
-const RELOADS = caseCount(6, 3)
+const RELOADS = 3
 
 describe('config reload: running calls', () => {
   const ASKING = `import { defineTool } from HERE

@@ -1,13 +1,30 @@
-// Tests that misbehaving isolated tools fail only their own calls.
+// Tests that misbehaving isolated tools fail only their own calls, and leave no process behind.
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect } from 'chai'
+import { describeThrown } from '../../core/http/describe-thrown.ts'
 import type { TestHost } from '../../core/testing.ts'
 import { eventually } from '../support/eventually.ts'
 import { testHost } from './bundled.ts'
 import { configWith, expectEnded, told } from './misbehaving.ts'
 
 const LOOPS = ['loop', 'regex', 'promises', 'immediates'].map(name => `loop_${name}`)
-const HOGS = ['hog_numbers', 'hog_buffers', 'hog_lists']
-const OTHERS = 1_000
+const HOGS = ['hog_lists', 'hog_buffers', 'hog_fork']
+/** They run at the same time as calls of other tools. */
+const CONCURRENT = ['loop_loop', 'loop_promises', 'hog_lists', 'hog_buffers']
+const OTHERS = 200
+const ENDED = ['loop_loop', 'loop_promises', 'odd_exit', 'odd_later']
+const ROUNDS = 2
+
+function parentOf(pid: string): number {
+  try {
+    return Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    return 0
+  }
+}
+
+/** Number of child processes of this process. */
+const processes = () => readdirSync('/proc').filter(name => /^\d+$/.test(name) && parentOf(name) === process.pid).length
 
 describe('Misbehaving isolated tool', function () {
   this.timeout(60_000)
@@ -28,7 +45,7 @@ describe('Misbehaving isolated tool', function () {
   it('does not affect other calls', async () => {
     await using client = await host.client()
     let isOver = false
-    const bad = [...LOOPS, ...HOGS].map(name => client.callTool(name))
+    const bad = CONCURRENT.map(name => client.callTool(name))
     const ended = Promise.all(bad).finally(() => {
       isOver = true
     })
@@ -41,11 +58,11 @@ describe('Misbehaving isolated tool', function () {
       await Promise.all(Array.from({ length: 10 }, (_, more) => call('plain', 10 * n + more)))
       if (!isOver) meanwhile += 10
     }
-    for (; isolated < 20; isolated++) await call('echo', isolated)
+    for (; isolated < 10; isolated++) await call('echo', isolated)
     const results = await ended
     expect(failed).to.equal(0)
     expect(meanwhile).to.be.above(0)
-    expect(results.filter(({ isError }) => isError)).to.have.lengthOf(LOOPS.length + HOGS.length)
+    expect(results.filter(({ isError }) => isError)).to.have.lengthOf(CONCURRENT.length)
   })
 
   it('is not terminated while it waits longer than its CPU time limit', async () => {
@@ -114,5 +131,20 @@ describe('Misbehaving isolated tool', function () {
     expect(process.env['POLLUTED']).to.equal(undefined)
     expect([1].push(2)).to.equal(2)
     expect((await client.callTool('plain', { text: 'whole' })).text).to.equal('whole')
+  })
+
+  it('leaves no process behind', async () => {
+    await using client = await host.client()
+    await client.callTool('echo', { text: 'first' })
+    const before = processes()
+    for (let round = 0; round < ROUNDS; round++) {
+      const results = await Promise.all(ENDED.map(name => client.callTool(name)))
+      expect(results.every(({ isError }) => isError)).to.equal(true)
+    }
+    const { text } = await client.callTool('echo', { text: 'last' })
+    const failures = host.logged('error').filter(line => line['name'] === 'echo' || line['over'] !== undefined)
+    const why = failures.map(line => describeThrown(line['err'], true))
+    expect(text, JSON.stringify(why)).to.equal('last')
+    await eventually('their processes have ended', processes, found => found <= before + 1)
   })
 })

@@ -97,26 +97,6 @@ const hogs: Readonly<Record<string, () => unknown>> = {
 }
 
 const memoryHogs: Readonly<Record<string, () => unknown>> = {
-  objects() {
-    const all: object[] = []
-    for (let n = 0; isTrue(); n++) all.push({ n })
-  },
-  numbers() {
-    const all: number[] = []
-    while (isTrue()) all.push(1.5)
-  },
-  strings() {
-    const all: string[] = []
-    for (let n = 0; isTrue(); n++) all.push(`${n}`.repeat(1_000))
-  },
-  map() {
-    const all = new Map<number, object>()
-    for (let n = 0; isTrue(); n++) all.set(n, { n })
-  },
-  arrays() {
-    const all: number[][] = []
-    while (isTrue()) all.push(new Array(1e6).fill(1.5))
-  },
   /** Counted: where the compiler knows no end it keeps looking for interrupts. */
   lists() {
     const all: number[][] = []

@@ -1,7 +1,7 @@
 // A node killed between storing and sending an event: every sent event id is in Redis, and unseen events are stored
 // once.
 import { expect } from 'chai'
-import type { EventStore } from '../../core/plugin.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, watchCall } from '../support/crash.ts'
 import { startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'

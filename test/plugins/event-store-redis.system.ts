@@ -1,7 +1,7 @@
 // Event streams in Redis beyond the event store contract: limits, idempotent appends, gaps, outages and ACL.
 import { expect } from 'chai'
 import { HostError } from '../../core/index.ts'
-import type { EventStore, StoredEvents, StreamWriter } from '../../core/plugin.ts'
+import type { EventStore, StoredEvents, StreamWriter } from '../../core/sessions/event-store.ts'
 import type { StreamBounds } from '../../core/transport.ts'
 import { type RedisConnection, STORE_COMMANDS } from '../../plugins/families/redis/index.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'

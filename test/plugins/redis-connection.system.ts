@@ -196,7 +196,7 @@ describe('Redis connection', () => {
     const redis = await startRedis()
     const { connection } = await startRedisHost({ url: redis.url })
     await connection.run(client => client.set('text', 'text'))
-    const error = await refusal(connection.run(client => client.sAdd('text', 'member')))
+    const error = await refusal(connection.run(client => client.xAdd('text', '*', { name: 'value' })))
     expect(HostError.is(error)).to.equal(false)
     expect(String(error)).to.include('WRONGTYPE')
   })

@@ -2,8 +2,7 @@
 import { expect } from 'chai'
 import { systemClock } from '../../core/http/clock.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
-import { changedTo, createTakeChanged } from '../../core/sessions/node-messages.ts'
-import type { PeerMessage } from '../../core/sessions/peers.ts'
+import { createTakeChanged } from '../../core/sessions/node-messages.ts'
 import { Session, type SessionFacts, type ThisNode } from '../../core/sessions/session.ts'
 import { FIRST_STATE, type SessionRecord, type StateChange } from '../../core/sessions/session-store.ts'
 import { eventually } from '../support/eventually.ts'
@@ -41,7 +40,8 @@ function openHere() {
   const change = (one: StateChange) => {
     const changed = store.change('digest', one)
     if (!changed || changed === 'full' || changed instanceof Promise) throw new Error('the store did not take it')
-    return { message: changedTo(session, changed.record.version, one), record: changed.record }
+    const { version } = changed.record
+    return { type: 'changed', session: session.digest, version, change: one } as const
   }
   const settings = () => ({ level: session.logLevel, watched: [...session.watched].sort(), version: session.version })
   return { session, take, change, settings, reads: () => reads }
@@ -52,7 +52,7 @@ describe('Session changes from another node', () => {
     const { take, change, settings, reads } = openHere()
     const changes: StateChange[] = [{ watch: 'a://1' }, { logLevel: 'error' }, { watch: 'a://2' }, { unwatch: 'a://1' }]
     for (const one of changes) {
-      const { message } = change(one)
+      const message = change(one)
       take(message)
       take(message)
     }
@@ -63,25 +63,13 @@ describe('Session changes from another node', () => {
   it('are read from the store once if messages are missing or late', async () => {
     const { take, change, settings, reads } = openHere()
     change({ watch: 'a://lost' })
-    const late = change({ logLevel: 'debug' }).message
-    const sent = Array.from({ length: 50 }, (_, index) => change({ watch: `a://${index + 10}` }).message)
+    const late = change({ logLevel: 'debug' })
+    const sent = Array.from({ length: 50 }, (_, index) => change({ watch: `a://${index + 10}` }))
     for (const message of sent) take(message)
     await eventually('the record is read', () => settings().version === 53)
     take(late)
     expect(reads()).to.be.at.most(2)
     expect(settings().watched).to.have.length(51)
     expect(settings()).to.include({ level: 'debug', version: 53 })
-  })
-
-  it('are accepted as full records and ignored by nodes that support only those', () => {
-    const { session, take, change, settings } = openHere()
-    const { record, message } = change({ watch: 'a://1' })
-    type Changed = Extract<PeerMessage, { type: 'changed' }>
-    take({ type: 'changed', session: session.digest, version: record.version, state: record.state } as Changed)
-    expect(settings()).to.deep.equal({ level: 'info', watched: ['a://1'], version: 2 })
-    // All that such a node looks at.
-    const { version, state } = message
-    take({ type: 'changed', session: session.digest, version, state } as Changed)
-    expect(settings()).to.deep.equal({ level: 'info', watched: ['a://1'], version: 2 })
   })
 })

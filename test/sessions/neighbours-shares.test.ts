@@ -12,7 +12,7 @@ describe('Messages between worker processes', () => {
     // It takes nothing.
     const stuck: FromHub[] = []
     hub.connect(message => void stuck.push(message)).take({ to: 'join', node: 'stuck' })
-    const here = connectTo(hub)
+    const here = connectTo(hub).bus('here')
     const short = 'x'.repeat(10_000)
     const flood = await Promise.allSettled(Array.from({ length: 500 }, () => here.send('stuck', short, FLOOD_SHARE)))
     const passed = flood.filter(({ status }) => status === 'fulfilled').length
@@ -33,7 +33,7 @@ describe('Messages between worker processes', () => {
     const hub = createHub(0, { underWay: 1_000 })
     const deliveries: Array<() => void> = []
     hub.connect((_message, delivered) => void deliveries.push(delivered)).take({ to: 'join', node: 'slow' })
-    const here = connectTo(hub)
+    const here = connectTo(hub).bus('here')
     const countAccepted = async () => {
       const sent = await Promise.allSettled(
         Array.from({ length: 20 }, () => here.send('slow', 'x'.repeat(100), FLOOD_SHARE)),

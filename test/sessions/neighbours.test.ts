@@ -3,9 +3,8 @@ import { expect } from 'chai'
 import { createHub } from '../../cli/workers/hub.ts'
 import type { FromHub } from '../../cli/workers/message.ts'
 import { type Change, createChangeBus } from '../../core/mcp/change-bus.ts'
-import type { Neighbours } from '../../core/sessions/neighbours.ts'
-import { createNeighbourBus } from '../../core/sessions/neighbours.ts'
 import { createPeers } from '../../core/sessions/peers.ts'
+import type { Neighbours } from '../../core/slots.ts'
 import { serviceContract } from '../support/contracts/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { connectTo, startNeighbours } from '../support/neighbours.ts'
@@ -18,12 +17,12 @@ const through = <Service>(create: (neighbours: Neighbours, index: number) => Ser
 })
 
 const openPeers = (neighbours: Neighbours, index: number) => {
-  const peers = createPeers(createNeighbourBus(`node${index}`, neighbours))
+  const peers = createPeers(neighbours.bus(`node${index}`))
   peers.receive(() => undefined)
   return peers
 }
 
-const openBus = (neighbours: Neighbours) => createChangeBus(createNeighbourBus('node', neighbours))
+const openBus = (neighbours: Neighbours) => createChangeBus(neighbours.bus('node'))
 
 describe('Change bus between worker processes: contract', () => {
   for (const { name, run } of serviceContract('changeBus', through(openBus))) it(name, run)
@@ -101,7 +100,7 @@ describe('Change bus between worker processes', () => {
   it('rejects messages to a stalled process', async () => {
     const hub = createHub(0, { underWay: 1_000 })
     hub.connect(() => undefined).take({ to: 'join', node: 'stuck' })
-    const peers = createPeers(createNeighbourBus('here', connectTo(hub)))
+    const peers = createPeers(connectTo(hub).bus('here'))
     const send = (index: number) =>
       peers.send('stuck', { type: 'ended', session: `s${index}`, reason: 'r'.repeat(200) })
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => send(index)))

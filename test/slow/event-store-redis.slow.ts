@@ -2,7 +2,7 @@
 // are complete or gone.
 import { expect } from 'chai'
 import { defineTool } from '../../core/index.ts'
-import type { EventStore } from '../../core/plugin.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
 import { eventStoreRedis } from '../../plugins/cluster-redis/index.ts'
 import { numbered, startCrashHost, stopCrashHosts, storedAfter, type WatchedCall, watchCall } from '../support/crash.ts'
 import { startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
@@ -34,7 +34,7 @@ it('killed nodes have sent only stored events', async function () {
   this.timeout(300_000)
   const redis = await startRedis()
   const { store } = await openStore(redis)
-  const [rounds, clients, count] = [8, 10, 60]
+  const [rounds, clients, count] = [4, 10, 60]
   let [seen, missed, answered, unanswered] = [0, 0, 0, 0]
   for (let round = 0; round < rounds; round++) {
     const host = await startCrashHost({ redis: redis.url, event: 0, when: 'before it is sent' })

@@ -1,4 +1,4 @@
-// Tests a thousand tasks on three nodes and a worker while processes and Redis are killed: clients get every outcome,
+// Tests five hundred tasks on three nodes and a worker while processes and Redis are killed: clients get every outcome,
 // and no non-repeatable tool runs twice.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,12 +13,12 @@ import { freePort } from '../support/free-port.ts'
 import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
 
-const TASKS = 1_000
+const TASKS = 500
 const SEED = Number(process.env['SEED'] ?? 20_261_123)
 const SECRET = 'a secret for tests that is long enough to be one'
 const CONFIG = 'test/cluster/support/tasks.config.ts'
-const NODE_KILLS = 8
-const REDIS_KILLS = 3
+const NODE_KILLS = 4
+const REDIS_KILLS = 2
 
 interface Nodes {
   readonly journal: string

@@ -55,7 +55,7 @@ async function cpuOf(part: () => Promise<unknown>): Promise<number> {
   return (user + system) / 1_000
 }
 
-const ROUNDS = 10
+const ROUNDS = 4
 
 /** Of the cheapest round, which nothing else on the machine made dearer. */
 async function leastCpuOf(part: () => Promise<unknown>): Promise<number> {

@@ -5,9 +5,10 @@ export const SUITES = [
   'test/plugins/transport-streamable/*.test.ts',
   'test/plugins/transport-sse/*.test.ts',
   // These call no store.
-  '!test/flow/{asks*,challenge-scope,guarded-routes-properties,official-clients,protected,reload*,shared-config-values}.*',
-  '!test/flow/told-instead.*',
-  '!test/plugins/transport-streamable/{bad-*,batches,legacy-*,limits,modern,negotiation,notifications,streaming,verbs-*}.test.ts',
+  '!test/flow/{asks*,authenticators,challenge-scope,client-said,dpop*,frozen-user,guarded-routes*,misbehaving-tools,not-by-http}.*',
+  '!test/flow/{official-clients,ping,protected,reload*,rounds,same-answer-properties,sent-ahead,shared-config-values}.*',
+  '!test/flow/{slow-readers,told-instead,token-expiry}.*',
+  '!test/plugins/transport-streamable/{bad-*,batches,legacy-*,limits,modern,negotiation,notifications,streaming,verbs-*,wrong-params}.test.ts',
   'test/cluster/{adoption,forged-answers,open-gets,sessions,streams,watched-at-once}.system.ts',
 ] as const
 

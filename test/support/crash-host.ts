@@ -3,7 +3,8 @@
 import { createHost } from '../../core/create-host.ts'
 import { defineTool } from '../../core/index.ts'
 import { definePlugin } from '../../core/internal.ts'
-import type { ConfiguredPlugin, EventStore, Logger } from '../../core/plugin.ts'
+import type { ConfiguredPlugin, Logger } from '../../core/plugin.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
 import { EVENT_STORE_OPTIONS, eventStoreRedis } from '../../plugins/cluster-redis/index.ts'
 import { REDIS_SECTIONS } from '../../plugins/families/redis/index.ts'
 

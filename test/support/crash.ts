@@ -1,7 +1,7 @@
 // Calls to a host that dies (crash-host.ts): what the client received and what the store contains.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import type { EventStore } from '../../core/plugin.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
 import { digestOf } from '../../core/sessions/session-id.ts'
 import { bundledFile } from './compiled.ts'
 import type { CrashSettings } from './crash-host.ts'

@@ -5,8 +5,8 @@ import { inspect } from 'node:util'
 /** Less than Mocha's time-out of 60 s, so that this error is reported. */
 const WITHIN = 45_000
 
-/** Milliseconds between two checks: as long as the last check took, within these limits. */
-const INTERVAL = { least: 5, most: 50 }
+/** Milliseconds between two checks: a part of the time waited so far, at least as long as the last check took, within these limits. */
+const INTERVAL = { least: 5, most: 50, part: 0.05 }
 
 /** The value of a check that timed out. */
 const NOTHING = Symbol('nothing')
@@ -22,7 +22,8 @@ export async function eventually<Found>(
   const late = pause(within, NOTHING, { signal: stop.signal }).catch(() => NOTHING)
   let last = 'nothing: the look did not end'
   try {
-    for (const end = performance.now() + within; ; ) {
+    const start = performance.now()
+    for (;;) {
       const began = performance.now()
       const found = await Promise.race([look(), late as Promise<typeof NOTHING>])
       if (found !== NOTHING) {
@@ -30,8 +31,8 @@ export async function eventually<Found>(
         last = inspect(found, { depth: 4, breakLength: 120 })
       }
       const now = performance.now()
-      if (now >= end || found === NOTHING) break
-      await pause(Math.min(Math.max(now - began, INTERVAL.least), INTERVAL.most))
+      if (now >= start + within || found === NOTHING) break
+      await pause(Math.min(Math.max(now - began, INTERVAL.part * (now - start), INTERVAL.least), INTERVAL.most))
     }
   } finally {
     stop.abort()

@@ -122,8 +122,10 @@ function mayClientImport(from: string, { specifier }: Import): boolean {
   return name === undefined ? isIn('client/node', from) : name !== 'mcp-host'
 }
 
-/** What the MCP client engine may import from core: types, versions and headers of the protocol. */
-const WIRE_FILES = ['is-object', 'protocol', 'revisions', 'schema/header-params'].map(name => `core/mcp/${name}.ts`)
+/** What the MCP client engine may import from core: cancellation, and types, versions and headers of the protocol. */
+const WIRE_FILES = ['cancellation', 'is-object', 'protocol', 'revisions', 'schema/header-params'].map(
+  name => `core/mcp/${name}.ts`,
+)
 
 function mayRemoteImport(from: string, { specifier }: Import): boolean {
   const file = fileOf(from, specifier)

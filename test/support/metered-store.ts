@@ -1,6 +1,7 @@
 // Counts reads of any event store, and can hold reads back.
 import type { InternalHost } from '../../core/internal.ts'
-import type { ConfiguredPlugin, EventStore } from '../../core/plugin.ts'
+import type { ConfiguredPlugin } from '../../core/plugin.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
 import { createGate } from './gate.ts'
 
 export interface StoreMeter {

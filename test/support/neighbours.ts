@@ -1,7 +1,7 @@
 // Simulates the processes of `--workers` in one process, with the real hub over ordered channels.
 import { createHub, type Hub, type HubBounds } from '../../cli/workers/hub.ts'
 import { createNeighbours } from '../../cli/workers/neighbours.ts'
-import type { Neighbours } from '../../core/sessions/neighbours.ts'
+import type { Neighbours } from '../../core/slots.ts'
 
 /** One of the processes, and a function that ends it. */
 export interface TestNeighbour extends Neighbours {

@@ -1,6 +1,7 @@
 // A plugin that puts the test's event store into the host's slot.
 import { definePlugin } from '../../core/internal.ts'
-import type { ConfiguredPlugin, EventStore } from '../../core/plugin.ts'
+import type { ConfiguredPlugin } from '../../core/plugin.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
 
 export const storeWith = (store: EventStore): ConfiguredPlugin =>
   definePlugin<Record<never, never>>({

@@ -3,9 +3,9 @@ import { expect } from 'chai'
 import { createMemoryGrantStore } from '../../core/access/grant-store.ts'
 import type { GrantStore } from '../../core/auth.ts'
 import type { ChangeBus } from '../../core/mcp/change-bus.ts'
-import type { EventStore } from '../../core/plugin.ts'
-import { createEventStore } from '../../core/sessions/create-event-store.ts'
 import { createSessionStore } from '../../core/sessions/create-session-store.ts'
+import type { EventStore } from '../../core/sessions/event-store.ts'
+import { createEventStore } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { createMemorySessionStore } from '../../core/sessions/memory-session-store.ts'
 import { createMemoryBus } from '../../core/store/memory-bus.ts'
@@ -41,7 +41,7 @@ const contracts = {
     'sessionStore',
     aboveStore((store, node) => createSessionStore(store, { node, log: createKeptLog() })),
   ),
-  'the event store above a store': storeContract(
+  'the event store above a store': serviceContract(
     'eventStore',
     aboveStore(store => createEventStore(store, STREAM_BOUNDS)),
   ),
@@ -57,7 +57,7 @@ const contracts = {
     'sessionStore',
     inMemory(() => createMemorySessionStore('here')),
   ),
-  'the event store in memory': storeContract('eventStore', inMemory(createMemoryEventStore)),
+  'the event store in memory': serviceContract('eventStore', inMemory(createMemoryEventStore)),
   'the grant store in memory': serviceContract('grantStore', inMemory(createMemoryGrantStore)),
   'the task store in memory': serviceContract('taskStore', inMemory(createMemoryTaskStore)),
   'the change bus in memory': serviceContract('changeBus', inMemory(createMemoryChangeBus)),
@@ -158,7 +158,7 @@ describe('Store contracts', () => {
       const store = createMemoryEventStore()
       return { ...store, append: (session, stream, message) => store.append(session, stream, message, 0) }
     }
-    expect(await failing(storeContract('eventStore', inMemory(own)))).to.deep.equal([
+    expect(await failing(serviceContract('eventStore', inMemory(own)))).to.deep.equal([
       'continues a lost stream after the last number its writer knows and reports the gap before it',
     ])
   })

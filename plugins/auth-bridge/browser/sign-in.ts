@@ -55,33 +55,23 @@ const STATE_BYTES = 32
 
 const attemptAt = (state: string) => pendingAt('attempt', state)
 
-type Taken =
-  | (Pick<Attempt, 'purpose' | 'underWay'> & { readonly kind: 'taken' })
-  | { readonly kind: 'again'; readonly purpose: Purpose }
-  | { readonly kind: 'foreign' }
-
-async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string): Promise<Taken> {
+/** Undefined in another browser. `again`: the state was used before. */
+async function takeAttempt(ctx: HostContext, { records, issuer }: Bridge, state: string) {
   const kept = await records.read<Attempt>(attemptAt(state))
-  if (!kept || !isBrowser(ctx, issuer, kept.browser)) return { kind: 'foreign' }
-  const { purpose, underWay } = kept
+  if (!kept || !isBrowser(ctx, issuer, kept.browser)) return undefined
   const taken = await records.update<Attempt>(attemptAt(state), TTL, attempt =>
     attempt.used ? undefined : { ...attempt, used: true },
   )
-  return taken ? { kind: 'taken', purpose, underWay } : { kind: 'again', purpose }
+  return { ...kept, again: taken === undefined }
 }
 
+/** A login bound to its browser, because an attacker can plant the cookies of an interaction. */
 interface Done {
   readonly login: string
   readonly browser: string
 }
 
 const doneAt = (uid: string) => pendingAt('signed in for', uid)
-
-/** Binds the login to this browser: an attacker can plant the cookies of an interaction. */
-async function keepDone(ctx: HostContext, { records, issuer }: Bridge, uid: string, login: string) {
-  const done: Done = { login, browser: knowBrowser(ctx, issuer) }
-  await records.write(doneAt(uid), done, TTL)
-}
 
 /** Undefined in another browser. */
 async function readDone(ctx: HostContext, { records, issuer }: Bridge, uid: string): Promise<Done | undefined> {
@@ -222,10 +212,10 @@ export async function chooseUser(ctx: HostContext, bridge: Bridge): Promise<void
 
 export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> {
   const state = asText(ctx.query['state'])
-  const taken = state === '' ? ({ kind: 'foreign' } as const) : await takeAttempt(ctx, bridge, state)
-  if (taken.kind === 'foreign') return refuseBrowser(ctx, bridge)
-  if (taken.kind === 'again') return goBack(ctx, startOf(bridge, taken.purpose))
-  const { purpose, underWay } = taken
+  const attempt = state === '' ? undefined : await takeAttempt(ctx, bridge, state)
+  if (!attempt) return refuseBrowser(ctx, bridge)
+  const { purpose, underWay, browser, again } = attempt
+  if (again) return goBack(ctx, startOf(bridge, purpose))
   let signedIn: SignedIn
   try {
     const callback = new URL(`${redirectUri(bridge)}?${ctx.querystring}`)
@@ -238,7 +228,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
     bridge.upstream.revoke(signedIn.tokens).catch((err: unknown) => bridge.log.debug({ err }, 'not revoked'))
     return refusePerson(ctx, bridge, purpose, signedIn, decision.refused)
   }
-  const login = await bridge.logins.begin(signedIn, knowBrowser(ctx, bridge.issuer))
+  const login = await bridge.logins.begin(signedIn, browser)
   const { subject, groups } = login.person
   bridge.signedIn('ok')
   bridge.log.info({ code: 'MH2126', subject }, 'a person signed in')
@@ -247,6 +237,7 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
     await signedInAs(ctx, bridge, login)
     return goBack(ctx, pathOf(bridge, '/account'))
   }
-  await keepDone(ctx, bridge, purpose.uid, login.id)
+  const done: Done = { login: login.id, browser }
+  await bridge.records.write(doneAt(purpose.uid), done, TTL)
   goBack(ctx, startOf(bridge, purpose))
 }

@@ -110,7 +110,7 @@ export const consentIn = ({ oidc }: ProviderContext) => oidc.entities[CONSENT] a
 
 const sessionPlace = (sessionUid: string) => grantedAt('login of session', sessionUid)
 
-interface Presented {
+export interface Presented {
   readonly grantId?: string
   readonly consumed?: unknown
 }

@@ -155,19 +155,14 @@ function personOf(settings: Settings, claims: Claims, groups: readonly string[] 
 export async function readPerson(connection: Connection, tokens: ProviderTokens, before: Before): Promise<SignedIn> {
   const { settings } = connection
   const { kind, type, claims: places } = settings
-  if (!kind.openid) {
-    const claims =
-      type === 'github'
-        ? await githubClaims(connection, tokens)
-        : await askUserinfo(connection, tokens.accessToken, undefined)
-    return { person: personOf(settings, claims, groupsAt(claims, places.groups)), tokens }
-  }
-  const claims = await openidClaims(connection, tokens, before)
-  if (type === 'entra') {
-    const overage = await readGroupsOverage(connection, tokens, claims)
-    if (overage) return { person: personOf(settings, claims, overage.groups), tokens: overage.tokens }
-  }
-  return { person: personOf(settings, claims, groupsAt(claims, places.groups)), tokens }
+  const claims = kind.openid
+    ? await openidClaims(connection, tokens, before)
+    : type === 'github'
+      ? await githubClaims(connection, tokens)
+      : await askUserinfo(connection, tokens.accessToken, undefined)
+  const overage = type === 'entra' ? await readGroupsOverage(connection, tokens, claims) : undefined
+  const groups = overage ? overage.groups : groupsAt(claims, places.groups)
+  return { person: personOf(settings, claims, groups), tokens: overage?.tokens ?? tokens }
 }
 
 export async function revoke(connection: Connection, tokens: ProviderTokens): Promise<void> {

@@ -17,12 +17,8 @@ export function claimFile(host: InternalHost, path: string, { appendsOnly = fals
   const owners = host.share(FILES, () => new Map<string, Owner>())
   const owner = owners.get(path)
   if (owner && owner.name !== host.name) {
-    host.report(
-      new StartError('MH1041', `${owner.name} also writes this file: use separate files`, {
-        at,
-        also: [owner],
-      }),
-    )
+    const why = `${owner.name} also writes this file: use separate files`
+    host.report(new StartError('MH1041', why, { at, also: [owner] }))
   }
   owners.set(path, owner ?? { name: host.name, at })
   if (host.config.purpose !== 'test') host.onReady(() => checkPlace(host, path, appendsOnly))

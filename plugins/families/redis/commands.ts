@@ -11,19 +11,13 @@ interface ScriptInput {
  * package must compile without it.
  */
 export interface RedisCommands {
-  del(keys: string | string[]): Promise<number>
   eval(script: string, input?: ScriptInput): Promise<unknown>
   evalSha(digest: string, input?: ScriptInput): Promise<unknown>
   exists(keys: string | string[]): Promise<number>
   get(key: string): Promise<string | null>
-  hDel(key: string, fields: string | string[]): Promise<number>
-  hGet(key: string, field: string): Promise<string | null>
-  hGetAll(key: string): Promise<Record<string, string>>
   incr(key: string): Promise<number>
   info(section?: string): Promise<string>
   pExpire(key: string, milliseconds: number): Promise<number>
-  pTTL(key: string): Promise<number>
-  sAdd(key: string, members: string | string[]): Promise<number>
   set(key: string, value: string, options?: object): Promise<string | null>
   /** Seconds and microseconds. */
   time(): Promise<readonly string[]>
@@ -33,23 +27,23 @@ export interface RedisCommands {
   xTrim(key: string, strategy: 'MAXLEN' | 'MINID', threshold: number, options?: object): Promise<number>
 }
 
-const COMMANDS = [
+const COMMANDS: readonly (keyof RedisCommands)[] = [
   ...([
-    'del',
     'eval',
     'evalSha',
     'exists',
     'get',
-    'hDel',
-    'hGet',
-    'hGetAll',
     'incr',
     'info',
     'pExpire',
-    'pTTL',
+    'set',
+    'time',
+    'unlink',
+    'xAdd',
+    'xRead',
+    'xTrim',
   ] as const),
-  ...(['sAdd', 'set', 'time', 'unlink', 'xAdd', 'xRead', 'xTrim'] as const),
-] satisfies readonly (keyof RedisCommands)[]
+]
 
 export function createCommands(
   client: () => RedisCommands | Promise<RedisCommands>,
@@ -94,21 +88,16 @@ export const redisScript = (source: string): RedisScript => ({
   sha: createHash('sha1').update(source).digest('hex'),
 })
 
-interface Evaluating {
-  evalSha(sha: string, given: { keys: string[]; arguments: string[] }): Promise<unknown>
-  eval(source: string, given: { keys: string[]; arguments: string[] }): Promise<unknown>
-}
-
 /** By source: one round trip on a restarted Redis. */
 export const evaluateWhole = (
-  client: Pick<Evaluating, 'eval'>,
+  client: Pick<RedisCommands, 'eval'>,
   { source }: RedisScript,
   keys: readonly string[],
   args: readonly string[],
 ): Promise<unknown> => client.eval(source, { keys: [...keys], arguments: [...args] })
 
 export async function evaluateOn(
-  client: Evaluating,
+  client: Pick<RedisCommands, 'eval' | 'evalSha'>,
   { sha, source }: RedisScript,
   keys: readonly string[],
   args: readonly string[],
@@ -120,12 +109,6 @@ export async function evaluateOn(
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
     return await client.eval(source, given)
   }
-}
-
-export function fieldsOf(flat: readonly string[]): ReadonlyMap<string, string> {
-  const fields = new Map<string, string>()
-  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index] ?? '', flat[index + 1] ?? '')
-  return fields
 }
 
 export interface StreamEntry {

@@ -19,32 +19,23 @@ import type { ResolvedRedis } from './settings.ts'
 /** In an order in which each command finds its key. */
 const REHEARSED = {
   hset: ['$h', 'field', 'value'],
-  hsetnx: ['$h', 'other', 'value'],
   hget: ['$h', 'field'],
   hmget: ['$h', 'field'],
-  hexists: ['$h', 'field'],
   hgetall: ['$h'],
-  hincrby: ['$h', 'count', '1'],
   hlen: ['$h'],
   hstrlen: ['$h', 'field'],
   hdel: ['$h', 'field'],
-  sadd: ['$s', 'member'],
-  smembers: ['$s'],
-  srem: ['$s', 'member'],
   zadd: ['$z', '1', 'member'],
   zcard: ['$z'],
   zscore: ['$z', 'member'],
-  zincrby: ['$z', '1', 'member'],
   zcount: ['$z', '-inf', '0'],
   zrange: ['$z', '0', '0'],
   zrangebyscore: ['$z', '-inf', '0'],
-  zrevrange: ['$z', '0', '0'],
   zrevrangebyscore: ['$z', '0', '-inf'],
   zremrangebyrank: ['$z', '0', '-1'],
   zremrangebyscore: ['$z', '-inf', '0'],
   zrem: ['$z', 'member'],
   xadd: ['$x', '*', 'field', 'value'],
-  xlen: ['$x'],
   xrange: ['$x', '-', '+', 'COUNT', '1'],
   xrevrange: ['$x', '+', '-', 'COUNT', '1'],
   xread: ['COUNT', '1', 'STREAMS', '$x', '0'],
@@ -52,15 +43,12 @@ const REHEARSED = {
   set: ['$t', '1', 'PX', '1000'],
   get: ['$t'],
   incr: ['$t'],
-  incrby: ['$t', '1'],
-  expire: ['$t', '1'],
   exists: ['$t'],
   pttl: ['$t'],
   // Removes the key without DEL.
   pexpire: ['$h', '0'],
   pexpireat: ['$h', '0'],
-  del: ['$h', '$s', '$z', '$x'],
-  unlink: ['$t'],
+  unlink: ['$t', '$x'],
   time: [],
   scan: ['0', 'COUNT', '1'],
 } as const satisfies Readonly<Record<string, readonly string[]>>
@@ -68,7 +56,7 @@ const REHEARSED = {
 export type RedisCommandName = keyof typeof REHEARSED
 
 const ORDER = Object.keys(REHEARSED) as RedisCommandName[]
-const KINDS = ['h', 's', 'z', 'x', 't'] as const
+const KINDS = ['h', 'z', 'x', 't'] as const
 
 /** KEYS: test keys. ARGV: commands as JSON. Returns the error of each, or ''. */
 const REHEARSE = `

@@ -1,7 +1,7 @@
 // One Redis connection per host, for all plugins that use Redis.
 
 export { BUS_COMMANDS, busOf, type RedisBus, redisBus } from './bus.ts'
-export { entriesOf, fieldsOf, type RedisScript, redisScript, type StreamEntry } from './commands.ts'
+export { redisScript } from './commands.ts'
 export type { RedisConnection, RedisReader } from './connection.ts'
 export { redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable, within } from './failures.ts'

@@ -14,7 +14,6 @@ import {
   StoreFault,
   type ThreadSettings,
 } from './messages.ts'
-import { operationsOn } from './operations.ts'
 import { createTransactions } from './transactions.ts'
 import { createUpkeep } from './upkeep.ts'
 
@@ -52,7 +51,7 @@ function open() {
       ? { value: openWhole(false), lock: MEMORY, leave: () => undefined }
       : joinCrew(LOCK, crew, openWhole)
   const { db } = value
-  const transactions = createTransactions(db, operationsOn(db), committed => tell({ news: 'committed', committed }))
+  const transactions = createTransactions(db, committed => tell({ news: 'committed', committed }))
   const upkeep = createUpkeep(db, maxSize, transactions.write)
   return { ...value, transactions, upkeep, lock, leave }
 }

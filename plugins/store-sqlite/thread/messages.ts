@@ -1,7 +1,5 @@
 // Messages between the host and the thread with the file, and the faults of SQLite and the system.
 
-import type { Operations } from './operations.ts'
-
 export interface ThreadSettings {
   /** Absolute, or `:memory:`. */
   readonly file: string
@@ -14,7 +12,7 @@ export interface ThreadSettings {
 
 /** One operation; it does not start after `deadline` (by `clock`). */
 export interface Ask {
-  readonly name: keyof Operations
+  readonly name: 'transact' | 'read'
   readonly args: readonly unknown[]
   readonly deadline: number
 }

@@ -11,7 +11,14 @@ import {
   type SetQuery,
   scoreAt,
 } from '../../../core/store.ts'
-import { bound, textOf } from './texts.ts'
+
+/** Early versions of `node:sqlite` end a text at its first NUL, so such a text is stored as bytes. */
+const bound = (text: string): string | Uint8Array => (text.includes('\0') ? Buffer.from(text) : text)
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value instanceof Uint8Array ? Buffer.from(value).toString() : String(value)
+}
 
 /** Files of earlier versions are refused. */
 export const SCHEMA_VERSION = 6

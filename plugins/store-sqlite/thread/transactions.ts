@@ -1,7 +1,35 @@
-// Runs all waiting operations in one transaction, so they share one wait for the disk.
+// The operations of the store. All waiting ones run in one transaction, so they share one wait for the disk.
 import type { DatabaseSync } from 'node:sqlite'
+import { applySteps, type Outcome, type Query, type Step } from '../../../core/store.ts'
 import { type Answer, type Ask, type Committed, clock, faultOf } from './messages.ts'
-import { type Operations, type Weight, weightOf } from './operations.ts'
+import { prepareStore, SqlPartition } from './partition.ts'
+
+function operationsOn(db: DatabaseSync) {
+  const sql = prepareStore(db)
+  return {
+    transact(partition: string, steps: readonly Step[], _durability?: 'relaxed'): Outcome {
+      const now = Date.now()
+      const state = new SqlPartition(sql, partition, now)
+      const outcome = applySteps(state, steps, now)
+      state.save()
+      return outcome
+    },
+    read(partition: string, queries: readonly Query[]): readonly unknown[] {
+      const state = new SqlPartition(sql, partition, Date.now())
+      return queries.map(query => state.answer(query))
+    },
+  }
+}
+
+export type Operations = ReturnType<typeof operationsOn>
+
+/** `read`: no lock; `moment`: can be lost in a power cut; `durable`: on the disk when answered. */
+type Weight = 'read' | 'moment' | 'durable'
+
+function weightOf({ name, args }: Ask): Weight {
+  if (name === 'read') return 'read'
+  return args[2] === 'relaxed' ? 'moment' : 'durable'
+}
 
 const LATE: Answer = { fault: { word: 'late', text: 'it waited for too long' } }
 
@@ -18,16 +46,8 @@ const heaviest = (asks: readonly Ask[]): Weight => {
   return weights.has('durable') ? 'durable' : weights.has('moment') ? 'moment' : 'read'
 }
 
-interface Transactions {
-  run(asks: readonly Ask[]): readonly Answer[]
-  write(act: () => void, weight?: 'moment' | 'durable'): void
-}
-
-export function createTransactions(
-  db: DatabaseSync,
-  operations: Operations,
-  told: (committed: Committed) => void,
-): Transactions {
+export function createTransactions(db: DatabaseSync, told: (committed: Committed) => void) {
+  const operations = operationsOn(db)
   let safety: Weight | undefined
 
   /** Retries while the file is locked. SQLite itself would back off longer. */
@@ -90,5 +110,5 @@ export function createTransactions(
     }
   }
 
-  return { run, write: (act, weight = 'moment') => within(weight, act) }
+  return { run, write: (act: () => void, weight: 'moment' | 'durable' = 'moment') => within(weight, act) }
 }

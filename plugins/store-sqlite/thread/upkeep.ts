@@ -11,13 +11,6 @@ const NEARLY_FULL = 0.8
 const PAGES_BACK = 256
 const FREE_PAGES = 1_024
 
-interface Upkeep {
-  step(): boolean
-  isNearlyFull(): boolean
-  readonly evicted: number
-  readonly bytes: number
-}
-
 function prepareUpkeep(db: DatabaseSync) {
   const past = (table: string) =>
     db.prepare(
@@ -73,7 +66,7 @@ function giveBack(db: DatabaseSync) {
   }
 }
 
-export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () => void) => void): Upkeep {
+export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () => void) => void) {
   const sql = prepareUpkeep(db)
   const pageSize = numberOf(db, 'page_size')
   const free = () => numberOf(db, 'freelist_count')
@@ -96,7 +89,8 @@ export function createUpkeep(db: DatabaseSync, maxSize: number, write: (act: () 
   }
 
   return {
-    step() {
+    /** Returns whether there is more to do. */
+    step(): boolean {
       let more = false
       write(() => {
         const isMore = expire()

@@ -1,10 +1,10 @@
-// The plugin example_name: says in the log who calls which tool.
+// The plugin example_name: logs the caller of each tool call.
 import { definePlugin } from 'mcp-host/plugin'
 
 export const exampleName = definePlugin({
   options: {
     type: 'object',
-    description: 'Says in the log who calls which tool.',
+    description: 'Logs the caller of each tool call.',
     additionalProperties: false,
     properties: {
       slowAfter: { type: 'integer', minimum: 0, default: 1000, description: 'Milliseconds that are worth a warning.' },

@@ -34,8 +34,9 @@ export function countsInFile(file: string): Counts {
 export function countsInPostgres({ url, schema }: { readonly url: string; readonly schema: string }): Counts {
   const count = (sql: string) => Number(queryPostgres(url, `SELECT coalesce((${sql}), 0)`))
   return {
-    idle: () => count(`SELECT size FROM ${schema}.sets WHERE partition = 'sessions' AND name = 'idle'`),
-    sessions: () => count(`SELECT count(*) FROM ${schema}.records WHERE name = 'session'`),
+    idle: () =>
+      count(`SELECT size FROM ${schema}.entries WHERE partition = 'sessions' AND kind = 'set' AND name = 'idle'`),
+    sessions: () => count(`SELECT count(*) FROM ${schema}.entries WHERE kind = 'record' AND name = 'session'`),
   }
 }
 

@@ -17,10 +17,16 @@ export class SentMessages {
 }
 
 export function recordNeighbour(neighbour: TestNeighbour, sent: SentMessages): void {
-  const send = neighbour.send.bind(neighbour)
-  neighbour.send = (node, text, share) => {
-    sent.add(text)
-    return send(node, text, share)
+  const open = neighbour.bus.bind(neighbour)
+  neighbour.bus = node => {
+    const bus = open(node)
+    const { send } = bus
+    return Object.assign(bus, {
+      send(to: string, text: string, share: string) {
+        sent.add(text)
+        return send(to, text, share)
+      },
+    })
   }
 }
 

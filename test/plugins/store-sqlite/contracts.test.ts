@@ -26,7 +26,7 @@ const contracts = {
     'sessionStore',
     onFile(({ sessions }) => sessions),
   ),
-  'Event store in SQLite': storeContract(
+  'Event store in SQLite': serviceContract(
     'eventStore',
     onFile(({ events }) => events),
   ),

@@ -1,8 +1,9 @@
-// The checks of sessions, grants and tasks on every store: run by `describeContracts`.
+// The checks of sessions, streams, grants and tasks on every store: run by `describeContracts`.
 import type { GrantStore } from '../../../core/auth.ts'
 import { type Check, type ContractSettings, checksOf, type Promises } from '../../../core/testing/contract.ts'
-import type { ChangeBus, Peers, SessionStore, TaskStore } from '../../../core/transport.ts'
+import type { ChangeBus, EventStore, Peers, SessionStore, TaskStore } from '../../../core/transport.ts'
 import { changeBusChecks } from './change-bus-contract.ts'
+import { eventStoreChecks } from './event-store-contract.ts'
 import { grantStoreChecks } from './grant-store-contract.ts'
 import { peersChecks } from './peers-contract.ts'
 import { sessionStoreChecks } from './session-store-contract.ts'
@@ -10,6 +11,7 @@ import { taskStoreChecks } from './task-store-contract.ts'
 
 interface Services {
   readonly changeBus: ChangeBus
+  readonly eventStore: EventStore
   readonly grantStore: GrantStore
   readonly peers: Peers
   readonly sessionStore: SessionStore
@@ -18,6 +20,7 @@ interface Services {
 
 const CHECKS: { readonly [Slot in keyof Services]: Promises<Services[Slot]> } = {
   changeBus: changeBusChecks,
+  eventStore: eventStoreChecks,
   grantStore: grantStoreChecks,
   peers: peersChecks,
   sessionStore: sessionStoreChecks,

@@ -1,5 +1,6 @@
 // Checks of task stores for runs and size limits.
-import { SMALL_OUTCOME, type TaskBounds, type TaskStore } from '../../../core/tasks/task-store.ts'
+import type { TaskStore } from '../../../core/tasks/create-task-store.ts'
+import { SMALL_OUTCOME, type TaskBounds } from '../../../core/tasks/task-store.ts'
 import { holds, type Promises, pause, same } from '../../../core/testing/contract.ts'
 import { begin, create, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'
 

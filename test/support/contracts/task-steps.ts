@@ -1,13 +1,7 @@
 // Steps that the checks of task stores share.
 import { randomUUID } from 'node:crypto'
-import type {
-  NewTask,
-  QueueOffer,
-  TaskBounds,
-  TaskNews,
-  TaskRecord,
-  TaskStore,
-} from '../../../core/tasks/task-store.ts'
+import type { TaskStore } from '../../../core/tasks/create-task-store.ts'
+import type { NewTask, QueueOffer, TaskBounds, TaskNews, TaskRecord } from '../../../core/tasks/task-store.ts'
 import { holds, same } from '../../../core/testing/contract.ts'
 
 export const MINUTE = 60_000

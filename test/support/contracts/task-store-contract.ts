@@ -1,5 +1,6 @@
 // The contract of task stores, and of shared ones between nodes.
-import { hasEnded, type TaskStore } from '../../../core/tasks/task-store.ts'
+import type { TaskStore } from '../../../core/tasks/create-task-store.ts'
+import { hasEnded } from '../../../core/tasks/task-store.ts'
 import { eventually, holds, type Promises, same } from '../../../core/testing/contract.ts'
 import { rooms, runs } from './task-runs-contract.ts'
 import { begin, create, hear, MANY, MINUTE, newTask, offer, read, takenFrom, WIDE } from './task-steps.ts'

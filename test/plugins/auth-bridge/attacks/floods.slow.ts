@@ -5,7 +5,7 @@ import { callAs } from '../../../support/protected-host.ts'
 import { cookiesFor, send, watchedStore } from './attacker.ts'
 import { Tally } from './tally.ts'
 
-const FLOOD = 2_000
+const FLOOD = 1_000
 const AT_ONCE = 20
 const MOST = { pending: 256 * 1_024, granted: 64 * 1_024 }
 

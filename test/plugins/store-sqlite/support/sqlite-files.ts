@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGrantStore, type GrantStore } from '../../../../core/auth.ts'
 import { systemClock } from '../../../../core/http/clock.ts'
-import type { EventStore } from '../../../../core/plugin.ts'
+import type { EventStore } from '../../../../core/sessions/event-store.ts'
 import type { Store } from '../../../../core/store.ts'
 import { createKeptLog, type LoggedLine } from '../../../../core/testing/kept-log.ts'
 import {
@@ -16,9 +16,8 @@ import {
   type StreamBounds,
   type TaskStore,
 } from '../../../../core/transport.ts'
-import { createSqliteStore } from '../../../../plugins/store-sqlite/store.ts'
 import type { Committed, ThreadSettings } from '../../../../plugins/store-sqlite/thread/messages.ts'
-import { Writer } from '../../../../plugins/store-sqlite/writer.ts'
+import { createSqliteStore, Writer } from '../../../../plugins/store-sqlite/writer.ts'
 
 /** Node 22.13 or later; where there is none, the tests of files are not there either. */
 export const hasSqlite = isBuiltin('node:sqlite')

@@ -1,7 +1,12 @@
 // The contract of event stores, and of shared ones between nodes.
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
-import { type EventStore, type SharedStreams, StreamFenced, type StreamWriter } from '../sessions/event-store.ts'
-import type { Promises } from './contract.ts'
+import {
+  type EventStore,
+  type SharedStreams,
+  StreamFenced,
+  type StreamWriter,
+} from '../../../core/sessions/event-store.ts'
+import type { Promises } from '../../../core/testing/contract.ts'
 
 const A: StreamWriter = { epoch: 1, facts: 'node A' }
 const B: StreamWriter = { epoch: 2, facts: 'node B' }
