@@ -28,7 +28,7 @@ describe('mcp-host check', () => {
     expect(stdout).to.match(
       /^config mcp\.config\.mjs\n\nRoute +Serves +Toolsets +Protocol versions +Access\n\/ +2 tools +first, second +2024-11-05 to 2026-07-28 +open\n/,
     )
-    expect(stdout).to.match(/\n\nThe config is fine\.\n$/)
+    expect(stdout).to.match(/\n\nThe config is valid\.\n$/)
     expect(stderr).to.equal('')
     expect(code).to.equal(0)
   })
