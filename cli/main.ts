@@ -80,6 +80,12 @@ const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () 
       doctor: async () => (await import('./doctor.ts')).doctorVerb,
     },
   ],
+  [
+    'Shell',
+    {
+      completion: async () => (await import('./completion.ts')).completionVerb(() => VERBS),
+    },
+  ],
 ]
 
 const SHARES_STDOUT: ReadonlySet<string> = new Set(['init', 'add', 'start', 'dev'])

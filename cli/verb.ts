@@ -50,7 +50,7 @@ export type Verb = Omit<VerbDeclaration<VerbOptionTable>, 'run'> & {
 export const defineVerb = <const Table extends VerbOptionTable>(declaration: VerbDeclaration<Table>): Verb =>
   declaration as unknown as Verb
 
-const COMMON_OPTIONS: VerbOptionTable = {
+export const COMMON_OPTIONS: VerbOptionTable = {
   verbose: { type: 'boolean', help: 'Log debug messages, print error stacks' },
   help: { type: 'boolean', short: 'h', help: 'Print this help' },
 }

@@ -27,16 +27,7 @@ const BOUNDS: HubBounds = { kept: 10_000, keptSize: 16_000_000, underWay: 32_000
 /** Response timeout of each worker to a request to all, milliseconds. */
 const ANSWER_TIME = 2_000
 
-export interface Member {
-  take(message: ToHub): void
-  gone(): void
-}
-
 type Send = (message: FromHub, sent: () => void) => void
-
-export interface Hub {
-  connect(send: Send): Member
-}
 
 function createCounts(log?: Logger): (...one: ToCount) => Counted {
   const counters = new Map<string, { readonly count: ReturnType<typeof createMemoryCount>['count']; until: number }>()
@@ -233,7 +224,7 @@ export function createHub(
   begin = Date.now() * 1_000,
   bounds: Partial<HubBounds> = {},
   count: (...one: ToCount) => Counted = createCounts(),
-): Hub {
+) {
   const all = { ...BOUNDS, ...bounds }
   const recent = createRecent(all, begin)
   const hearing = new Set<Outlet>()
@@ -272,10 +263,10 @@ export function createHub(
   }
 
   return {
-    connect(send) {
+    connect(send: Send) {
       const outlet = new Outlet(send, all.underWay, () => recent.last)
       return {
-        take(message) {
+        take(message: ToHub) {
           if (message.to === 'hear') {
             hearing.add(outlet)
             outlet.send({ from: 'place', number: recent.last })
@@ -301,9 +292,11 @@ export function createHub(
   }
 }
 
+export type Hub = ReturnType<typeof createHub>
+
 export function connectWorkers(log: Logger): void {
   const hub = createHub(undefined, {}, createCounts(log))
-  const members = new Map<number, Member>()
+  const members = new Map<number, ReturnType<Hub['connect']>>()
   cluster.on('fork', worker => {
     const member = hub.connect((message, sent) => {
       if (worker.isConnected()) worker.send({ mcpHost: 'hub', message } satisfies PrimaryMessage, sent)

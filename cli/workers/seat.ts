@@ -61,19 +61,9 @@ interface SeatSettings {
   readonly refilled: () => void
 }
 
-export interface Seat {
-  readonly pid: number | undefined
-  readonly now: Serving | undefined
-  readonly processes: ReadonlySet<WorkerProcess>
-  /** Takes a worker once it serves; if its startup fails, starts another one. */
-  fill(worker: WorkerProcess): Promise<Serving | undefined>
-  /** Starts a new worker, then drains the current one. Resolves after that, or with the failure of the new worker. */
-  replace(): Promise<{ serving: Serving } | { end: WorkerEnd }>
-  giveUp(): void
-  close(): void
-}
+export type Seat = ReturnType<typeof createSeat>
 
-export function createSeat({ start, log, serving, refilled }: SeatSettings): Seat {
+export function createSeat({ start, log, serving, refilled }: SeatSettings) {
   const nextWait = createBackOff()
   const processes = new Set<WorkerProcess>()
   let seated: WorkerProcess | undefined
@@ -129,6 +119,7 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings): Sea
     }, wait)
   }
 
+  /** Takes a worker once it serves; if its startup fails, starts another one. */
   async function fill(worker: WorkerProcess): Promise<Serving | undefined> {
     track(worker)
     const now = await worker.ready
@@ -151,7 +142,8 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings): Sea
     },
     processes,
     fill,
-    async replace() {
+    /** Starts a new worker, then drains the current one. Resolves after that, or with the failure of the new worker. */
+    async replace(): Promise<{ serving: Serving } | { end: WorkerEnd }> {
       const worker = start()
       track(worker)
       candidate = worker

@@ -28,7 +28,7 @@ describe('mcp-host check', () => {
     expect(stdout).to.match(
       /^config mcp\.config\.mjs\n\nRoute +Serves +Toolsets +Protocol versions +Access\n\/ +2 tools +first, second +2024-11-05 to 2026-07-28 +open\n/,
     )
-    expect(stdout).to.match(/\n\nThe config is fine\.\n$/)
+    expect(stdout).to.match(/\n\nThe config is valid\.\n$/)
     expect(stderr).to.equal('')
     expect(code).to.equal(0)
   })
@@ -98,7 +98,7 @@ describe('mcp-host', () => {
     const [asked, bare] = await Promise.all([runCli(['--help'], folder), runCli([], folder)])
     expect(asked.stdout).to.match(USAGE)
     const [, serve = '', watch = '', call = ''] =
-      /^Serve\n([\s\S]*)^Watch\n([\s\S]*)^Connect\n([\s\S]*)^Options$/m.exec(asked.stdout) ?? []
+      /^Serve\n([\s\S]*)^Watch\n([\s\S]*)^Connect\n([\s\S]*)^Shell\n {2}completion /m.exec(asked.stdout) ?? []
     const verbsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
     expect(verbsOf(serve)).to.deep.equal([
       'start',
