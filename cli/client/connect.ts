@@ -64,7 +64,7 @@ export function explainFailure(
   if (auth?.code === 'interaction_required') {
     return new StartError(
       'MH3201',
-      `${login.url} asks for a login; log in with: ${loginCommand(login.url, login.profile)}`,
+      `${login.url} requires a login; log in with: ${loginCommand(login.url, login.profile)}`,
       about,
     )
   }

@@ -565,8 +565,14 @@ export class Upstream implements Caller {
       session.runs?.delete(run)
       leave()
     }
-    run.start(session.connection, method, params, this.#requestOptions(call, session))
+    run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
     return this.#follow({ run, method, params, end }, ctx, call)
+  }
+
+  /** Adds the trace context of the call, in place of the caller's. */
+  #traced(params: Json, call: Call): Json {
+    const trace = this.#parts.host.services.slot('tracer', call.offer.route).headersFor(call)
+    return Object.keys(trace).length === 0 ? params : { ...params, _meta: { ...(params['_meta'] as Json), ...trace } }
   }
 
   /** Whether the server has certainly not executed the call, and a retry can succeed. */

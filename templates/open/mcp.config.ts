@@ -7,7 +7,7 @@ export default defineConfig({
   // On a loopback address only programs of this machine can call.
   http: { host: '127.0.0.1', port: 3000 },
 
-  // Signs what clients bring back; the first start makes the file. MCP_HOST_SECRETS in the environment comes before it.
+  // Signs session ids. The first start creates the file; MCP_HOST_SECRETS in the environment takes precedence.
   secrets: { file: './state/secrets' },
 
   // All that these files export is served; a new one is picked up by itself.
@@ -20,6 +20,6 @@ export default defineConfig({
     'transport-streamable': {}, // MCP over HTTP, every revision since 2025-03-26
     'transport-sse': {}, // the older transport, at /mcp/sse
     health: {}, // GET /livez and /readyz for probes, /health for people
-    'store-sqlite': { file: './state/mcp-host.db' }, // sessions outlive a restart, and `--workers` share them
+    'store-sqlite': { file: './state/mcp-host.db' }, // keeps sessions across restarts and shares them with `--workers`
   },
 })

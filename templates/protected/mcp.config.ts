@@ -11,7 +11,7 @@ export default defineConfig({
   // 2: add publicUrl, how clients reach this server: { ..., publicUrl: 'https://mcp.example.com' }
   http: { host: '127.0.0.1', port: 3000 },
 
-  // Signs what clients bring back; the first start makes the file. MCP_HOST_SECRETS in the environment comes before it.
+  // Signs session ids. The first start creates the file; MCP_HOST_SECRETS in the environment takes precedence.
   secrets: { file: './state/secrets' },
 
   // All that these files export is served; a new one is picked up by itself.
@@ -24,7 +24,7 @@ export default defineConfig({
     'transport-streamable': {}, // MCP over HTTP, every revision since 2025-03-26
     'transport-sse': {}, // the older transport, at /mcp/sse
     health: {}, // GET /livez and /readyz for probes, /health for people
-    'store-sqlite': { file: './state/mcp-host.db' }, // sessions outlive a restart, and `--workers` share them
+    'store-sqlite': { file: './state/mcp-host.db' }, // keeps sessions across restarts and shares them with `--workers`
 
     // 3: delete this line. It lets everybody in as anybody: for development, on loopback addresses only.
     'dev-auth-server': { users: [{ id: 'ada' }, { id: 'bob' }] },

@@ -32,7 +32,7 @@ describe("mcp-host doctor, the client's view", () => {
     const findings = await examineAsClient(fake.serverUrl)
     expect(wrongs(findings)).to.deep.equal([])
     const text = (check: string) => findings.find(finding => finding.check === check)?.text
-    expect(text('client: scopes')).to.equal('a login asks for read write (of the metadata)')
+    expect(text('client: scopes')).to.equal('a login requests read write (from the metadata)')
     expect(text('client: resource')).to.include(fake.serverUrl)
     const { url, issuer } = fake.as
     expect(text('client: issuer')).to.equal(
@@ -139,7 +139,7 @@ describe("mcp-host doctor, the client's view", () => {
       'no registration',
       ({ as }) => Object.assign(as.settings, { registration: 'off' }),
       'registration',
-      /registers nobody/,
+      /automatic registration/,
     ],
     [
       'no public clients',
@@ -165,8 +165,8 @@ describe("mcp-host doctor, the client's view", () => {
       'issuer',
       /2 authorization servers are listed/,
     ],
-    ['no challenge', ({ rs }) => Object.assign(rs.settings, { challenges: [] }), 'challenge', /has to guess/],
-    ['no scopes', () => undefined, 'scopes', /asks for none/],
+    ['no challenge', ({ rs }) => Object.assign(rs.settings, { challenges: [] }), 'challenge', /have to guess/],
+    ['no scopes', () => undefined, 'scopes', /requests none/],
     [
       'no metadata at all',
       ({ rs }) => {
