@@ -148,8 +148,10 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const before = live.get(settings.name)
     const next = create(settings, entry)
     live.set(settings.name, next)
-    before?.retire()
-    if (before) retired.push(before)
+    if (before) {
+      next.succeed(before)
+      retired.push(before)
+    }
     for (const uri of before?.watched ?? []) next.watch(uri, true)
     if (purpose !== 'test') await next.start().catch(() => undefined)
   }
