@@ -62,6 +62,12 @@ async function persist<Value>(act: () => Value | Promise<Value>, patience: numbe
 }
 
 /** A stream that clients can resume. */
+/** Repeats `act` if `error` means that the store does not respond. */
+function persistAfter<Value>(error: unknown, act: () => Value | Promise<Value>, patience: number): Promise<Value> {
+  if (!isUnavailable(error)) throw error
+  return persist(act, patience)
+}
+
 class StoredStream {
   readonly name: string
   readonly #settings: ResumableStreamSettings
@@ -143,7 +149,11 @@ class StoredStream {
 
   #append(next: Unstored): number | Promise<number> {
     const { store, session, writer } = this.#settings
-    return writer ? this.#appendShared(next, writer) : store.append(session, this.name, next.message, this.#stored)
+    if (writer) return this.#appendShared(next, writer)
+    const append = () => store.append(session, this.name, next.message, this.#stored)
+    const seq = append()
+    // A store with connections can lose the response to an append.
+    return typeof seq === 'number' ? seq : seq.catch(error => persistAfter(error, append, STORE_PATIENCE))
   }
 
   /** Retries use the same number, so nothing is stored twice or skipped. */
