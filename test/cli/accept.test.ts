@@ -167,6 +167,18 @@ describe('Changed definitions of an upstream server', () => {
     expect(await list(url, 'tools')).to.deep.equal(['two'])
   })
 
+  it('have escaped and short names in the log', async () => {
+    const tools = [{ name: `evil\u202e${'x'.repeat(10_000)}`, inputSchema: { type: 'object' } }]
+    const server = await serveModern(
+      ({ id, json }) => json({ jsonrpc: '2.0', id, result: { resultType: 'complete', tools } }),
+      { tools: {} },
+    )
+    const { log } = await serveFolder(await setUp([], { url: server, newTools: 'withhold' }))
+    const [label = ''] = Object.keys(log.find(({ code }) => code === 'MH2945')?.reasons ?? {})
+    expect(label).to.match(/^tool evil\\u\{202e\}x+$/)
+    expect(label).to.have.lengthOf(200)
+  })
+
   it('do not hide a tool of another server with the same name', async () => {
     const made = await setUp([tool('one', 'One.')], { prefix: '' })
     const near = await startHost({ toolsets: { all: [tool('one', 'Another.')] }, routes: { '/': { toolsets: 'all' } } })
