@@ -2,11 +2,11 @@
 import { definePlugin } from '../../core/internal.ts'
 import { refuseExposedHost } from './development/dev-auth-server.ts'
 import { type AuthBridgeOptions, type FilledAuthBridge, isDevelopment, optionsSchema } from './options.ts'
-import { NO_UPSTREAM } from './upstream-tokens.ts'
+import { NO_UPSTREAM } from './upstream-context.ts'
 
 export { devAuthServer } from './development/dev-auth-server.ts'
 
-export type { UpstreamContext, UpstreamTokenRequest } from './upstream-tokens.ts'
+export type { UpstreamContext, UpstreamTokenRequest } from './upstream-context.ts'
 
 export const authBridge = definePlugin<AuthBridgeOptions, FilledAuthBridge>({
   options: optionsSchema,

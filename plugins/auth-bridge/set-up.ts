@@ -13,7 +13,8 @@ import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { type Logo, readLogo } from './pages/index.ts'
 import { deriveSigningKeys, readSigningKeys, type SigningKey } from './server/signing-keys.ts'
 import { createUpstream } from './upstream/index.ts'
-import { createBridgeTokens, upstreamTokenOf } from './upstream-tokens.ts'
+import { upstreamTokenOf } from './upstream-context.ts'
+import { createBridgeTokens } from './upstream-tokens.ts'
 
 function checkAddress({ config: { at, http } }: InternalHost): void {
   const { publicUrl } = http

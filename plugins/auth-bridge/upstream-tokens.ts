@@ -1,60 +1,13 @@
-// `ctx.upstreamToken()`: the caller's token at the identity provider, refreshed before expiry.
+// The caller's token at the identity provider, refreshed before expiry.
 
 import { LRUCache } from 'lru-cache'
 import { loginEnded } from '../../core/auth.ts'
-import { type CallContext, HostError, ToolError, type User } from '../../core/index.ts'
+import { HostError, ToolError } from '../../core/index.ts'
 import type { Services } from '../../core/internal.ts'
-import type { Call, McpRoute } from '../../core/plugin.ts'
 import type { Bridge } from './make.ts'
 import type { Login, Renewed } from './people/logins.ts'
 import { isUpstreamError, type ProviderTokens } from './upstream/upstream.ts'
-
-/** The token that a tool requests from the identity provider. */
-export interface UpstreamTokenRequest {
-  /** Scopes, separated by spaces. Default: those of the caller's login. */
-  readonly scope?: string
-  /** A token that the API refused: it is replaced by a new one. */
-  readonly rejected?: string
-}
-
-/** The caller and the URL for a new sign-in. */
-export interface UpstreamCaller {
-  readonly user: User | undefined
-  readonly route: McpRoute
-  readonly params: Readonly<Record<string, string>>
-}
-
-/** The members of `ctx` from auth-bridge. */
-export interface UpstreamContext {
-  /**
-   * The caller's access token of the company's identity provider. Never return or log it. Rejects without a token, and
-   * after the login ended: rethrow, so that the client signs in again.
-   */
-  upstreamToken(request?: UpstreamTokenRequest): Promise<string>
-}
-
-const NONE = 'There is no token of an identity provider here: no plugin of this route signs callers in with one.'
-const NONE_IN_RUN =
-  'There is no token of the identity provider in the run of a task: its caller may have no access any more. Ask for it in `task.before`.'
-
-export const NO_UPSTREAM: UpstreamContext = { upstreamToken: () => Promise.reject(new ToolError(NONE)) }
-
-export const upstreamTokenOf =
-  (tokenFor: (caller: UpstreamCaller, request: UpstreamTokenRequest) => Promise<string>) =>
-  (call: Call, ctx: CallContext): UpstreamContext['upstreamToken'] =>
-  async (request = {}) => {
-    const { route, params } = call.offer
-    // The caller can have lost access since the task was created, and a run does not check access again.
-    if (call.deferred) throw new ToolError(NONE_IN_RUN)
-    // The provider often reports an ended login only in its response, and the client needs the HTTP status for it.
-    const release = call.hold()
-    try {
-      return await tokenFor({ user: ctx.user, route, params }, request)
-    } finally {
-      // Runs after the handler had a chance to rethrow.
-      setImmediate(release)
-    }
-  }
+import type { UpstreamCaller, UpstreamTokenRequest } from './upstream-context.ts'
 
 const TOO_SHORT = 60_000
 /** Maximum cached tokens of other scopes, and lifetime without expiry, milliseconds. */

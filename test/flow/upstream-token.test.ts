@@ -8,7 +8,7 @@ import {
   type UpstreamCaller,
   type UpstreamTokenRequest,
   upstreamTokenOf,
-} from '../../plugins/auth-bridge/upstream-tokens.ts'
+} from '../../plugins/auth-bridge/upstream-context.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { ownServer } from '../fixtures/own-server.ts'
 import { createGate } from '../support/gate.ts'

@@ -3,7 +3,7 @@ import { isLoopback, SCOPE } from '../../../core/auth.ts'
 import { definePlugin, type InternalHost } from '../../../core/internal.ts'
 import { type OptionsOf, StartError } from '../../../core/plugin.ts'
 import { DEVELOPMENT_OPTIONS, type FilledAuthBridge, texts } from '../options.ts'
-import { NO_UPSTREAM } from '../upstream-tokens.ts'
+import { NO_UPSTREAM } from '../upstream-context.ts'
 
 /** Throws a StartError if other machines can reach this host, or in production. */
 export function refuseExposedHost({ config: { at, http }, log }: InternalHost): void {

@@ -10,7 +10,7 @@ import {
   type UpstreamCaller,
   type UpstreamTokenRequest,
   upstreamTokenOf,
-} from '../../../plugins/auth-bridge/upstream-tokens.ts'
+} from '../../../plugins/auth-bridge/upstream-context.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { runCli, stopAll } from '../../cli/in-process.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
