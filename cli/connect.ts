@@ -54,7 +54,7 @@ function planEdit(file: string, before: string, { key }: Setting, name: string, 
   } catch (cause) {
     throw new StartError(
       'MH3310',
-      `${file} stays as it is: ${printable(errorText(cause))}; add it by hand, as without --write it is shown`,
+      `${file} was not changed: ${printable(errorText(cause))}; add the entry manually (shown without --write)`,
       { cause },
     )
   }
@@ -68,7 +68,7 @@ function secretParameters(url: string): string[] {
 
 async function isWanted(yes: boolean, context: CommandContext): Promise<boolean> {
   if (yes) return true
-  if (!hasPerson(context)) throw usage('nobody is there to be asked; give --yes to write it')
+  if (!hasPerson(context)) throw usage('cannot ask for confirmation without a terminal; use --yes to write the file')
   return /^y(?:es)?$/i.test((await ask(context, 'Write this? [y/N] '))?.trim() ?? '')
 }
 
@@ -83,7 +83,7 @@ function warnOfSecrets(reached: Reached, { say }: CommandContext): void {
   const names = texts.flatMap(secretParameters)
   if (names.length === 0) return
   say(
-    `the URL has ${names.join(', ')} in it, which looks like a secret: whoever reads the file or this terminal has it`,
+    `the URL has ${names.join(', ')} in it, which looks like a secret: anyone who reads the file or this terminal can use it`,
   )
 }
 
@@ -101,14 +101,15 @@ async function write(
 ): Promise<number> {
   const { print, say } = context
   const { config } = client
-  if (!config?.file) throw usage(`${client.title} has no file of servers: leave --write out, and run what is printed`)
+  if (!config?.file)
+    throw usage(`${client.title} has no settings file for servers: omit --write, and run the printed command`)
   const file = config.file(machine)
   if (config.inProject) await assertInside(machine.cwd, file)
   const before = await readConfig(file)
   const entry = JSON.parse(JSON.stringify(config.entry(reached))) as object
   const edit = planEdit(file, before ?? '', config, name, entry)
   if (!edit) {
-    print(`${file} has it already.`)
+    print(`${file} already has it.`)
     return 0
   }
   const added = JSON.stringify({ [name]: entry }, undefined, 2)
@@ -122,7 +123,7 @@ async function write(
     return 1
   }
   const old = await writeConfig(file, before, edit.text)
-  print(`written${old === undefined ? '' : `; the old file is ${old}`}\n${client.next}`)
+  print(`written${old === undefined ? '' : `; the previous version is ${old}`}\n${client.next}`)
   return 0
 }
 
@@ -142,7 +143,7 @@ async function connect(
   const client: ClientRow = findClient(given)
   const { route, config, stdio = false } = values
   if (url !== undefined && (route !== undefined || config !== undefined)) {
-    throw usage('--route and --config are of the config here: leave them out, or the URL')
+    throw usage('--route and --config select a local config: omit them, or the URL')
   }
   const named = values.name === undefined ? undefined : checkName(values.name)
   const endpoint =

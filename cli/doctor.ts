@@ -48,18 +48,18 @@ async function examineFile(
   // Warnings are discarded, because `check` reports them.
   const { log } = collectWarnings(cwd)
   const findings = await examineConfig(await readConfig({ config: file, 'env-file': envFiles }, context), log)
-  return findings.length > 0 ? findings : [note('config', 'no plugin of this config has anything to ask')]
+  return findings.length > 0 ? findings : [note('config', 'no plugin of this config has a service to check')]
 }
 
 function urlOf(option: string | undefined, positional: string | undefined, needed: boolean): string | undefined {
   const url = positional ?? option
   if (url === undefined && !needed) return undefined
   if (url === undefined || !/^https?:/.test(url) || !URL.canParse(url)) {
-    const why = 'doctor needs a URL, the http or https address that clients use, or --config and the file of a config'
+    const why = 'doctor requires the http or https URL that clients use, or --config with a config file'
     throw usage(why)
   }
   if (positional !== undefined && option !== undefined) {
-    throw usage('doctor takes one URL: leave --url out')
+    throw usage('doctor takes one URL: omit --url')
   }
   return url
 }

@@ -72,7 +72,7 @@ export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyV
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || isLoopback(hostname) || allowed) return url
   throw usage(
-    `${hostname} would be called over plain http, where everybody on the way can read and change what is said; give its https address, or --allow-http where the network is trusted`,
+    `${hostname} would be called over plain http, so anyone on the network path can read and change the messages; give its https URL, or use --allow-http in a trusted network`,
   )
 }
 
@@ -91,7 +91,7 @@ function warnOfArgv(header: string, { say }: CommandContext) {
   const [name = ''] = header.split(':', 1)
   if (!SENSITIVE.test(name.trim()) || /\$\{/.test(header)) return
   say(
-    `warning: the value of --header ${name.trim()} can be read by every program on this machine; write \${NAME} in its place and set NAME in the environment, or give --header-file`,
+    `warning: the value of --header ${name.trim()} can be read by every program on this machine; write \${NAME} instead and set NAME in the environment, or use --header-file`,
   )
 }
 
@@ -141,7 +141,7 @@ function toFailure(error: RemoteError, url: string, runnable: (text: string) => 
   const scopes = readScope(error)
   if (scopes && scopes.length > 0) {
     const command = [`mcp-host login ${shellWord(url)}`, ...scopes.map(shellWord)].join(' --add-scope ')
-    const text = `${url} wants the scope ${scopes.join(' ')} for this; get it with: ${command}`
+    const text = `${url} requires the scope ${scopes.join(' ')}; get it with: ${command}`
     return new Failure('scope needed', runnable(text), { status })
   }
   // The server's own error, unchanged.

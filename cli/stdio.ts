@@ -63,12 +63,12 @@ function findPlace({ host, transport }: StdioHost, asked: string | undefined): S
   const paths = host.routes.map(({ path }) => path)
   const known = `there ${paths.length === 1 ? 'is' : 'are'}: ${paths.join(', ')}`
   if (asked === undefined && paths.length > 1)
-    throw usage(`the config has several routes; say which with --route; ${known}`)
+    throw usage(`the config has several routes; select one with --route; ${known}`)
   const [only = '/'] = paths
   const address = (asked ?? only).replace(/\/:\w+\?$/, '') || '/'
   if (address.includes('/:')) {
     throw usage(
-      `--route ${asked ?? only} has a parameter; give an address with its value, such as ${exampleOf(host, only, asked)}`,
+      `--route ${asked ?? only} has a parameter; give a path with its value, such as ${exampleOf(host, only, asked)}`,
     )
   }
   const found = host.inspect(address.startsWith('/') ? address : `/${address}`)
@@ -76,7 +76,7 @@ function findPlace({ host, transport }: StdioHost, asked: string | undefined): S
   const { path } = found.route
   if (transport.routes().includes(path)) return { path, params: found.params }
   throw usage(
-    `routes['${path}'] has ${NAME} switched off; take \`'${NAME}': false\` out of its plugins, or give another --route`,
+    `routes['${path}'] has ${NAME} disabled; remove \`'${NAME}': false\` from its plugins, or give another --route`,
   )
 }
 
@@ -99,7 +99,7 @@ export interface Serving {
 /** The route may require a user, but stdio has no authentication. */
 function refused(path: string, thrown: unknown): unknown {
   if (!HostError.is(thrown)) return thrown
-  const fix = "say who calls: plugins['transport-stdio'].user, with what the route's `authorize` needs"
+  const fix = "set the caller in plugins['transport-stdio'].user, with the access that the route's `authorize` requires"
   return usage(`routes['${path}'] refuses this client: ${thrown.message}; ${fix}`, thrown)
 }
 

@@ -64,7 +64,7 @@ export function explainFailure(
   if (auth?.code === 'interaction_required') {
     return new StartError(
       'MH3201',
-      `${login.url} asks for a login; log in with: ${loginCommand(login.url, login.profile)}`,
+      `${login.url} requires a login; log in with: ${loginCommand(login.url, login.profile)}`,
       about,
     )
   }
@@ -82,7 +82,7 @@ export function explainFailure(
     const command = [loginCommand(login.url, login.profile), ...scopes.map(shellWord)].join(' --add-scope ')
     return new StartError(
       'MH3204',
-      printable(`${login.url} wants the scope ${required.join(' ')} for this; log in with: ${command}`),
+      printable(`${login.url} requires the scope ${required.join(' ')}; log in with: ${command}`),
       about,
     )
   }

@@ -46,10 +46,10 @@ const isAnswer = (text: string): boolean => {
 
 async function askForAddress(context: CommandContext, signal: AbortSignal): Promise<string | undefined> {
   for (;;) {
-    const text = (await ask(context, 'Paste that address here: ', { signal }))?.trim()
+    const text = (await ask(context, 'Paste the URL here: ', { signal }))?.trim()
     if (text === undefined || isAnswer(text)) return text
     if (text !== '')
-      context.say('This is no callback address: it has neither a code nor an error in it. Paste the whole of it.')
+      context.say('This is not a callback URL: it contains neither a code nor an error. Paste the complete URL.')
   }
 }
 
@@ -59,10 +59,10 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
   const shown = new Map<string, () => void>()
 
   function showUrl(url: URL): void {
-    say('Open this address in a browser, and log in:')
+    say('Open this URL in a browser, and log in:')
     stderr.write(`\n  ${url.href}\n\n`)
-    say('In the end the browser goes to an address of this machine. If it cannot show that page,')
-    say('copy the address from its address bar.')
+    say('The browser is then redirected to a URL of this machine. If it cannot show that page,')
+    say('copy the URL from the address bar.')
     shown.get(url.href)?.()
   }
 
@@ -96,7 +96,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
         .then(() => askForAddress(context, both))
         .then(text => {
           if (text === undefined)
-            say('Nothing can be pasted, the input has ended: waiting for a browser on this machine.')
+            say('The input has ended, so no URL can be pasted: waiting for a browser on this machine.')
           return text ?? never
         })
       const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
@@ -269,7 +269,9 @@ export async function receiverFor(accounts: Accounts, login: Login, browser: boo
 
 function wrongPlace({ url }: Login, status: number, then: string): StartError {
   const found =
-    status === 404 ? `nothing is served at ${url} (404)` : `${url} answers HTTP ${status}, and not as an MCP server`
+    status === 404
+      ? `nothing is served at ${url} (404)`
+      : `${url} responds with HTTP ${status}, and is not an MCP server`
   return new StartError('MH3207', `${found}; check the path${then}`)
 }
 
@@ -289,15 +291,12 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
   }
   if (status === 401) {
     const doctor = `mcp-host doctor ${shellWord(login.url)}`
-    throw new StartError(
-      'MH3208',
-      `${login.url} refuses the token that it was given (HTTP 401); see why with: ${doctor}`,
-    )
+    throw new StartError('MH3208', `${login.url} refuses the new token (HTTP 401); find the cause with: ${doctor}`)
   }
   step(
     accounts.context,
     'note',
-    `whether an MCP server is there could not be seen (${status === 0 ? 'no answer' : `HTTP ${status}`})`,
+    `cannot check whether this URL is an MCP server (${status === 0 ? 'no answer' : `HTTP ${status}`})`,
   )
 }
 
@@ -308,7 +307,7 @@ export async function logIn(
 ): Promise<SessionStatus | undefined> {
   const reached = accounts.fetchFor(login)
   const asked = await asksForLogin(login.url, reached, signal)
-  step(accounts.context, 'server', `${login.url} ${asked ? 'asks for a login' : 'does not ask for a login'}`)
+  step(accounts.context, 'server', `${login.url} ${asked ? 'requires a login' : 'does not require a login'}`)
   if (!asked) {
     const verdict = await verifyServer(login.url, reached, signal)
     if (verdict.kind === 'other') throw wrongPlace(login, verdict.status, '')

@@ -36,11 +36,11 @@ export interface Reach {
 /** Error messages never quote the header, whose value can be a secret. */
 function readHeader(line: string, option: string, { secrets }: CommandContext): readonly [string, string] {
   const [, name, value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(line.trim()) ?? []
-  if (name === undefined) throw usage(`${option} is no header; write it as 'Name: value', or @file`)
+  if (name === undefined) throw usage(`${option} is not a header; write it as 'Name: value', or @file`)
   try {
     new Headers([[name, value]])
   } catch {
-    throw usage(`${option} ${name} has a value that no header can have`)
+    throw usage(`${option} ${name} has a value that is invalid in a header`)
   }
   secrets.add(value.length >= 8 ? value : undefined)
   return [name, value.trim()]
@@ -64,7 +64,7 @@ function readProxy(proxy: string | undefined): string | undefined {
   const { username, password } = new URL(proxy)
   if (username === '' && password === '') return proxy
   throw usage(
-    '--proxy carries a user or password, and argv can be read by every program on this machine; set HTTPS_PROXY, and give --proxy env',
+    '--proxy carries a user or password, and command-line arguments are visible to every program on this machine; set HTTPS_PROXY, and give --proxy env',
   )
 }
 
@@ -129,8 +129,7 @@ export function createRequestIds({ say }: CommandContext): RequestIds {
       return response
     },
     tell() {
-      if (last !== undefined)
-        say(`request id: ${printable(last, MOST)} (by it the server's operator finds the request)`)
+      if (last !== undefined) say(`request id: ${printable(last, MOST)} (for the operator of the server)`)
     },
   }
 }

@@ -32,7 +32,7 @@ function nameOfHost({ hostname, port }: URL): string {
 export function endpointAt(given: string): Endpoint {
   const parsed = new URL(checkServerUrl(given))
   if (parsed.username !== '' || parsed.password !== '') {
-    throw usage('the URL has a user or password in it, which would be kept in the file as it is; leave it out')
+    throw usage('the URL has a user or password in it, which would be written to the file in plain text; omit it')
   }
   // The normalised URL contains no quotes and spaces.
   return { url: parsed.href, name: nameOfHost(parsed) }
@@ -41,7 +41,7 @@ export function endpointAt(given: string): Endpoint {
 function reachable(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || parsed.port === '0') {
-    throw usage('the config does not say where it will listen; give the URL, or set http.port or http.publicUrl')
+    throw usage('the config sets no port; give the URL, or set http.port or http.publicUrl')
   }
   return url.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=[:/]|$)/, '$1127.0.0.1')
 }
@@ -80,7 +80,7 @@ function npx(words: readonly string[], { platform, execPath }: Starter): Reached
   if (platform !== 'win32') return { command: 'npx', args }
   const program = join(dirname(execPath), 'node_modules', 'npm', 'bin', 'npx-cli.js')
   if (existsSync(program)) return { command: execPath, args: [program, ...args] }
-  throw usage(`npx is not beside ${execPath}: run this with the node of nodejs.org, or one that has npm with it`)
+  throw usage(`there is no npx next to ${execPath}: use a Node.js installation that includes npm`)
 }
 
 export const throughProxy = ({ url }: Endpoint, starter: Starter): Reached => npx(['proxy', url], starter)

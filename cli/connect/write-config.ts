@@ -75,7 +75,7 @@ export async function assertInside(folder: string, file: string): Promise<void> 
   const way = relative(await realpath(folder), real)
   if (way !== '..' && !way.startsWith(`..${sep}`)) return
   throw usage(
-    `nothing was written: a link leads from ${printable(file)} to ${printable(real)}, outside of this project; replace the link, or add the entry by hand`,
+    `nothing was written: ${printable(file)} is a link to ${printable(real)}, outside of this project; replace the link, or add the entry manually`,
   )
 }
 
@@ -89,7 +89,7 @@ async function keepOld(file: string): Promise<string> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
   }
-  throw new Error(`there are ${MAX_BACKUPS} old ones beside it; delete some`)
+  throw new Error(`there are already ${MAX_BACKUPS} backups of it; delete some`)
 }
 
 async function replaceFile(file: string, text: string, mode: number): Promise<void> {
@@ -105,7 +105,7 @@ async function replaceFile(file: string, text: string, mode: number): Promise<vo
 
 export async function writeConfig(file: string, before: string | undefined, text: string): Promise<string | undefined> {
   if ((await readConfig(file)) !== before)
-    throw new StartError('MH3310', `${file} was changed meanwhile; run this again`)
+    throw new StartError('MH3310', `${file} was changed in the meantime; run this again`)
   try {
     if (before === undefined) {
       await mkdir(dirname(file), { recursive: true })

@@ -23,20 +23,16 @@ async function checkBadToken({ url }: Patient): Promise<Finding> {
   const { status, headers } = await ask(url, message('tools/list', {}, bearer(MADE_UP)))
   const error = readChallenge(headers)?.get('error')
   if (status === 503)
-    return wrong(CHECK, 'a token cannot be checked: 503', 'see `identity provider` below, and the log')
+    return wrong(CHECK, 'a token cannot be verified: 503', 'see `identity provider` below, and the log')
   if (status < 400)
-    return wrong(
-      CHECK,
-      'a made-up token is let in',
-      'let auth-jwt act on this route, with every check of `validate` on',
-    )
+    return wrong(CHECK, 'an invalid token is accepted', 'enable auth-jwt on this route, with all checks of `validate`')
   if (status !== 401 || error !== 'invalid_token')
     return wrong(
       CHECK,
-      `a made-up token is answered ${status}, error ${error ?? 'none'}; expected 401 invalid_token`,
-      'let what is in front of the host pass Authorization and WWW-Authenticate on',
+      `an invalid token gets ${status}, error ${error ?? 'none'}; expected 401 invalid_token`,
+      'configure the proxy to forward Authorization and WWW-Authenticate',
     )
-  return ok(CHECK, 'a made-up token is answered 401 invalid_token')
+  return ok(CHECK, 'an invalid token gets 401 invalid_token')
 }
 
 function checkHeader({ headers }: Patient['first']): Finding[] {
@@ -46,8 +42,8 @@ function checkHeader({ headers }: Patient['first']): Finding[] {
     return [
       wrong(
         CHECK,
-        '401 without a Bearer or DPoP challenge: clients cannot know where to sign in',
-        'let WWW-Authenticate pass what is in front of the host',
+        '401 without a Bearer or DPoP challenge: clients cannot discover where to log in',
+        'configure the proxy to forward WWW-Authenticate',
       ),
     ]
   const findings: Finding[] = []
@@ -61,15 +57,14 @@ function checkHeader({ headers }: Patient['first']): Finding[] {
     findings.push(
       wrong(
         CHECK,
-        'a call without a token is told of an error in its token',
-        'let nothing in front of the host add an Authorization header',
+        'a call without a token gets a challenge about an invalid token',
+        'configure the proxy not to add an Authorization header',
       ),
     )
-  if (!challenge.has('scope'))
-    findings.push(note(CHECK, '401 names no scope: clients will ask for all of scopes_supported'))
+  if (!challenge.has('scope')) findings.push(note(CHECK, '401 names no scope: clients request all of scopes_supported'))
   return findings.length > (others.length > 0 ? 1 : 0)
     ? findings
-    : [...findings, ok(CHECK, '401 says where to sign in and with which scope')]
+    : [...findings, ok(CHECK, '401 names the metadata and the scope')]
 }
 
 export async function checkChallenge(patient: Patient): Promise<Finding[]> {
@@ -77,6 +72,6 @@ export async function checkChallenge(patient: Patient): Promise<Finding[]> {
   if (patient.first.status !== 200) return []
   const { status } = await ask(patient.url, message('tools/list', {}, bearer(MADE_UP)))
   const text =
-    status === 401 ? 'anyone may call; tokens are checked where they are shown' : 'anyone may call; no token is checked'
-  return [note(CHECK, text, 'to protect it, say `authorize: true` for the route and switch on auth-jwt')]
+    status === 401 ? 'anyone can call; tokens are verified if sent' : 'anyone can call; tokens are not verified'
+  return [note(CHECK, text, 'to protect it, set `authorize: true` on the route and enable auth-jwt')]
 }

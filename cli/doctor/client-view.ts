@@ -25,8 +25,8 @@ function examineRegistration({
   if (ways.length > 0) return ok('client: registration', `${issuer} takes ${ways.join(', and ')}`)
   return note(
     'client: registration',
-    `${issuer} registers nobody by itself`,
-    'have a client registered by its operator; set clientId (login --client-id)',
+    `${issuer} does not register clients dynamically`,
+    'ask its operator to register a client, and set clientId (login --client-id)',
   )
 }
 
@@ -38,8 +38,8 @@ function examineMethods({ issuer, tokenEndpointAuthMethodsSupported: listed }: S
   if (able.length === 0) {
     return wrong(
       check,
-      `${issuer} takes only ${listed.join(', ')} at its token endpoint`,
-      `let it take one of ${METHODS.join(', ')}, or do it yourself in clientAuthentication`,
+      `${issuer} accepts only ${listed.join(', ')} at its token endpoint`,
+      `enable one of ${METHODS.join(', ')}, or use clientAuthentication`,
     )
   }
   if (able.includes('none'))
@@ -52,11 +52,11 @@ function examineRefresh({ issuer, grantTypesSupported: grants, scopesSupported }
   if (grants !== undefined && !grants.includes('refresh_token')) {
     return note(
       check,
-      `${issuer} gives no refresh tokens: people log in again when a token ends`,
-      'allow the grant refresh_token there',
+      `${issuer} issues no refresh tokens: users log in again when a token expires`,
+      'allow the grant refresh_token',
     )
   }
-  const offline = scopesSupported?.includes('offline_access') ? '; offline_access is asked for' : ''
+  const offline = scopesSupported?.includes('offline_access') ? '; offline_access is requested' : ''
   return ok(check, grants === undefined ? `grants are not listed${offline}` : `refresh tokens${offline}`)
 }
 
@@ -65,8 +65,8 @@ function examineResponse({ issuer, issParameterSupported }: ServerInfo): Finding
   if (issParameterSupported) return ok(check, 'responses name their issuer (RFC 9207)')
   return note(
     check,
-    `responses of ${issuer} do not name their issuer: one server's could pass for another's`,
-    'switch on authorization_response_iss_parameter_supported there',
+    `responses of ${issuer} do not name their issuer: a response of another server could be mistaken for them`,
+    'enable authorization_response_iss_parameter_supported',
   )
 }
 
@@ -159,7 +159,7 @@ function describeChallenge(response: Response): Finding {
   if (schemes.length > 0) return ok('client: challenge', `401 with ${[...new Set(schemes)].join(', ')}`)
   return note(
     'client: challenge',
-    '401 without a challenge: a client has to guess where the metadata is',
+    '401 without a challenge: clients must guess the URL of the metadata',
     'the server should send WWW-Authenticate: Bearer resource_metadata="..." (mcp-host: the plugin resource-metadata)',
   )
 }
@@ -169,13 +169,13 @@ function describeResource(info: ResourceInfo, url: string, tries: readonly Try[]
     return [
       note(
         CHECK,
-        `no resource metadata [looked at ${describeTries(tries)}]: clients take the server's own origin for its authorization server (2025-03-26)`,
+        `no resource metadata [looked at ${describeTries(tries)}]: clients use the origin of the server as its authorization server (2025-03-26)`,
         'publish it (mcp-host: the plugin resource-metadata); legacyFallback: false refuses such servers',
       ),
     ]
   }
   const place = info.metadataUrl === undefined ? '' : ` at ${info.metadataUrl}`
-  const findings = [ok(CHECK, `metadata${place}; tokens are asked for ${info.resource}`)]
+  const findings = [ok(CHECK, `metadata${place}; tokens are requested for ${info.resource}`)]
   if (info.resource !== url && new URL(info.resource ?? url).origin === info.resource?.replace(/\/$/, '')) {
     findings.push(note(CHECK, `tokens are for the whole origin ${info.resource}, not for ${url} alone`))
   }
@@ -184,7 +184,7 @@ function describeResource(info: ResourceInfo, url: string, tries: readonly Try[]
     findings.push(
       note(
         'client: issuer',
-        `${info.authorizationServers.length} authorization servers are listed; clients take the first, ${first}`,
+        `${info.authorizationServers.length} authorization servers are listed; clients use the first, ${first}`,
         'authServerSelector picks another',
       ),
     )
@@ -197,11 +197,11 @@ function describeScopes(info: ResourceInfo, challenged: readonly string[] | unde
   if (wanted)
     return ok(
       'client: scopes',
-      `a login asks for ${wanted.join(' ')} (of the ${challenged ? 'challenge' : 'metadata'})`,
+      `a login requests ${wanted.join(' ')} (from the ${challenged ? 'challenge' : 'metadata'})`,
     )
   return note(
     'client: scopes',
-    'neither challenge nor metadata name scopes: a login asks for none',
+    'neither challenge nor metadata name scopes: a login requests none',
     'set resource-metadata.scopesSupported at the server, or `scopes` of the client (login --scope)',
   )
 }

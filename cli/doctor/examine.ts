@@ -21,7 +21,7 @@ import { examineAsClient } from './client-view.ts'
 import { checkMetadata } from './metadata.ts'
 
 const UNBUFFER =
-  'let the proxy pass text/event-stream on at once (nginx: proxy_buffering off; no compression of event streams)'
+  'configure the proxy to forward text/event-stream without buffering or compression (nginx: proxy_buffering off)'
 const ROUND_TRIPS = 20
 
 type Headers = Readonly<Record<string, string>>
@@ -32,11 +32,11 @@ async function firstEvent(url: string, headers: Headers, signal: AbortSignal): P
   const { statusCode, headers: sent } = response
   if (!sent['content-type']?.startsWith('text/event-stream')) {
     response.destroy()
-    return note('stream', `not looked at: the server opens no stream here (${statusCode})`)
+    return note('stream', `not checked: the server opens no stream here (${statusCode})`)
   }
   if ((await firstPiece(response)) === undefined)
-    return wrong('stream', 'a stream opens and nothing arrives on it', UNBUFFER)
-  return ok('stream', 'the first event arrives while its stream is open')
+    return wrong('stream', 'a stream opens, but no event arrives', UNBUFFER)
+  return ok('stream', 'events arrive without delay')
 }
 
 async function manyRoundTrips(url: string, headers: Headers, signal: AbortSignal): Promise<Finding> {
@@ -45,20 +45,20 @@ async function manyRoundTrips(url: string, headers: Headers, signal: AbortSignal
   }
   return wrong(
     'stream',
-    `${ROUND_TRIPS} later requests were answered before the first event of a stream came`,
+    `${ROUND_TRIPS} later requests were answered before the first event of a stream arrived`,
     UNBUFFER,
   )
 }
 
 async function checkStream({ url, token, first }: Patient): Promise<Finding[]> {
   if (token === undefined && first.status === 401)
-    return [note('stream', 'not looked at: streams need a token; pass --token')]
+    return [note('stream', 'not checked: streams require a token; pass --token')]
   const headers = bearer(token)
   const over = new AbortController()
   try {
     return [await Promise.race([firstEvent(url, headers, over.signal), manyRoundTrips(url, headers, over.signal)])]
   } catch (error) {
-    return [wrong('stream', `a stream does not open: ${failure(error)}`, UNBUFFER)]
+    return [wrong('stream', `cannot open a stream: ${failure(error)}`, UNBUFFER)]
   } finally {
     over.abort()
   }
@@ -74,20 +74,20 @@ async function checkGuard({ url, first }: Patient): Promise<Finding[]> {
     ask(url, message('tools/list', {}, { Origin: `https://${FOREIGN}` })),
   ])
   const lets = (status: number) => status === first.status
-  const rebound = 'set http.publicUrl or http.allowedHosts: then no other name is served'
+  const rebound = 'set http.publicUrl or http.allowedHosts to refuse other names'
   const findings = [
     !lets(host.status)
-      ? ok('host guard', `a foreign Host is answered ${host.status}`)
+      ? ok('host guard', `a foreign Host gets ${host.status}`)
       : local
-        ? wrong('host guard', 'a foreign Host is served: a page can reach this server under its own name', rebound)
-        : note('host guard', 'a foreign Host is served', rebound),
+        ? wrong('host guard', 'a foreign Host is accepted: web pages can reach this server by DNS rebinding', rebound)
+        : note('host guard', 'a foreign Host is accepted', rebound),
     lets(origin.status)
       ? wrong(
           'host guard',
-          'a page of any origin is served',
+          'web pages of any origin are accepted',
           'list origins in http.allowedOrigins or in a policy of cors',
         )
-      : ok('host guard', `a foreign Origin is answered ${origin.status}`),
+      : ok('host guard', `a foreign Origin gets ${origin.status}`),
   ]
   return findings
 }
@@ -123,33 +123,29 @@ async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
   })
   const allowed = preflight.headers['access-control-allow-origin']
   if (allowed !== '*' && allowed !== origin) {
-    const text = `no page of ${origin} may call: its preflight is answered ${preflight.status}`
+    const text = `pages of ${origin} cannot call: the preflight gets ${preflight.status}`
     const fix = 'give the route a `cors` policy that lists the origin'
     return [
-      named === undefined ? note('cors', `${text}; --origin asks for another page`, fix) : wrong('cors', text, fix),
+      named === undefined
+        ? note('cors', `${text}; use --origin to check another origin`, fix)
+        : wrong('cors', text, fix),
     ]
   }
   const findings: Finding[] = []
   const headers = lacking(SENT, preflight.headers['access-control-allow-headers'])
   if (headers.length > 0)
     findings.push(
-      wrong(
-        'cors',
-        `the preflight does not allow ${headers.join(', ')}`,
-        'let the plugin cors answer it: it knows what MCP needs',
-      ),
+      wrong('cors', `the preflight does not allow ${headers.join(', ')}`, 'let the plugin cors answer preflights'),
     )
   if (lacking(['POST'], preflight.headers['access-control-allow-methods']).length > 0)
-    findings.push(
-      wrong('cors', 'the preflight does not allow POST', 'let the plugin cors answer it: it knows what MCP needs'),
-    )
+    findings.push(wrong('cors', 'the preflight does not allow POST', 'let the plugin cors answer preflights'))
   const answer = await ask(url, message('tools/list', {}, { Origin: origin }))
   if (answer.headers['access-control-allow-origin'] === undefined)
     findings.push(
       wrong(
         'cors',
-        `the answer itself (${answer.status}) has no CORS header: the page cannot read it`,
-        'let the proxy pass it on, on errors too',
+        `the response (${answer.status}) has no CORS header: the page cannot read it`,
+        'configure the proxy to forward it, including on errors',
       ),
     )
   const hidden = lacking(READ, answer.headers['access-control-expose-headers'])
@@ -158,10 +154,10 @@ async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
       wrong(
         'cors',
         `the page cannot read ${hidden.join(', ')}`,
-        'let Access-Control-Expose-Headers name them; the plugin cors does',
+        'list them in Access-Control-Expose-Headers, as the plugin cors does',
       ),
     )
-  return findings.length > 0 ? findings : [ok('cors', `a page of ${origin} may call`)]
+  return findings.length > 0 ? findings : [ok('cors', `pages of ${origin} can call`)]
 }
 
 function checkFirst({ url, first: { status, headers, text } }: Patient): Finding | undefined {
@@ -169,26 +165,26 @@ function checkFirst({ url, first: { status, headers, text } }: Patient): Finding
   if (status >= 300 && status < 400)
     return wrong(
       'address',
-      `${url} leads on to ${location}; clients do not follow with a token`,
-      `give clients the address ${location}`,
+      `${url} redirects to ${location}; clients do not follow it with a token`,
+      `give clients the URL ${location}`,
     )
   if (status === 403)
     return wrong(
       'address',
-      `403 without a token shown: ${text.slice(0, 200)}`,
-      'add the name in the URL to http.allowedHosts, or set http.publicUrl; the log says what was refused',
+      `403 without a token: ${text.slice(0, 200)}`,
+      'add the name in the URL to http.allowedHosts, or set http.publicUrl; see the log for the refused name',
     )
   if (status === 404)
     return wrong(
       'address',
       `nothing is served at ${url}`,
-      'see `routes` in the config, and the path that a proxy adds or takes away',
+      'check `routes` in the config, and the path that a proxy adds or removes',
     )
   if (status !== 200 && status !== 401)
     return wrong(
       'address',
-      `tools/list is answered ${status}: ${text.slice(0, 200)}`,
-      'switch on transport-streamable; the log says more',
+      `tools/list gets ${status}: ${text.slice(0, 200)}`,
+      'enable transport-streamable; see the log',
     )
   return undefined
 }
@@ -199,7 +195,7 @@ function checkScheme({ url }: Patient): Finding[] {
   return [
     wrong(
       'address',
-      `${url} is not https: tokens can be read on the way`,
+      `${url} is not https: anyone on the network path can read tokens`,
       'terminate TLS in front of the host and set http.publicUrl',
     ),
   ]
@@ -213,7 +209,7 @@ async function checkToken({ url, token }: Patient): Promise<Finding[]> {
     return [ok('token', 'the token is accepted')]
   const challenge = readChallenge(headers)
   const why = challenge?.get('error_description') ?? challenge?.get('error') ?? 'no reason given'
-  return [wrong('token', `the token is answered ${status}: ${why}`, 'mcp-host explain --token says what it lacks')]
+  return [wrong('token', `the token gets ${status}: ${why}`, 'mcp-host explain --token shows what it lacks')]
 }
 
 const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | Promise<Finding[]>]> = [
@@ -241,7 +237,7 @@ function fixUnreached(url: string, error: unknown): string {
   const isCut = url.startsWith('http:') && code === 'ECONNRESET'
   if (isCut)
     return `the connection was closed without an answer; if the port speaks TLS, try ${url.replace(/^http:/, 'https:')}`
-  return certificateFix(error) ?? 'start the host, and look at http.host and http.port'
+  return certificateFix(error) ?? 'start the host, and check http.host and http.port'
 }
 
 export async function examine(url: string, options: { token?: string; origin?: string } = {}): Promise<Finding[]> {

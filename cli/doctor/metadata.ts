@@ -7,8 +7,7 @@ import { createWatched, findingOf, type Try } from './client-view.ts'
 
 const CHECK = 'metadata'
 const ISSUER = 'identity provider'
-const REVERSE_PROXY =
-  'set http.publicUrl to the address that clients use, and let the proxy pass /.well-known on to the host'
+const REVERSE_PROXY = 'set http.publicUrl to the URL that clients use, and configure the proxy to forward /.well-known'
 
 const ROOT_WELL_KNOWN =
   'configure the proxy to forward /.well-known/... at the root of this host name (docs/operating.md, "Behind a path prefix")'
@@ -33,13 +32,13 @@ function isAbove(resource: string, url: string): boolean {
 function checkResource(resource: unknown, url: string): Finding {
   if (typeof resource !== 'string') return wrong(CHECK, 'the document names no resource', REVERSE_PROXY)
   if (sameUrl(resource, url)) return ok(CHECK, `resource is ${resource}`)
-  if (isAbove(resource, url)) return note(CHECK, `resource is ${resource}, one for every address below it`)
+  if (isAbove(resource, url)) return note(CHECK, `resource is ${resource}, one for every URL below it`)
   const insecure = url.startsWith('https:') && resource.startsWith('http:')
   const why = insecure ? ': http behind https' : ''
   return wrong(
     CHECK,
-    `resource is ${resource}, and clients call ${url}${why}; they must refuse it`,
-    'set http.publicUrl, or resource-metadata.resource, to the address that clients use',
+    `resource is ${resource}, but clients call ${url}${why} and must refuse it`,
+    'set http.publicUrl, or resource-metadata.resource, to the URL that clients use',
   )
 }
 
@@ -66,14 +65,14 @@ async function checkKeys(metadata: Readonly<Record<string, unknown>>, issuer: st
     return wrong(
       ISSUER,
       `${issuer} names no jwks_uri`,
-      'give auth-jwt the jwksUri, or use auth-introspection for opaque tokens',
+      'set jwksUri of auth-jwt, or use auth-introspection for opaque tokens',
     )
   const keys = await readDocument(uri)
   if (typeof keys === 'string')
-    return wrong(ISSUER, `the keys at ${uri}: ${keys}`, 'let this address be reached from here and from the host')
+    return wrong(ISSUER, `the keys at ${uri}: ${keys}`, 'make this URL reachable from here and from the host')
   const list = keys.json['keys']
   if (!Array.isArray(list) || list.length === 0)
-    return wrong(ISSUER, `no keys at ${uri}`, 'let the issuer publish its signing keys')
+    return wrong(ISSUER, `no keys at ${uri}`, 'configure the issuer to publish its signing keys')
   return ok(ISSUER, `${list.length} key${list.length === 1 ? '' : 's'} at ${uri}`)
 }
 
@@ -104,7 +103,7 @@ function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[],
   for (const { url, answer } of tries) {
     if (url === metadataUrl) continue
     if (answer.startsWith('200')) {
-      findings.push(note(ISSUER, `${url} is not the metadata of ${issuer}; clients that stop there cannot log in`))
+      findings.push(note(ISSUER, `${url} is not the metadata of ${issuer}; clients that use it cannot log in`))
       // An issuer on another origin can have only the OpenID Connect location.
     } else if (url === wellKnown('oauth-authorization-server', issuer) && url.startsWith(new URL(server).origin)) {
       const text = `${url} answered ${answer}: clients that know only RFC 8414 find no metadata`
@@ -145,7 +144,7 @@ function checkDocument({ json, headers }: FoundDocument, place: string, url: str
   const findings = [checkResource(json['resource'], url)]
   if (url.startsWith('https:') && place.startsWith('http:'))
     findings.push(
-      wrong(CHECK, `the challenge leads to ${place}: http behind https`, 'set http.publicUrl to the https address'),
+      wrong(CHECK, `the challenge contains ${place}: http behind https`, 'set http.publicUrl to the https address'),
     )
   if (!headers['content-type']?.startsWith('application/json'))
     findings.push(
@@ -155,8 +154,8 @@ function checkDocument({ json, headers }: FoundDocument, place: string, url: str
     findings.push(
       wrong(
         CHECK,
-        'pages may not read the document: no Access-Control-Allow-Origin: *',
-        'let the proxy pass the header on',
+        'web pages cannot read the document: no Access-Control-Allow-Origin: *',
+        'configure the proxy to forward the header',
       ),
     )
   return findings

@@ -75,10 +75,10 @@ export const defaultStore = (): Store => (hasSqlite() ? 'file' : 'memory')
 
 export function noteOnNode(store: Store, isChosen: boolean): string | undefined {
   if (hasSqlite() || (store === 'memory' && isChosen) || store === 'redis') return undefined
-  const later = 'Node 22.13 or later would keep them in a file'
+  const later = 'Node 22.13 or later can keep them in a file'
   const here = `this is Node ${process.versions.node}`
   if (store === 'memory') return `Sessions are kept in memory, and end with the process: ${here}; ${later}.\n`
-  return `Sessions are kept in a file, which takes Node 22.13 or later, and ${here}.\n`
+  return `Sessions are kept in a file, which requires Node 22.13 or later, but ${here}.\n`
 }
 
 const nodeFor = (store: Store): string => (store === 'file' ? '>=22.13' : '>=20.19')
@@ -93,22 +93,22 @@ interface Lines {
 const OF_FILE: Readonly<Record<ConfigFormat, Lines>> = {
   ts: {
     setting: `\
-  // Signs what clients bring back; the first start makes the file. MCP_HOST_SECRETS in the environment comes before it.
+  // Signs session ids; created by the first start. MCP_HOST_SECRETS in the environment takes precedence.
   secrets: { file: './state/secrets' },
 
 `,
     plugin: `\
-    'store-sqlite': { file: './state/mcp-host.db' }, // sessions outlive a restart, and \`--workers\` share them
+    'store-sqlite': { file: './state/mcp-host.db' }, // keeps sessions across restarts; shared by \`--workers\`
 `,
   },
   yaml: {
     setting: `\
-# Signs what clients bring back; the first start makes the file. MCP_HOST_SECRETS in the environment comes before it.
+# Signs session ids; created by the first start. MCP_HOST_SECRETS in the environment takes precedence.
 secrets: { file: ./state/secrets }
 
 `,
     plugin: `\
-  store-sqlite: { file: ./state/mcp-host.db } # sessions outlive a restart, and \`--workers\` share them
+  store-sqlite: { file: ./state/mcp-host.db } # keeps sessions across restarts; shared by \`--workers\`
 `,
   },
 }
@@ -117,26 +117,26 @@ secrets: { file: ./state/secrets }
 const OF_REDIS: Readonly<Record<ConfigFormat, Lines>> = {
   ts: {
     setting: `\
-  // Signs what clients bring back: several machines need the same MCP_HOST_SECRETS in the environment, which comes first.
+  // Signs session ids. Several machines need the same MCP_HOST_SECRETS in the environment, which takes precedence.
   secrets: { file: './state/secrets' },
 
   redis: { url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379' },
 
 `,
     plugin: `\
-    'cluster-redis': {}, // any machine serves any session, and sessions outlive a restart
+    'cluster-redis': {}, // any machine serves any session; keeps sessions across restarts
 `,
   },
   yaml: {
     setting: `\
-# Signs what clients bring back: several machines need the same MCP_HOST_SECRETS in the environment, which comes first.
+# Signs session ids. Several machines need the same MCP_HOST_SECRETS in the environment, which takes precedence.
 secrets: { file: ./state/secrets }
 
 redis: { url: 'redis://127.0.0.1:6379' }
 
 `,
     plugin: `\
-  cluster-redis: {} # any machine serves any session, and sessions outlive a restart
+  cluster-redis: {} # any machine serves any session; keeps sessions across restarts
 `,
   },
 }
@@ -152,17 +152,17 @@ function configFor(store: Store, format: ConfigFormat): Replacements {
   ]
 }
 
-const ENV_OF_FILE = '# Signs session ids, in the place of the file ./state/secrets, which the first start makes.\n'
+const ENV_OF_FILE = '# Signs session ids, in place of the file ./state/secrets, which the first start creates.\n'
 const ENV_OF_REDIS =
-  '# Signs session ids: the same on every machine. Without it each makes a file ./state/secrets of its own, and the second\n' +
-  '# machine does not start.\n'
+  '# Signs session ids; the same value on every machine. Without it each machine creates its own ./state/secrets,\n' +
+  '# and the second machine does not start.\n'
 const ENV_OF_MEMORY =
-  '# Signs session ids. Without it one is made at each start: sessions end there, and no second process can share them.\n'
+  '# Signs session ids. Without it each start creates a new secret, so sessions end and cannot be shared by processes.\n'
 
 const OTHERS: Readonly<Record<Exclude<Store, 'file'>, Replacements>> = {
   redis: [
     [ENV_OF_FILE, ENV_OF_REDIS],
-    ['sessions are kept in `state/`', 'sessions are kept in Redis, at the address in [CONFIG](CONFIG)'],
+    ['sessions are kept in `state/`', 'sessions are kept in Redis, at the URL in [CONFIG](CONFIG)'],
     ['testHost(config)', "testHost(config, { plugins: { 'cluster-redis': false } })"],
   ],
   memory: [

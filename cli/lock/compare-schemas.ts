@@ -72,7 +72,7 @@ const notJudged =
     if (isSame(before, after)) return []
     if (isSame(withoutWords(before), withoutWords(after)))
       return [change(path, `${keyword} changed`, 'words', { before, after })]
-    return [change(path, `${keyword} changed, which is not judged`, 'unknown', { before, after })]
+    return [change(path, `${keyword} changed, with unknown effect on clients`, 'unknown', { before, after })]
   }
 
 const WORDS = ['title', 'description', 'examples', 'default', 'deprecated', '$comment', 'readOnly', 'writeOnly']
@@ -134,7 +134,7 @@ function valuesOf({ const: value, enum: values }: JsonObject): string[] | undefi
 const compareValues: Compare = (before, after, path) => {
   if (isSame([before['enum'], before['const']], [after['enum'], after['const']])) return []
   if ([before, after].some(schema => schema['enum'] !== undefined && schema['const'] !== undefined))
-    return [change(path, 'enum and const changed, which is not judged', 'unknown')]
+    return [change(path, 'enum and const changed, with unknown effect on clients', 'unknown')]
   const [was, now] = [valuesOf(before), valuesOf(after)]
   if (!was || !now) {
     const what = now ? `only these values now: ${cut(now.join(', '))}` : 'any value now'
@@ -172,7 +172,7 @@ function compareNamed(
   const after = kind === 'added' ? { after: { [name]: schema } } : {}
   if (rest === false) return [change(path, kind, kind === 'added' ? 'more' : 'less', after)]
   if (isAny(rest) && kind === 'added') return [change(path, kind, 'same', after)]
-  if (isAny(rest)) return [change(path, 'removed: a client that still sends it is not refused, and ignored', 'unknown')]
+  if (isAny(rest)) return [change(path, 'removed: accepted and ignored if a client still sends it', 'unknown')]
   return [
     change(path, kind, 'same', after),
     ...(kind === 'added' ? walk(rest, schema, path) : walk(schema, rest, path)),
@@ -236,7 +236,7 @@ function walk(before: unknown, after: unknown, path: string): SchemaChange[] {
   const [was, now] = [before, after].map(schema => (schema === true ? {} : schema))
   if (was === false || now === false)
     return [change(path, was === false ? 'is accepted now' : 'is refused now', was === false ? 'more' : 'less')]
-  if (!isObject(was) || !isObject(now)) return [change(path, 'changed, which is not judged', 'unknown')]
+  if (!isObject(was) || !isObject(now)) return [change(path, 'changed, with unknown effect on clients', 'unknown')]
   const keywords = keysOf(was, now).map(name => (Object.hasOwn(READ_WITH, name) ? String(READ_WITH[name]) : name))
   return [...new Set(keywords)].flatMap(keyword => {
     const rule = Object.hasOwn(RULES, keyword) ? RULES[keyword] : undefined
@@ -260,7 +260,10 @@ export function compareSchemas(before: JsonObject, after: JsonObject): SchemaCha
   const isJudged =
     found.every(({ verdict }) => verdict !== 'unknown') && found.some(({ verdict }) => verdict !== 'words')
   if (!isJudged || !(isEntangled(before) || isEntangled(after))) return found
-  return [...found, change('', 'other parts of the schema depend on what changed, which is not judged', 'unknown')]
+  return [
+    ...found,
+    change('', 'other parts of the schema depend on the change, with unknown effect on clients', 'unknown'),
+  ]
 }
 
 /** A canonical form for names that look alike in most fonts. */

@@ -119,10 +119,7 @@ export class Lines {
   #tell(problem: string) {
     const { file, log } = this.#settings
     if (this.#failure === undefined || this.#isStuck) {
-      log.error(
-        { code: 'MH2210', file, problem },
-        'the access log cannot be written; its lines wait, up to 8 MB of them',
-      )
+      log.error({ code: 'MH2210', file, problem }, 'cannot write the access log: up to 8 MB of lines are queued')
     }
     this.#failure = problem
     this.#isStuck = false
@@ -162,7 +159,7 @@ export class Lines {
       const problem = this.#failure ?? 'nobody takes them'
       log.error(
         { code: 'MH2213', file, lines: left, problem },
-        'closed with lines of the access log that were not written',
+        'closed before all lines of the access log were written',
       )
     }
     // A hanging write still uses the file.

@@ -103,7 +103,7 @@ export class Trail {
     if (lines > 0)
       log.error(
         { code: 'MH2227', file: this.#path, lines, problem: this.failure },
-        'closed with lines of the audit that were not written',
+        'closed before all lines of the audit were written',
       )
     else await this.#file?.sync().catch(problem => this.#fail(problem))
     this.#tellHead()
@@ -212,6 +212,9 @@ export class Trail {
     const { seq, hash, chain } = this.#file.head
     if (hash === this.#told) return
     this.#told = hash
-    this.#settings.log.info({ code: 'MH2228', file: this.#path, chain, seq, head: hash }, 'the head of the audit')
+    this.#settings.log.info(
+      { code: 'MH2228', file: this.#path, chain, seq, head: hash },
+      'the newest hash of the audit',
+    )
   }
 }

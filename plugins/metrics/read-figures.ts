@@ -116,7 +116,7 @@ export function createFigureReader(
     warned.add(name)
     log.warn(
       { code: 'MH2606', figure: name, problem },
-      'a figure is not shown among the metrics; mend what its plugin offers',
+      'a metric is invalid and not exported; fix the plugin that provides it',
     )
   }
 

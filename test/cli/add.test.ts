@@ -139,7 +139,7 @@ describe('mcp-host add', () => {
         ['tols', 'x'],
         '"tols" cannot be added: tool, resource, prompt, plugin, openapi, upstream; did you mean "tool"?',
       ],
-      [['plugin', 'cors'], '"cors" is a plugin of mcp-host\'s own'],
+      [['plugin', 'cors'], '"cors" is a built-in plugin'],
     ] as const) {
       const error = (await rejectionOf(add(folder, 'mcp.config.yaml', ...words))) as StartError
       expect(error.exitCode, said).to.equal(2)

@@ -145,7 +145,7 @@ plugins: { transport-streamable: {} }
     const redis = { 'cluster-redis': { url: 'redis://127.0.0.1:1', cluster: ['redis://127.0.0.1:1'] } }
     const { problems } = await reportOn({ workers: '2' }, { env: {}, cwd: await makeFolder(configOf(redis)) })
     expect(messagesOf(problems)).to.have.length(1)
-    expect(messagesOf(problems).join()).not.to.include('each would keep to itself')
+    expect(messagesOf(problems).join()).not.to.include('would not share their state')
   })
 
   it('warns of an audit without a key', async () => {

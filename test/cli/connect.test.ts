@@ -137,7 +137,7 @@ describe('mcp-host connect', () => {
     ['a client that it does not know', ['curser', URL_GIVEN], 'there is no client "curser"; did you mean "cursor"?'],
     ['a name that no client takes', ['cursor', URL_GIVEN, '--name', 'a b'], '--name is "a b"; give 1 to 64 letters'],
     ['a password in the URL', ['cursor', 'https://a:b@example.com/'], 'the URL has a user or password in it'],
-    ['a URL and a route', ['cursor', URL_GIVEN, '--route', '/'], '--route and --config are of the config here'],
+    ['a URL and a route', ['cursor', URL_GIVEN, '--route', '/'], '--route and --config select a local config'],
     ['a URL to be started', ['cursor', URL_GIVEN, '--stdio'], '--stdio starts the server of a config on this machine'],
     ['a client without a file', ['inspector', URL_GIVEN, '--write', '--yes'], 'MCP Inspector has no file of servers'],
   ] as const) {
@@ -216,7 +216,7 @@ describe('mcp-host connect', () => {
       if (client === 'claude-code') await writeFile(join(outside, 'mcp.json'), '{}')
       const { code, stdout, stderr } = await runCli(['connect', client, URL_GIVEN, '--write', '--yes'], folder)
       expect([code, stdout]).to.deep.equal([2, ''])
-      expect(stderr).to.match(/nothing was written: a link leads from \S+ to \S+mcp\.json, outside of this project/)
+      expect(stderr).to.match(/nothing was written: \S+ is a link to \S+mcp\.json, outside of this project/)
     }
     expect(await readFile(join(outside, 'mcp.json'), 'utf8')).to.equal('{}')
     const own = await makeFolder({ 'inside/a': '' })
@@ -236,7 +236,7 @@ describe('mcp-host connect', () => {
   it('writes nothing where nobody can be asked', async () => {
     const folder = await makeFolder({})
     const { code, stderr } = await runCli(['connect', 'vscode', URL_GIVEN, '--write'], folder)
-    expect(stderr).to.contain('nobody is there to be asked; give --yes to write it')
+    expect(stderr).to.contain('cannot ask for confirmation without a terminal; use --yes to write the file')
     expect(code).to.equal(2)
     expect(await readdir(folder)).to.deep.equal(['package.json'])
   })
@@ -268,7 +268,7 @@ describe("a client's file", () => {
   it('that was changed meanwhile is not written', async () => {
     const folder = await makeFolder({ 'a.json': 'theirs' })
     const error = await rejectionOf(writeConfig(join(folder, 'a.json'), 'mine', 'new'))
-    expect(String(error)).to.contain('was changed meanwhile; run this again')
+    expect(String(error)).to.contain('was changed in the meantime; run this again')
     expect(await readFile(join(folder, 'a.json'), 'utf8')).to.equal('theirs')
   })
 

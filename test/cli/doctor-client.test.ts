@@ -139,7 +139,7 @@ describe("mcp-host doctor, the client's view", () => {
       'no registration',
       ({ as }) => Object.assign(as.settings, { registration: 'off' }),
       'registration',
-      /registers nobody/,
+      /does not register/,
     ],
     [
       'no public clients',
@@ -165,8 +165,8 @@ describe("mcp-host doctor, the client's view", () => {
       'issuer',
       /2 authorization servers are listed/,
     ],
-    ['no challenge', ({ rs }) => Object.assign(rs.settings, { challenges: [] }), 'challenge', /has to guess/],
-    ['no scopes', () => undefined, 'scopes', /asks for none/],
+    ['no challenge', ({ rs }) => Object.assign(rs.settings, { challenges: [] }), 'challenge', /must guess/],
+    ['no scopes', () => undefined, 'scopes', /requests none/],
     [
       'no metadata at all',
       ({ rs }) => {
@@ -199,7 +199,7 @@ describe("mcp-host doctor, the client's view", () => {
     const findings = await examine(fake.serverUrl)
     const found = findings.filter(({ check, level }) => check === 'identity provider' && level !== 'ok')
     expect(found.map(({ text }) => text)).to.deep.equal([
-      `${first} is not the metadata of ${issuer}; clients that stop there cannot log in`,
+      `${first} is not the metadata of ${issuer}; clients that use it cannot log in`,
     ])
   })
 

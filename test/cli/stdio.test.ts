@@ -75,7 +75,7 @@ describe('mcp-host stdio', () => {
     const decider = `by: definePlugin({ options: { type: 'object' }, provides: ['user', 'authorize'], setup() {} })()`
     const folder = await folderOf(authorized, `{ ${decider} }`)
     expect(await refusalOf(folder)).to.match(
-      /^2: routes\['\/mcp'\] refuses this client: Authentication required.*; say who calls: plugins\['transport-stdio'\]\.user/,
+      /^2: routes\['\/mcp'\] refuses this client: Authentication required.*; set the caller in plugins\['transport-stdio'\]\.user/,
     )
     const known = await folderOf(
       authorized,

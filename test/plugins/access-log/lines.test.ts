@@ -5,7 +5,7 @@ import type { Destination } from '../../../plugins/access-log/destination.ts'
 import { Lines } from '../../../plugins/access-log/lines.ts'
 import { eventually } from '../../support/eventually.ts'
 
-const CANNOT = 'the access log cannot be written; its lines wait, up to 8 MB of them'
+const CANNOT = 'cannot write the access log: up to 8 MB of lines are queued'
 
 /** A writer whose patience is short, what it logged, and how many lines it lost. */
 function startLines(write: Destination['write'], patience = 5) {
