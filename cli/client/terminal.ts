@@ -130,7 +130,7 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'registration-dropped':
       return ['registration', `${event.clientId} is no longer used: ${event.why}`]
     case 'authorization-started':
-      return ['asking you', `to log in at ${event.issuer}${scopesOf(event.scope)}`]
+      return ['login', `at ${event.issuer}${scopesOf(event.scope)}`]
     case 'refresh-failed':
       return ['renewal', `failed: ${event.code}`]
     case 'step-up':

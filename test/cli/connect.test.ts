@@ -96,7 +96,7 @@ describe('the program that a client starts', () => {
       args: [join(folder, 'node_modules/npm/bin/npx-cli.js'), ...proxy],
     })
     const elsewhere = { ...starter, execPath: '/nowhere/node.exe' }
-    expect(() => throughProxy(endpointAt(given), elsewhere)).to.throw('npx is not beside /nowhere/node.exe: ')
+    expect(() => throughProxy(endpointAt(given), elsewhere)).to.throw('there is no npx next to /nowhere/node.exe: ')
   })
 })
 
@@ -139,7 +139,11 @@ describe('mcp-host connect', () => {
     ['a password in the URL', ['cursor', 'https://a:b@example.com/'], 'the URL has a user or password in it'],
     ['a URL and a route', ['cursor', URL_GIVEN, '--route', '/'], '--route and --config select a local config'],
     ['a URL to be started', ['cursor', URL_GIVEN, '--stdio'], '--stdio starts the server of a config on this machine'],
-    ['a client without a file', ['inspector', URL_GIVEN, '--write', '--yes'], 'MCP Inspector has no file of servers'],
+    [
+      'a client without a file',
+      ['inspector', URL_GIVEN, '--write', '--yes'],
+      'MCP Inspector has no settings file for servers',
+    ],
   ] as const) {
     it(`refuses ${what}`, async () => {
       const { values, positionals } = readArguments('connect', connectVerb, args)

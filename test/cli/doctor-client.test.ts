@@ -32,7 +32,7 @@ describe("mcp-host doctor, the client's view", () => {
     const findings = await examineAsClient(fake.serverUrl)
     expect(wrongs(findings)).to.deep.equal([])
     const text = (check: string) => findings.find(finding => finding.check === check)?.text
-    expect(text('client: scopes')).to.equal('a login asks for read write (of the metadata)')
+    expect(text('client: scopes')).to.equal('a login requests read write (from the metadata)')
     expect(text('client: resource')).to.include(fake.serverUrl)
     const { url, issuer } = fake.as
     expect(text('client: issuer')).to.equal(

@@ -49,7 +49,7 @@ describe('a lock that is hostile', function () {
   })
 
   it('steers no terminal by what is decided at run time: nothing but what there is may stand there', async () => {
-    const evil = '\u001b[2Jold.json and new.json say the same.'
+    const evil = '\u001b[2Jold.json and new.json are equal.'
     const folder = await makeFolder({ 'old.json': lockText(lockOf({})) })
     await writeFile(join(folder, 'new.json'), JSON.stringify(lockOf({}, { atRunTime: [evil] })))
     const { code, stdout, stderr } = await runCli(['diff', 'old.json', 'new.json'], folder)

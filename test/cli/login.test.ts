@@ -27,10 +27,10 @@ describe('mcp-host login', function () {
     expect([code, desk.browser.opened.length]).to.deep.equal([0, 1])
     expect(stdout).to.match(new RegExp(`${desk.fake.as.issuer} .*${clientId}.*read write.*20[-0-9]+ [0-9:]+`))
     for (const step of [
-      `server                ${desk.url} asks for a login`,
+      `server                ${desk.url} requires a login`,
       `authorization server  ${desk.fake.as.issuer}`,
       `registered as         ${clientId}`,
-      `asking you            to log in at ${desk.fake.as.issuer}, scopes read write`,
+      `login                 at ${desk.fake.as.issuer}, scopes read write`,
     ]) {
       expect(stderr.split('\n')).to.include(step)
     }

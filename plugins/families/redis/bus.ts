@@ -346,7 +346,7 @@ export function redisBus(
     try {
       receiver?.(text)
     } catch (err) {
-      log.error({ code: 'MH2311', err }, 'failed to process a message of another node')
+      log.error({ code: 'MH2311', err }, 'failed to process a message of another node (Redis)')
     }
   }
 

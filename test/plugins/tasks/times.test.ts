@@ -176,7 +176,7 @@ describe('Tasks: configuration errors', () => {
       provides: ['taskStore'],
     })
     const ofFile = withPlugins({ tasks: { role: 'front' }, store }, { toolsets: { all: [later] } })
-    await expectStopped(ofFile, 'tasks are kept in a file of this host alone')
+    await expectStopped(ofFile, 'tasks are kept in a file of this host only')
     for (const lease of ['100ms', '21s', '1h']) await expectStopped(withTasks({ lease }), /300ms.*20s/)
     await expectStopped(withTasks({ perUser: 0 }), 'perUser')
     await expectStopped(withTasks({ ttl: 'soon' }), 'ttl')
