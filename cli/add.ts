@@ -168,35 +168,6 @@ async function checkPluginName(name: string): Promise<void> {
 
 const neededBy = (kind: Kind): string[] => (kind === 'plugin' ? ['@modelcontextprotocol/client'] : [])
 
-async function add(
-  { config }: { config?: string },
-  [kindText = '', name = '', ...more]: readonly string[],
-  context: CommandContext,
-): Promise<void> {
-  const { cwd, print } = context
-  if (kindText === 'openapi') {
-    if (name === '' || more.length > 0) throw usage('name the OpenAPI document: mcp-host add openapi FILE')
-    return (await import('./openapi/add-document.ts')).addDocument({ config }, name, context)
-  }
-  if (kindText === 'upstream')
-    return (await import('./upstream/add-server.ts')).addServer({ config }, [name, ...more], context)
-  const kind = readKind(kindText)
-  if (more.length > 0) throw usage(`unexpected "${printable(more.join(' '))}"`)
-  checkName(kind, name)
-  if (kind === 'plugin') await checkPluginName(name)
-  const project = await findProject(context, config)
-  const { files, main, use } = addedFiles(kind, name, project)
-  assertFree(project.folder, files.keys(), `Choose another name: mcp-host add ${kind} NAME`)
-  writeNew(project.folder, files)
-  const shown = (path: string) => printable(relative(cwd, join(project.folder, path)))
-  print([...files.keys()].map(path => `made ${shown(path)}`).join('\n'))
-  const served = kind !== 'plugin' && (await isServed(project, main))
-  print(served ? `${project.configName} already serves it.` : use)
-  const missing = neededBy(kind).filter(name => !project.packages.has(name))
-  if (missing.length > 0)
-    print(`Its test needs packages that package.json does not contain yet. Run:\n  ${installLine(missing, '-D')}`)
-}
-
 export const addVerb = defineVerb({
   summary: 'Add a tool, resource, prompt or plugin with a test, an OpenAPI document, or an MCP server',
   example: 'tool convert_time',
@@ -206,5 +177,28 @@ export const addVerb = defineVerb({
 mcp-host add openapi FILE  add the document FILE, or its https URL, and a route to the config
 mcp-host add upstream NAME URL  add the MCP server at URL, and a route to the config
 mcp-host add upstream NAME -- COMMAND ARGUMENT...  the same for a stdio server`,
-  run: add,
+  async run({ config }, [kindText = '', name = '', ...more], context) {
+    const { cwd, print } = context
+    if (kindText === 'openapi') {
+      if (name === '' || more.length > 0) throw usage('name the OpenAPI document: mcp-host add openapi FILE')
+      return (await import('./openapi/add-document.ts')).addDocument({ config }, name, context)
+    }
+    if (kindText === 'upstream')
+      return (await import('./upstream/add-server.ts')).addServer({ config }, [name, ...more], context)
+    const kind = readKind(kindText)
+    if (more.length > 0) throw usage(`unexpected "${printable(more.join(' '))}"`)
+    checkName(kind, name)
+    if (kind === 'plugin') await checkPluginName(name)
+    const project = await findProject(context, config)
+    const { files, main, use } = addedFiles(kind, name, project)
+    assertFree(project.folder, files.keys(), `Choose another name: mcp-host add ${kind} NAME`)
+    writeNew(project.folder, files)
+    const shown = (path: string) => printable(relative(cwd, join(project.folder, path)))
+    print([...files.keys()].map(path => `made ${shown(path)}`).join('\n'))
+    const served = kind !== 'plugin' && (await isServed(project, main))
+    print(served ? `${project.configName} serves it already.` : use)
+    const missing = neededBy(kind).filter(name => !project.packages.has(name))
+    if (missing.length > 0)
+      print(`Its test needs what is not in package.json yet. Run:\n  ${installLine(missing, '-D')}`)
+  },
 })

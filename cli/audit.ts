@@ -160,12 +160,6 @@ async function who(subject: string | undefined, values: AuditValues, context: Co
   context.print(createDisguise(secrets.keys('records')).user(user))
 }
 
-async function audit(values: AuditValues, [what, ...words]: readonly string[], context: CommandContext): Promise<void> {
-  if (what === 'verify') return verify(words, values, context)
-  if (what === 'who') return who(words[0], values, context)
-  throw usage(`"${what}": it is one of: mcp-host audit verify FILE..., mcp-host audit who SUBJECT`)
-}
-
 export const auditVerb = defineVerb({
   summary: 'Verify audit files (verify FILE...), or print the pseudonym of a user (who SUBJECT)',
   example: 'verify audit.log',
@@ -173,5 +167,9 @@ export const auditVerb = defineVerb({
   options: OPTIONS,
   notes: `verify exits with 0 if no line has changed, 1 with the first changed line, and 3 if a key is missing. For a folder it reads its *.jsonl files.
 who prints the "user" field of a subject, computed with the first secret.`,
-  run: audit,
+  async run(values, [what, ...words], context) {
+    if (what === 'verify') return verify(words, values, context)
+    if (what === 'who') return who(words[0], values, context)
+    throw usage(`"${what}": it is one of: mcp-host audit verify FILE..., mcp-host audit who SUBJECT`)
+  },
 })

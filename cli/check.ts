@@ -4,11 +4,12 @@ import { dirname, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
 import { ConfigError, codeOf, formatPlace, type Place, textOf } from '../core/config/problems.ts'
 import { hostOf } from '../core/create-host.ts'
+import type { Host } from '../core/host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import type { Logger } from '../core/kernel/log.ts'
 import { readConfig } from './config.ts'
 import type { CommandContext } from './context.ts'
-import { openLog } from './log.ts'
+import { type CliLog, openLog } from './log.ts'
 import { configLine, routeTable } from './start-page.ts'
 import { jsonText } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type VerbValues } from './verb.ts'
@@ -117,71 +118,58 @@ const OPTIONS = {
 type EnvContext = Pick<CommandContext, 'env' | 'cwd'>
 type CheckOptions = Omit<VerbValues<typeof OPTIONS>, 'format'>
 
+/** Builds the host as `start` does. */
+async function runChecks({ config, 'env-file': files, workers }: CheckOptions, context: EnvContext, inner?: CliLog) {
+  const { log, warnings } = collectWarnings(context.cwd, inner)
+  const checked = { warnings, file: '', routes: [] as Host['routes'], error: undefined as unknown }
+  try {
+    const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
+    const others = workers === undefined ? {} : { neighbours: await unreachable() }
+    const loaded = await readConfig({ config, 'env-file': files }, context)
+    checked.file = loaded.file
+    if (inner) inner.directory = dirname(loaded.file)
+    const host = await hostOf(loaded, log, { purpose: 'inspect', processes, ...others })
+    checked.routes = host.routes
+    await host.close()
+  } catch (error) {
+    checked.error = error
+  }
+  return checked
+}
+
 async function unreachable() {
   const { createNeighbours } = await import('./workers/neighbours.ts')
   return createNeighbours({ send: () => false, receive() {} })
-}
-
-async function loadAsStart({ config, 'env-file': files, workers }: CheckOptions, context: EnvContext) {
-  const processes = workers === undefined ? 1 : (await import('./workers/count.ts')).parseCount(workers)
-  const others = workers === undefined ? {} : { neighbours: await unreachable() }
-  const loaded = await readConfig({ config, 'env-file': files }, context)
-  return { loaded, settings: { purpose: 'inspect', processes, ...others } as const }
-}
-
-async function checkInText(options: CheckOptions, context: CommandContext): Promise<void> {
-  const cliLog = openLog(options, context)
-  const { log, warnings } = collectWarnings(context.cwd, cliLog)
-  try {
-    const { loaded, settings } = await loadAsStart(options, context)
-    cliLog.directory = dirname(loaded.file)
-    const host = await hostOf(loaded, log, settings)
-    const { routes } = host
-    await host.close()
-    context.print(
-      `${configLine(loaded.file, context.cwd)}\n\n${routeTable(routes)}\n\n${warningsText(warnings)}The config is fine.`,
-    )
-  } catch (error) {
-    if (warnings.length > 0) context.stderr.write(`${warningsText(warnings).trimEnd()}\n`)
-    throw error
-  }
 }
 
 export async function reportOn(
   options: CheckOptions,
   context: EnvContext,
 ): Promise<CheckReport & { exitCode: 0 | 1 | 2 | 3 }> {
-  const { log, warnings } = collectWarnings(context.cwd)
-  let file: string | null = null
-  try {
-    const { loaded, settings } = await loadAsStart(options, context)
-    file = loaded.file
-    const host = await hostOf(loaded, log, settings)
-    await host.close()
-    return { ok: true, config: file, problems: [], warnings, exitCode: 0 }
-  } catch (error) {
-    const exitCode = error instanceof StartError ? error.exitCode : 1
-    return { ok: false, config: file, problems: describeProblems(error), warnings, exitCode }
-  }
-}
-
-async function check(
-  { format = 'text', ...options }: VerbValues<typeof OPTIONS>,
-  _positionals: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  if (format === 'text') {
-    await checkInText(options, context)
-    return 0
-  }
-  const { exitCode, ...report } = await reportOn(options, context)
-  context.print(jsonText(report))
-  return exitCode
+  const { file, warnings, error } = await runChecks(options, context)
+  const config = file || null
+  if (error === undefined) return { ok: true, config, problems: [], warnings, exitCode: 0 }
+  const exitCode = error instanceof StartError ? error.exitCode : 1
+  return { ok: false, config, problems: describeProblems(error), warnings, exitCode }
 }
 
 export const checkVerb = defineVerb({
   summary: 'Check the config and report all errors, without serving',
   example: '--format json',
   options: OPTIONS,
-  run: check,
+  async run({ format = 'text', ...options }, _positionals, context) {
+    if (format === 'json') {
+      const { exitCode, ...report } = await reportOn(options, context)
+      context.print(jsonText(report))
+      return exitCode
+    }
+    const { file, routes, warnings, error } = await runChecks(options, context, openLog(options, context))
+    if (error === undefined) {
+      const head = `${configLine(file, context.cwd)}\n\n${routeTable(routes)}\n\n`
+      context.print(`${head}${warningsText(warnings)}The config is valid.`)
+      return 0
+    }
+    if (warnings.length > 0) context.stderr.write(`${warningsText(warnings).trimEnd()}\n`)
+    throw error
+  },
 })

@@ -112,7 +112,7 @@ export async function readConfig(
   context: Pick<CommandContext, 'env' | 'cwd'>,
 ): Promise<LoadedConfig> {
   loadEnvFiles(files, context)
-  return loadConfig({ cwd: context.cwd, ...(config !== undefined && { file: config }) })
+  return loadConfig({ cwd: context.cwd, file: config })
 }
 
 /** Calls `act` with a host that is not started: no port, Redis connection or plugin file is opened. */

@@ -8,20 +8,7 @@ import { checkName, endpointAt, endpointHere, throughProxy, throughStdio } from 
 import { assertInside, readConfig, resolveFile, setEntry, writeConfig } from './connect/write-config.ts'
 import { type CommandContext, usage } from './context.ts'
 import { nearestHint, shellWord } from './text.ts'
-import { CONFIG_OPTION, defineVerb, type VerbValues } from './verb.ts'
-
-const OPTIONS = {
-  ...CONFIG_OPTION,
-  route: { type: 'string', value: '<path>', help: 'Route of the config in this folder [the first without parameters]' },
-  name: {
-    type: 'string',
-    value: '<name>',
-    help: 'Server name in the settings of the client [name or host of the server]',
-  },
-  stdio: { type: 'boolean', help: 'Let the client start this config with mcp-host stdio' },
-  write: { type: 'boolean', help: 'Write the settings file of the client, after showing the change' },
-  yes: { type: 'boolean', help: 'Do not ask before writing' },
-} as const
+import { CONFIG_OPTION, defineVerb } from './verb.ts'
 
 function findClient(given: string): ClientRow {
   const found = Object.keys(CLIENTS).find((name): name is ClientName => name === given)
@@ -52,11 +39,9 @@ function planEdit(file: string, before: string, { key }: Setting, name: string, 
   try {
     return setEntry(before, [key, name], entry)
   } catch (cause) {
-    throw new StartError(
-      'MH3310',
-      `${file} was not changed: ${printable(errorText(cause))}; add the entry manually (shown without --write)`,
-      { cause },
-    )
+    throw new StartError('MH3310', `${file} is unchanged: ${printable(errorText(cause))}; add the entry manually`, {
+      cause,
+    })
   }
 }
 
@@ -68,7 +53,7 @@ function secretParameters(url: string): string[] {
 
 async function isWanted(yes: boolean, context: CommandContext): Promise<boolean> {
   if (yes) return true
-  if (!hasPerson(context)) throw usage('cannot ask for confirmation without a terminal; use --yes to write the file')
+  if (!hasPerson(context)) throw usage('no terminal for the confirmation; use --yes')
   return /^y(?:es)?$/i.test((await ask(context, 'Write this? [y/N] '))?.trim() ?? '')
 }
 
@@ -82,9 +67,7 @@ function warnOfSecrets(reached: Reached, { say }: CommandContext): void {
   const texts = 'url' in reached ? [reached.url] : reached.args
   const names = texts.flatMap(secretParameters)
   if (names.length === 0) return
-  say(
-    `the URL has ${names.join(', ')} in it, which looks like a secret: anyone who reads the file or this terminal can use it`,
-  )
+  say(`the URL contains ${names.join(', ')}, probably a secret: the file and this terminal show it`)
 }
 
 interface Writing {
@@ -101,8 +84,7 @@ async function write(
 ): Promise<number> {
   const { print, say } = context
   const { config } = client
-  if (!config?.file)
-    throw usage(`${client.title} has no settings file for servers: omit --write, and run the printed command`)
+  if (!config?.file) throw usage(`${client.title} has no settings file: omit --write, and run the printed command`)
   const file = config.file(machine)
   if (config.inProject) await assertInside(machine.cwd, file)
   const before = await readConfig(file)
@@ -135,43 +117,55 @@ async function checkLocal(
   await checkStdio({ config: file, route, cwd: context.cwd }, openLog({ 'log-level': 'fatal' }, context))
 }
 
-async function connect(
-  values: VerbValues<typeof OPTIONS>,
-  [given = '', url]: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const client: ClientRow = findClient(given)
-  const { route, config, stdio = false } = values
-  if (url !== undefined && (route !== undefined || config !== undefined)) {
-    throw usage('--route and --config select a local config: omit them, or the URL')
-  }
-  const named = values.name === undefined ? undefined : checkName(values.name)
-  const endpoint =
-    url === undefined
-      ? await endpointHere(context, { ...(config !== undefined && { config }), ...(route !== undefined && { route }) })
-      : endpointAt(url)
-  if (stdio && endpoint.local) await checkLocal(endpoint.local, context)
-  const { env, cwd, script } = context
-  const { platform, execPath } = process
-  const starter = { platform, execPath, script }
-  const reached = stdio
-    ? throughStdio(endpoint, starter)
-    : client.remote
-      ? { url: endpoint.url }
-      : throughProxy(endpoint, starter)
-  const machine: Machine = { platform, env, home: homeOf(env), cwd }
-  const name = named ?? endpoint.name
-  warnOfSecrets(reached, context)
-  if (values.write) return write(client, { name, reached, machine, yes: values.yes ?? false }, context)
-  context.print(describe(client, name, reached, machine))
-  return 0
-}
-
 export const connectVerb = defineVerb({
   summary: 'Print or write the settings of an MCP client, for example claude-code, cursor, codex',
   example: 'claude-code https://mcp.example/mcp',
   positionals: ['CLIENT', '[URL]'],
-  options: OPTIONS,
+  options: {
+    ...CONFIG_OPTION,
+    route: {
+      type: 'string',
+      value: '<path>',
+      help: 'Route of the config in this folder [the first without parameters]',
+    },
+    name: {
+      type: 'string',
+      value: '<name>',
+      help: 'Server name in the settings of the client [name or host of the server]',
+    },
+    stdio: { type: 'boolean', help: 'Let the client start this config with mcp-host stdio' },
+    write: { type: 'boolean', help: 'Write the settings file of the client, after showing the change' },
+    yes: { type: 'boolean', help: 'Do not ask before writing' },
+  },
   notes: `CLIENT is one of ${Object.keys(CLIENTS).join(', ')}. Without a URL, the client connects to the config in this folder.`,
-  run: connect,
+  async run(values, [given = '', url], context) {
+    const client: ClientRow = findClient(given)
+    const { route, config, stdio = false } = values
+    if (url !== undefined && (route !== undefined || config !== undefined)) {
+      throw usage('--route and --config select a local config: omit them, or the URL')
+    }
+    const named = values.name === undefined ? undefined : checkName(values.name)
+    const endpoint =
+      url === undefined
+        ? await endpointHere(context, {
+            ...(config !== undefined && { config }),
+            ...(route !== undefined && { route }),
+          })
+        : endpointAt(url)
+    if (stdio && endpoint.local) await checkLocal(endpoint.local, context)
+    const { env, cwd, script } = context
+    const { platform, execPath } = process
+    const starter = { platform, execPath, script }
+    const reached = stdio
+      ? throughStdio(endpoint, starter)
+      : client.remote
+        ? { url: endpoint.url }
+        : throughProxy(endpoint, starter)
+    const machine: Machine = { platform, env, home: homeOf(env), cwd }
+    const name = named ?? endpoint.name
+    warnOfSecrets(reached, context)
+    if (values.write) return write(client, { name, reached, machine, yes: values.yes ?? false }, context)
+    context.print(describe(client, name, reached, machine))
+    return 0
+  },
 })

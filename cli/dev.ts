@@ -1,6 +1,4 @@
 // `mcp-host dev`: serves a config during development and reloads edits without a restart where possible.
-import type { CommandContext } from './context.ts'
-import type { DevOptions } from './dev/server.ts'
 import { DEV_SERVER } from './dev/server.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS } from './verb.ts'
 
@@ -11,23 +9,21 @@ const NOTES = `Keys in a terminal:
 
 Without --env-file, dev reads .env next to the config. NODE_ENV defaults to "development". After an invalid change, dev reports the error and continues to serve the previous version.`
 
-async function dev(options: DevOptions, _positionals: readonly string[], context: CommandContext): Promise<void> {
-  const { envFilesOf, watchAndServe } = await import('./dev/terminal.ts')
-  const role = process.env[DEV_SERVER]
-  if (role === undefined || !process.send) return watchAndServe(options, context)
-  delete process.env[DEV_SERVER]
-  const [{ serveForDevelopment }, { createEnvFiles }] = await Promise.all([
-    import('./dev/server.ts'),
-    import('./config.ts'),
-  ])
-  const env = createEnvFiles(envFilesOf(options, context), context)
-  await serveForDevelopment(options, context, env, role === 'keys')
-}
-
 export const devVerb = defineVerb({
   summary: 'Serve the config and reload it after each change',
   example: '--port 3001',
   options: { ...CONFIG_OPTION, ...LISTEN_OPTIONS, ...ENV_FILE_OPTION, ...LOG_OPTIONS },
   notes: NOTES,
-  run: dev,
+  async run(options, _positionals, context) {
+    const { envFilesOf, watchAndServe } = await import('./dev/terminal.ts')
+    const role = process.env[DEV_SERVER]
+    if (role === undefined || !process.send) return watchAndServe(options, context)
+    delete process.env[DEV_SERVER]
+    const [{ serveForDevelopment }, { createEnvFiles }] = await Promise.all([
+      import('./dev/server.ts'),
+      import('./config.ts'),
+    ])
+    const env = createEnvFiles(envFilesOf(options, context), context)
+    await serveForDevelopment(options, context, env, role === 'keys')
+  },
 })

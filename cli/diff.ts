@@ -65,27 +65,6 @@ function inText({ names: [before, after], ...sides }: Sides, changes: readonly C
   return [...head.split('\n').map(line => printable(line)), ...(note === '' ? [] : ['', printable(note)])].join('\n')
 }
 
-async function diff(
-  { 'fail-on': failOn = 'any', json = false, ...options }: DiffOptions,
-  given: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const sides = await readSides(options, given, context)
-  const { before, after } = sides
-  const changes = compareSurfaces(before, after)
-  const exitCode = exitCodeOf(changes, failOn)
-  const hashes = { before: before.hash, after: after.hash }
-  const report = {
-    same: changes.length === 0,
-    ...hashes,
-    counts: countsOf(changes),
-    atRunTime: after.atRunTime,
-    changes,
-  }
-  context.print(json ? jsonText(report) : inText(sides, changes))
-  return exitCode
-}
-
 export const diffVerb = defineVerb({
   summary: 'Show what changed since the lock file, and whether it breaks clients',
   example: '--fail-on breaking',
@@ -96,5 +75,20 @@ mcp-host diff OLD      compare another lock file with the config; - reads stdin
 mcp-host diff OLD NEW  compare two lock files
 
 Exit codes: 0 no change, 3 compatible changes, 4 changes that break or can break clients, 2 invalid arguments, lock file or config.`,
-  run: diff,
+  async run({ 'fail-on': failOn = 'any', json = false, ...options }, given, context) {
+    const sides = await readSides(options, given, context)
+    const { before, after } = sides
+    const changes = compareSurfaces(before, after)
+    const exitCode = exitCodeOf(changes, failOn)
+    const hashes = { before: before.hash, after: after.hash }
+    const report = {
+      same: changes.length === 0,
+      ...hashes,
+      counts: countsOf(changes),
+      atRunTime: after.atRunTime,
+      changes,
+    }
+    context.print(json ? jsonText(report) : inText(sides, changes))
+    return exitCode
+  },
 })

@@ -5,23 +5,9 @@ import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import type { Finding } from './doctor/ask.ts'
 import { jsonText } from './text.ts'
-import { defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
+import { defineVerb, ENV_FILE_OPTION } from './verb.ts'
 
 const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
-
-const OPTIONS = {
-  url: { type: 'string', value: '<url>', help: 'Server URL, instead of the argument' },
-  token: { type: 'string', value: '<token>', help: 'Token to send; @file reads a file, - reads stdin' },
-  origin: { type: 'string', value: '<origin>', help: 'Origin of a web page that must be able to call the server' },
-  config: {
-    type: 'string',
-    short: 'c',
-    value: '<file>',
-    help: 'Check the services that the plugins of this config depend on; no running server needed',
-  },
-  ...ENV_FILE_OPTION,
-  json: { type: 'boolean', help: 'Print JSON' },
-} as const
 
 function describe({ check, level, text, fix }: Finding, width: number): string {
   const line = printable(`${SIGNS[level]}  ${check.padEnd(width)}  ${text}`)
@@ -39,7 +25,7 @@ async function examineFile(
   envFiles: readonly string[] | undefined,
   context: CommandContext,
 ): Promise<Finding[]> {
-  const [{ examineConfig }, { collectWarnings }, { note }] = await Promise.all([
+  const [{ examineConfig }, { collectWarnings }, { reportOn }] = await Promise.all([
     import('../core/create-host.ts'),
     import('./check.ts'),
     import('./doctor/ask.ts'),
@@ -48,52 +34,49 @@ async function examineFile(
   // Warnings are discarded, because `check` reports them.
   const { log } = collectWarnings(cwd)
   const findings = await examineConfig(await readConfig({ config: file, 'env-file': envFiles }, context), log)
-  return findings.length > 0 ? findings : [note('config', 'no plugin of this config has a service to check')]
+  return findings.length > 0 ? findings : [reportOn('config').note('no plugin of this config depends on a service')]
 }
 
 function urlOf(option: string | undefined, positional: string | undefined, needed: boolean): string | undefined {
   const url = positional ?? option
   if (url === undefined && !needed) return undefined
-  if (url === undefined || !/^https?:/.test(url) || !URL.canParse(url)) {
-    const why = 'doctor requires the http or https URL that clients use, or --config with a config file'
-    throw usage(why)
-  }
-  if (positional !== undefined && option !== undefined) {
-    throw usage('doctor takes one URL: omit --url')
-  }
+  if (url === undefined || !/^https?:/.test(url) || !URL.canParse(url))
+    throw usage('doctor needs a URL: the http or https URL that clients use, or --config with a config file')
+  if (positional !== undefined && option !== undefined) throw usage('doctor accepts one URL: omit --url')
   return url
-}
-
-async function doctor(
-  values: VerbValues<typeof OPTIONS>,
-  [positional]: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const { url: option, origin, json, config } = values
-  const url = urlOf(option, positional, config === undefined)
-  const token = await readToken(context, values.token)
-  const given = { ...(token !== undefined && { token }), ...(origin !== undefined && { origin }) }
-  const found = [
-    ...(config === undefined ? [] : await examineFile(config, values['env-file'], context)),
-    ...(url === undefined ? [] : await (await import('./doctor/examine.ts')).examine(url, given)),
-  ]
-  const findings = found.map(finding => scrubFinding(finding, context.secrets))
-  const healthy = findings.every(({ level }) => level !== 'wrong')
-  if (json)
-    context.print(
-      jsonText({ ...(config !== undefined && { config }), ...(url !== undefined && { url }), healthy, findings }),
-    )
-  else {
-    const width = Math.max(...findings.map(({ check }) => check.length))
-    context.print(findings.map(finding => describe(finding, width)).join('\n'))
-  }
-  return healthy ? 0 : 1
 }
 
 export const doctorVerb = defineVerb({
   summary: 'Diagnose a running server as its clients see it, or the services that a config depends on',
   example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
-  options: OPTIONS,
-  run: doctor,
+  options: {
+    url: { type: 'string', value: '<url>', help: 'Server URL, instead of the argument' },
+    token: { type: 'string', value: '<token>', help: 'Token to send; @file reads a file, - reads stdin' },
+    origin: { type: 'string', value: '<origin>', help: 'Origin of a web page that must be able to call the server' },
+    config: {
+      type: 'string',
+      short: 'c',
+      value: '<file>',
+      help: 'Check the services that the plugins of this config depend on; no running server needed',
+    },
+    ...ENV_FILE_OPTION,
+    json: { type: 'boolean', help: 'Print JSON' },
+  },
+  async run(values, [positional], context) {
+    const { url: option, origin, json, config } = values
+    const url = urlOf(option, positional, config === undefined)
+    const token = await readToken(context, values.token)
+    const found = [
+      ...(config === undefined ? [] : await examineFile(config, values['env-file'], context)),
+      ...(url === undefined ? [] : await (await import('./doctor/examine.ts')).examine(url, { token, origin })),
+    ]
+    const findings = found.map(finding => scrubFinding(finding, context.secrets))
+    const healthy = findings.every(({ level }) => level !== 'wrong')
+    const width = Math.max(...findings.map(({ check }) => check.length))
+    context.print(
+      json ? jsonText({ config, url, healthy, findings }) : findings.map(one => describe(one, width)).join('\n'),
+    )
+    return healthy ? 0 : 1
+  },
 })

@@ -1,14 +1,13 @@
 // Adds toolsets of plugins, with their routes, to a config: JSON, YAML, or code with object literals.
 import { writeFile } from 'node:fs/promises'
 import { basename, extname, join, relative, resolve } from 'node:path'
-import { applyEdits, modify } from 'jsonc-parser'
 import { parseDocument, stringify } from 'yaml'
 import { printable } from '../client/text.ts'
 import type { LoadedConfig } from '../core/config/load-config.ts'
 import { objectInCode } from '../core/config/locate-in-code.ts'
 import { isObject, StartError } from '../core/plugin.ts'
 import { readConfig } from './config.ts'
-import { readConfig as readText, writeConfig } from './connect/write-config.ts'
+import { editJson, readConfig as readText, writeConfig } from './connect/write-config.ts'
 import { type CommandContext, usage } from './context.ts'
 
 /** An expression of a config in code. Other formats cannot have one. */
@@ -35,14 +34,8 @@ const entriesOf = ({ plugin, key, name, value, route }: AddedToolset): readonly 
   [['routes', route], { toolsets: name }],
 ]
 
-function addToJson(text: string, entries: readonly Entry[]): string {
-  const unit = /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
-  const formattingOptions = { insertSpaces: !unit.startsWith('\t'), tabSize: unit.length, eol: '\n' }
-  return entries.reduce(
-    (edited, [path, value]) => applyEdits(edited, modify(edited, [...path], value, { formattingOptions })),
-    text,
-  )
-}
+const addToJson = (text: string, entries: readonly Entry[]): string =>
+  entries.reduce((edited, [path, value]) => editJson(edited, path, value), text)
 
 function addToYaml(text: string, entries: readonly Entry[]): string {
   const document = parseDocument(text)

@@ -8,7 +8,7 @@ import { errorText } from '../core/http/errors.ts'
 import { HostError, type User } from '../core/index.ts'
 import { type CatalogItem, type Denial, isObject, readUser } from '../core/plugin.ts'
 import { inspectConfig } from './config.ts'
-import { type CommandContext, readToken, usage } from './context.ts'
+import { readToken, usage } from './context.ts'
 import { isoTime, nearestHint, parseObject } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, type VerbValues } from './verb.ts'
 
@@ -194,29 +194,23 @@ function signsWithTemporaryKeys(config: unknown, env: NodeJS.ProcessEnv): boolea
 
 const HOOK = 'configureSession can change the result for this caller; this command does not run it'
 
-async function explain(
-  options: ExplainOptions,
-  _positionals: readonly string[],
-  context: CommandContext,
-): Promise<void> {
-  const token = await readToken(context, options.token)
-  await inspectConfig(options, context, async (host, loaded) => {
-    const isTemporary = signsWithTemporaryKeys(loaded.config, context.env)
-    const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
-    const lines = await explanation(
-      host,
-      { ...options, ...(sample !== undefined && { route: sample }) },
-      token,
-      isTemporary,
-    )
-    const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
-    context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
-  })
-}
-
 export const explainVerb = defineVerb({
   summary: 'Explain, step by step, what a caller can access',
   example: '--route /admin --token @token.txt --tool purge',
   options: OPTIONS,
-  run: explain,
+  async run(options, _positionals, context) {
+    const token = await readToken(context, options.token)
+    await inspectConfig(options, context, async (host, loaded) => {
+      const isTemporary = signsWithTemporaryKeys(loaded.config, context.env)
+      const sample = host.routes.find(({ path }) => path === options.route)?.samplePath
+      const lines = await explanation(
+        host,
+        { ...options, ...(sample !== undefined && { route: sample }) },
+        token,
+        isTemporary,
+      )
+      const isHooked = isObject(loaded.config) && loaded.config['configureSession'] !== undefined
+      context.print([...lines, ...(isHooked ? [line('session', HOOK)] : [])].join('\n'))
+    })
+  },
 })

@@ -129,32 +129,30 @@ async function install(folder: string, command: string, { print }: CommandContex
     throw new StartError('MH3311', `the files were created, but ${command} failed; run it in ${printable(folder)}`)
 }
 
-async function init(options: InitOptions, [folder]: readonly string[], context: CommandContext): Promise<void> {
-  const { stdin, stdout, env, cwd, print } = context
-  const hasPerson = stdin.isTTY === true && stdout.isTTY === true
-  const given = readGiven(options, folder)
-  const asks = hasPerson && options.yes !== true
-  const choices = await choose(given, asks, context)
-  const at = resolve(cwd, choices.folder)
-  const files = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
-  // With two configs in a folder, one would be ignored.
-  const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...SEARCHED]
-  assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
-  writeNew(at, files)
-  if (choices.note !== undefined) print(choices.note)
-  const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, asks || given.store !== undefined)
-  if (onNode !== undefined) print(onNode)
-  const manager = packageCommandsOf(env['npm_config_user_agent'])
-  const installed = options.install === true
-  if (installed) await install(at, manager.install, context)
-  print(nextSteps({ cwd, folder: at, choices, paths: files.keys(), manager, installed }))
-}
-
 export const initVerb = defineVerb({
   summary: 'Create a server project or a plugin package',
   example: 'my-server --protected',
   positionals: ['[FOLDER]'],
   options: OPTIONS,
   notes: 'Existing files are never overwritten. In a terminal, init asks for options that are not given.',
-  run: init,
+  async run(options, [folder], context) {
+    const { stdin, stdout, env, cwd, print } = context
+    const hasPerson = stdin.isTTY === true && stdout.isTTY === true
+    const given = readGiven(options, folder)
+    const asks = hasPerson && options.yes !== true
+    const choices = await choose(given, asks, context)
+    const at = resolve(cwd, choices.folder)
+    const files = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
+    // With two configs in a folder, one would be ignored.
+    const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...SEARCHED]
+    assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
+    writeNew(at, files)
+    if (choices.note !== undefined) print(choices.note)
+    const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, asks || given.store !== undefined)
+    if (onNode !== undefined) print(onNode)
+    const manager = packageCommandsOf(env['npm_config_user_agent'])
+    const installed = options.install === true
+    if (installed) await install(at, manager.install, context)
+    print(nextSteps({ cwd, folder: at, choices, paths: files.keys(), manager, installed }))
+  },
 })

@@ -35,11 +35,6 @@ export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
     ? ''
     : `Not locked: ${atRunTime.join(', ')} can change at run time what each caller is offered.`
 
-const OPTIONS = {
-  ...SURFACE_OPTIONS,
-  lock: { type: 'string', value: '<file>', help: `Lock file [${LOCK_NAME} next to the config]` },
-} as const
-
 const NAMES = ['tools', 'resources', 'resource templates', 'prompts']
 
 function sizeOf({ routes }: Surface): string {
@@ -63,34 +58,28 @@ export async function readLockIfThere(file: string, context: CommandContext): Pr
 const acceptedIn = (lock: Lock | undefined): Pick<Lock, 'upstreams'> =>
   lock?.upstreams ? { upstreams: lock.upstreams } : {}
 
-async function lock(
-  { lock: given, ...options }: VerbValues<typeof OPTIONS>,
-  _positionals: readonly string[],
-  context: CommandContext,
-): Promise<void> {
-  const { cwd } = context
-  const { file: config, surface } = await surfaceOfConfig(context, options, given)
-  const file = lockFileOf(config, given, cwd)
-  // An invalid lock is overwritten.
-  const before = await readLockIfThere(file, context).catch(() => undefined)
-  await writeLockFile(file, { ...surface, ...acceptedIn(before) }, cwd)
-  const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
-  const lines = [
-    `${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`,
-    notLocked(surface),
-  ]
-  context.print(printable(lines[0] ?? ''))
-  if (lines[1]) context.print(printable(lines[1]))
-}
-
 export const lockVerb = defineVerb({
   summary: 'Write the lock file: everything that the config serves, for diff and start --frozen',
   example: '',
-  options: OPTIONS,
+  options: {
+    ...SURFACE_OPTIONS,
+    lock: { type: 'string', value: '<file>', help: `Lock file [${LOCK_NAME} next to the config]` },
+  },
   notes: `Commit the file together with the config. It contains names, descriptions, schemas and access rules, but no secrets.
 mcp-host diff compares the config with it; start --frozen serves nothing else.
 mcp-host accept adds the tools and prompts of upstream servers to it.`,
-  run: lock,
+  async run({ lock: given, ...options }, _positionals, context) {
+    const { cwd } = context
+    const { file: config, surface } = await surfaceOfConfig(context, options, given)
+    const file = lockFileOf(config, given, cwd)
+    // An invalid lock is overwritten.
+    const before = await readLockIfThere(file, context).catch(() => undefined)
+    await writeLockFile(file, { ...surface, ...acceptedIn(before) }, cwd)
+    const what = before && (before.hash === surface.hash ? 'as it was' : countsText(compareSurfaces(before, surface)))
+    context.print(printable(`${nameOf(file, cwd)}: ${sizeOf(surface)}${what === undefined ? '' : ` (${what})`}`))
+    const note = notLocked(surface)
+    if (note !== '') context.print(printable(note))
+  },
 })
 
 const MOST_LINES = 10

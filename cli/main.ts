@@ -112,6 +112,11 @@ const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'p
 
 /** Returns the exit code. `release` leaves stdout errors to the command. */
 async function run(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
+  if (argv[0] === 'help' && /^MH\d{4}$/.test(argv[1] ?? '')) {
+    const { explainCode } = await import('./explain-code.ts')
+    context.print(explainCode(String(argv[1])))
+    return 0
+  }
   if (argv[0] === 'help') return run([...argv.slice(1), '--help'], context, release)
   const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
   const name = argv[at]

@@ -1,31 +1,7 @@
 // `mcp-host openapi`: shows the tools of an OpenAPI document, their sizes, and omitted operations.
-import type { CommandContext } from './context.ts'
 import { readSurvey, type Survey, type SurveyOptions } from './openapi/read-survey.ts'
 import { jsonText, tableLines } from './text.ts'
-import { defineVerb, type VerbOptionTable, type VerbValues } from './verb.ts'
-
-const OPTIONS = {
-  include: {
-    type: 'string',
-    value: '<glob>',
-    multiple: true,
-    help: 'Operations to show, by operationId, or method and path; repeatable',
-  },
-  exclude: { type: 'string', value: '<glob>', multiple: true, help: 'Operations to leave out; repeatable' },
-  methods: { type: 'string', value: '<list>', help: 'HTTP methods, separated by commas; all for every method [get]' },
-  overlay: { type: 'string', value: '<file>', multiple: true, help: 'Overlay to apply; repeatable, applied in order' },
-  'base-url': { type: 'string', value: '<url>', help: 'URL of the API [first server of the document]' },
-  'max-schema': { type: 'string', value: '<size>', help: "Maximum size of a tool's schema [32kb]" },
-  'allow-host': {
-    type: 'string',
-    value: '<host>',
-    multiple: true,
-    help: 'Host to allow at a private address or over plain http; repeatable',
-  },
-  output: { type: 'string', choices: ['omit', 'pass', 'check'], help: 'Output schemas [omit]' },
-  all: { type: 'boolean', help: 'List each operation that the options leave out' },
-  json: { type: 'boolean', help: 'Print JSON' },
-} as const satisfies VerbOptionTable
+import { defineVerb } from './verb.ts'
 
 const sizeText = (bytes: number): string => (bytes < 1_024 ? `${bytes} B` : `${(bytes / 1_024).toFixed(1)} kB`)
 
@@ -65,30 +41,50 @@ function inText(survey: Survey, all: boolean, width: number | undefined): string
   ].join('\n')
 }
 
-async function openapi(
-  { all = false, json = false, ...given }: VerbValues<typeof OPTIONS>,
-  [document = '']: readonly string[],
-  context: CommandContext,
-): Promise<void> {
-  const options: SurveyOptions = {
-    include: given.include,
-    exclude: given.exclude,
-    methods: given.methods,
-    overlay: given.overlay,
-    baseUrl: given['base-url'],
-    maxSchema: given['max-schema'],
-    allowHosts: given['allow-host'],
-    output: given.output,
-  }
-  const survey = await readSurvey(document, options, context.cwd)
-  context.print(json ? jsonText(survey) : inText(survey, all, context.stdout.columns))
-}
-
 export const openapiVerb = defineVerb({
   summary: 'Show the tools of an OpenAPI document, their sizes, and omitted operations',
   example: "openapi.yaml --methods get,post --include 'GET /orders/*'",
   positionals: ['FILE'],
-  options: OPTIONS,
+  options: {
+    include: {
+      type: 'string',
+      value: '<glob>',
+      multiple: true,
+      help: 'Operations to show, by operationId, or method and path; repeatable',
+    },
+    exclude: { type: 'string', value: '<glob>', multiple: true, help: 'Operations to leave out; repeatable' },
+    methods: { type: 'string', value: '<list>', help: 'HTTP methods, separated by commas; all for every method [get]' },
+    overlay: {
+      type: 'string',
+      value: '<file>',
+      multiple: true,
+      help: 'Overlay to apply; repeatable, applied in order',
+    },
+    'base-url': { type: 'string', value: '<url>', help: 'URL of the API [first server of the document]' },
+    'max-schema': { type: 'string', value: '<size>', help: "Maximum size of a tool's schema [32kb]" },
+    'allow-host': {
+      type: 'string',
+      value: '<host>',
+      multiple: true,
+      help: 'Host to allow at a private address or over plain http; repeatable',
+    },
+    output: { type: 'string', choices: ['omit', 'pass', 'check'], help: 'Output schemas [omit]' },
+    all: { type: 'boolean', help: 'List each operation that the options leave out' },
+    json: { type: 'boolean', help: 'Print JSON' },
+  },
   notes: 'FILE is a JSON or YAML file, or an https URL.',
-  run: openapi,
+  async run({ all = false, json = false, ...given }, [document = ''], context) {
+    const options: SurveyOptions = {
+      include: given.include,
+      exclude: given.exclude,
+      methods: given.methods,
+      overlay: given.overlay,
+      baseUrl: given['base-url'],
+      maxSchema: given['max-schema'],
+      allowHosts: given['allow-host'],
+      output: given.output,
+    }
+    const survey = await readSurvey(document, options, context.cwd)
+    context.print(json ? jsonText(survey) : inText(survey, all, context.stdout.columns))
+  },
 })

@@ -1,5 +1,5 @@
 // `mcp-host proxy`: a stdio server that relays to a remote one, for clients that only start local servers or cannot log in.
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { readCue } from '../client/challenge.ts'
@@ -8,7 +8,6 @@ import { tellUnreached } from '../client/http.ts'
 import { isLoopback } from '../client/resolve-options.ts'
 import { printable } from '../client/text.ts'
 import { errorText } from '../core/http/errors.ts'
-import { utf8Text } from '../core/http/utf8-text.ts'
 import { RemoteError } from '../remote/errors.ts'
 import { networkCode, TIMING, type Timing } from '../remote/http/link.ts'
 import type { Fields } from '../remote/messages.ts'
@@ -18,7 +17,7 @@ import { recallCredentials, SECRET_VARIABLE } from './client/credentials.ts'
 import { inFlags } from './client/flag-words.ts'
 import { LOGIN_OPTIONS, readLogin, SECRET_INSTEAD } from './client/login.ts'
 import { checkServerUrl, type Login } from './client/logins.ts'
-import { headersOf, type Reach, readReach } from './client/reach.ts'
+import { headersOf, REACH_OPTIONS, type Reach, readHeaderFile, readReach } from './client/reach.ts'
 import { type CommandContext, usage } from './context.ts'
 import { Failure } from './proxy/messages.ts'
 import { createPatientFetch } from './proxy/patient-fetch.ts'
@@ -30,23 +29,13 @@ import { defineVerb, readSeconds, type VerbValues } from './verb.ts'
 
 const PROXY_OPTIONS = {
   ...LOGIN_OPTIONS,
-  header: {
-    type: 'string',
-    value: '<name: value>',
-    multiple: true,
-    help: `Send this header; \${NAME} is replaced from the environment; repeatable`,
-  },
   'header-file': {
     type: 'string',
     value: '<file>',
     multiple: true,
     help: 'Send the headers in this file, one per line, # for comments; protect it with chmod 600',
   },
-  proxy: {
-    type: 'string',
-    value: '<url>',
-    help: 'HTTP proxy, or none [HTTPS_PROXY, HTTP_PROXY, NO_PROXY]',
-  },
+  proxy: { ...REACH_OPTIONS.proxy, help: 'HTTP proxy, or none [HTTPS_PROXY, HTTP_PROXY, NO_PROXY]' },
   transport: {
     type: 'string',
     choices: ['auto', 'http', 'sse'],
@@ -71,18 +60,7 @@ export function readUrl(given: string, { 'allow-http': allowed = false }: ProxyV
   const url = checkServerUrl(given)
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || isLoopback(hostname) || allowed) return url
-  throw usage(
-    `${hostname} would be called over plain http, so anyone on the network path can read and change the messages; give its https URL, or use --allow-http in a trusted network`,
-  )
-}
-
-function substitute(text: string, { env, secrets }: Pick<CommandContext, 'env' | 'secrets'>): string {
-  return text.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
-    const value = env[name]
-    if (value === undefined) throw usage(`--header: \${${name}} is not in the environment; set ${name}`)
-    secrets.add(value.length >= 8 ? value : undefined)
-    return value
-  })
+  throw usage(`${hostname}: plain http can be read and changed; use https, or --allow-http in a trusted network`)
 }
 
 const SENSITIVE = /^(?:authorization|proxy-authorization|cookie)$|token|secret|key|password|auth/i
@@ -90,32 +68,13 @@ const SENSITIVE = /^(?:authorization|proxy-authorization|cookie)$|token|secret|k
 function warnOfArgv(header: string, { say }: CommandContext) {
   const [name = ''] = header.split(':', 1)
   if (!SENSITIVE.test(name.trim()) || /\$\{/.test(header)) return
-  say(
-    `warning: the value of --header ${name.trim()} can be read by every program on this machine; write \${NAME} instead and set NAME in the environment, or use --header-file`,
-  )
+  say(`warning: other programs can read --header ${name.trim()}; use \${NAME} from the environment, or --header-file`)
 }
 
-function readHeaderFile(file: string, { say, cwd }: CommandContext): string[] {
-  const path = resolve(cwd, file)
-  try {
-    const { mode } = statSync(path)
-    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-      say(`warning: --header-file ${file} can be read by others on this machine; chmod 600 ${file}`)
-    }
-    const lines = utf8Text(readFileSync(path, 'utf8'))
-      .split(/\r?\n/)
-      .map(line => line.trim())
-    return lines.filter(line => line !== '' && !line.startsWith('#'))
-  } catch (cause) {
-    throw usage(`--header-file: ${file} cannot be read: ${(cause as Error).message}`, cause)
-  }
-}
-
-function readHeaders(context: CommandContext, { header = [], 'header-file': files = [] }: ProxyValues): string[] {
-  for (const one of header) if (!one.startsWith('@')) warnOfArgv(one, context)
-  return [...files.flatMap(file => readHeaderFile(file, context)), ...header].map(text =>
-    text.startsWith('@') ? text : substitute(text, context),
-  )
+function warnOfMode(file: string, { say }: CommandContext) {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+  if (process.platform !== 'win32' && (mode & 0o077) !== 0)
+    say(`warning: --header-file ${file}: other users can read it; run chmod 600 ${file}`)
 }
 
 const TOO_NEW = 'supports no protocol version that this client supports; update the client'
@@ -189,16 +148,19 @@ export interface ProxyEnds {
 /** Throws a StartError for an invalid command line. The server is contacted after the client's first message. */
 export async function startProxy(
   context: CommandContext,
-  given: string,
+  address: string,
   values: ProxyValues,
   ends: ProxyEnds,
   timing: Timing = TIMING,
 ): Promise<Relay> {
-  const url = readUrl(given, values)
-  const plain = readReach(context, {
-    header: readHeaders(context, values),
-    ...(values.proxy !== undefined && { proxy: values.proxy }),
-  })
+  const url = readUrl(address, values)
+  const { header = [], 'header-file': files = [] } = values
+  for (const one of header) if (!one.startsWith('@')) warnOfArgv(one, context)
+  const { headers, ...given } = readReach(context, values)
+  const paths = files.map(file => resolve(context.cwd, file))
+  for (const path of paths) warnOfMode(path, context)
+  const ofFiles = paths.flatMap(path => readHeaderFile(path, '--header-file', context))
+  const plain: Reach = { ...given, headers: [...ofFiles, ...headers] }
   const logins = openAccounts(context, plain).logins
   const before = await logins.find(url, values.profile)
   const login = withSecret(readLogin(context, url, values, before, plain), context)
@@ -233,18 +195,6 @@ export async function startProxy(
 
 const ENDING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
-async function proxy(values: ProxyValues, [given = '']: readonly string[], context: CommandContext): Promise<void> {
-  const { process: events, stdin: input } = context
-  const relay = await startProxy(context, given, values, { input, output: context.stdout })
-  void nextSignal(events, ...ENDING).then(() => {
-    void nextSignal(events, ...ENDING).then(() => context.exit(1))
-    relay.end()
-  })
-  // An unexpected failure of one message must not end the others.
-  events.on('unhandledRejection', error => context.say(`unexpected: ${errorText(error)}`))
-  await relay.ended
-}
-
 export const proxyVerb = defineVerb({
   summary: 'Connect a stdio client to a remote server, with login',
   example: 'https://mcp.example/mcp',
@@ -253,5 +203,15 @@ export const proxyVerb = defineVerb({
   instead: SECRET_INSTEAD,
   notes: `For desktop clients: "command": "mcp-host", "args": ["proxy", "https://example.com/mcp"].
 proxy uses the login of \`mcp-host login\`, which is stored encrypted. Without a browser, clients get an error that names \`mcp-host login URL\`.`,
-  run: proxy,
+  async run(values, [given = ''], context) {
+    const { process: events, stdin: input } = context
+    const relay = await startProxy(context, given, values, { input, output: context.stdout })
+    void nextSignal(events, ...ENDING).then(() => {
+      void nextSignal(events, ...ENDING).then(() => context.exit(1))
+      relay.end()
+    })
+    // An unexpected failure of one message must not end the others.
+    events.on('unhandledRejection', error => context.say(`unexpected: ${errorText(error)}`))
+    await relay.ended
+  },
 })

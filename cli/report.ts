@@ -7,7 +7,7 @@ import { errorText } from '../core/http/errors.ts'
 import { type CommandContext, usage } from './context.ts'
 import type { LineCounts, Report } from './report/counts.ts'
 import { readLines } from './report/log-lines.ts'
-import { createTally, type Window } from './report/tally.ts'
+import { Tally, type Window } from './report/tally.ts'
 import { reportText } from './report/text.ts'
 import { jsonText } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
@@ -32,7 +32,7 @@ function readWhen(option: string, given: string, now: number): number {
   if (amount !== undefined && size !== undefined) return now - Number(amount) * size
   const at = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN
   if (!Number.isNaN(at)) return at
-  throw usage(`--${option} is not a time: give a duration such as 24h or 7d, or a time such as 2026-11-22T15:00Z`)
+  throw usage(`--${option} is no time: give a duration such as 24h or 7d, or a time such as 2026-11-22T15:00Z`)
 }
 
 function readWindow({ since, until }: VerbValues<typeof OPTIONS>, now: number): Window {
@@ -75,7 +75,7 @@ async function reportOnLogs(
   most: number,
   { stdin, cwd }: CommandContext,
 ): Promise<Report> {
-  const tally = createTally(window)
+  const tally = new Tally(window)
   const notes: string[] = []
   for (const source of await expandFolders(sources, cwd)) {
     const name = source === '-' ? 'stdin' : source
@@ -107,30 +107,24 @@ function whyNothing({ outside, future, skipped }: LineCounts): string {
   return `${skipped} lines, none of an access log or audit; report reads JSON lines, which access-log writes with format: 'json'`
 }
 
-async function report(
-  values: VerbValues<typeof OPTIONS>,
-  sources: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const { stdout, stderr, secrets } = context
-  const most = readTop(values.top)
-  if (sources.filter(source => source === '-').length > 1) throw usage('- (stdin) can be given only once')
-  const told = await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
-  const isEmpty = told.lines.counted === 0 && told.requests === 0
-  if (isEmpty) {
-    stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
-    if (!values.json) return 1
-  }
-  const text = values.json ? jsonText(told) : reportText(told, stdout.columns ?? 120)
-  context.print(secrets.scrub(text))
-  return isEmpty ? 1 : 0
-}
-
 export const reportVerb = defineVerb({
   summary: 'Summarize an access log: calls, errors, slow tools, refused requests, legacy clients',
   example: 'access.log --since 24h',
   positionals: ['FILE', '[FILE...]'],
   options: OPTIONS,
   notes: `FILE is an access log or audit file in JSON lines, optionally compressed with gzip; - reads stdin. For a folder, report reads its *.log and *.jsonl files, including rotated files. Times are in UTC.`,
-  run: report,
+  async run(values, sources, context) {
+    const { stdout, stderr, secrets } = context
+    const most = readTop(values.top)
+    if (sources.filter(source => source === '-').length > 1) throw usage('- (stdin) can be given only once')
+    const told = await reportOnLogs(sources, readWindow(values, Date.now()), most, context)
+    const isEmpty = told.lines.counted === 0 && told.requests === 0
+    if (isEmpty) {
+      stderr.write(`mcp-host: nothing was counted: ${whyNothing(told.lines)}\n`)
+      if (!values.json) return 1
+    }
+    const text = values.json ? jsonText(told) : reportText(told, stdout.columns ?? 120)
+    context.print(secrets.scrub(text))
+    return isEmpty ? 1 : 0
+  },
 })

@@ -5,29 +5,22 @@ import { writtenSchema } from '../core/config/written-schema.ts'
 import { pluginsOf } from '../core/create-host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { builtInPlugins } from '../plugins/index.ts'
-import type { CommandContext } from './context.ts'
 import { defineVerb } from './verb.ts'
 
 export const schemaText = (): string => `${JSON.stringify(writtenSchema(pluginsOf(builtInPlugins)), null, 2)}\n`
-
-async function schema(
-  { write }: { write?: string },
-  _positionals: readonly string[],
-  { stdout, cwd }: CommandContext,
-): Promise<void> {
-  if (write === undefined) stdout.write(schemaText())
-  else {
-    try {
-      writeFileSync(resolve(cwd, write), schemaText())
-    } catch (cause) {
-      throw new StartError('MH3003', `${write} cannot be written: ${errorText(cause)}`, { cause })
-    }
-  }
-}
 
 export const schemaVerb = defineVerb({
   summary: 'Print the JSON Schema of the config, for editors',
   example: '--write config.schema.json',
   options: { write: { type: 'string', value: '<file>', help: 'Write to this file instead of stdout' } },
-  run: schema,
+  async run({ write }, _positionals, { stdout, cwd }) {
+    if (write === undefined) stdout.write(schemaText())
+    else {
+      try {
+        writeFileSync(resolve(cwd, write), schemaText())
+      } catch (cause) {
+        throw new StartError('MH3003', `${write} cannot be written: ${errorText(cause)}`, { cause })
+      }
+    }
+  },
 })

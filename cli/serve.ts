@@ -33,10 +33,7 @@ export function surviveStdout(log: Pick<Logger, 'warn'>, { stdout }: Pick<Comman
   stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     if (told || code === 'EPIPE') return
     told = true
-    log.warn(
-      { code: 'MH3104', problem: message },
-      'Cannot write to stdout. Further output is lost; the host continues to serve.',
-    )
+    log.warn({ code: 'MH3104', problem: message }, 'Cannot write to stdout. Further output is lost.')
   })
 }
 

@@ -1,5 +1,6 @@
 // The output of `start`: routes, access, URLs, and commands that can be copied.
 
+import { printable } from '../client/text.ts'
 import { shortName } from '../core/config/problems.ts'
 import type { Host } from '../core/host.ts'
 import type { RouteSummary } from '../core/mcp/route-summary.ts'
@@ -15,10 +16,27 @@ function describeRevisions({ revisions, stateless }: RouteSummary): string {
   return `${older.at(-1)} to ${newest}${stateless ? ' (stateless)' : ''}`
 }
 
+/** Names toolsets whose tools are unknown now. */
+function describeTools({ tools, sources }: RouteSummary): string {
+  const count = tools === 1 ? '1 tool' : `${tools} tools`
+  const unknown = sources.flatMap(({ toolset, isEmpty }) => (isEmpty ? toolset : []))
+  if (unknown.length === 0) return count
+  return tools === 0 ? `tools of ${unknown.join(', ')}` : `${count}, and those of ${unknown.join(', ')}`
+}
+
+/** The state of each toolset that a plugin provides at run time. */
+function sourceLines(routes: readonly RouteSummary[]): string[] {
+  const states = new Map(
+    routes.flatMap(({ sources }) => sources.map(({ toolset, state }) => [toolset, state] as const)),
+  )
+  if (states.size === 0) return []
+  const rows = [...states].map(([toolset, state]) => [toolset, printable(state)])
+  return [...tableLines(['Toolset', 'State'], rows, undefined, '   '), '']
+}
+
 export function routeTable(routes: readonly RouteSummary[]): string {
   const rows = routes.map(route => {
-    const tools = route.tools === 1 ? '1 tool' : `${route.tools} tools`
-    return [route.path, tools, route.toolsets.join(', '), describeRevisions(route), route.callers]
+    return [route.path, describeTools(route), route.toolsets.join(', '), describeRevisions(route), route.callers]
   })
   return tableLines(['Route', 'Serves', 'Toolsets', 'Protocol versions', 'Access'], rows, undefined, '   ').join('\n')
 }
@@ -114,6 +132,7 @@ function page({ url, routes }: Page, file: string, starter: Starter, processes: 
     '',
     routeTable(routes),
     '',
+    ...sourceLines(routes),
     ...tryLines(routes, selfCommand(starter)),
     ...processes,
     `listening on ${url}`,

@@ -86,10 +86,7 @@ function onHangUp(
     return ask
   }
   const failed = (err: unknown) =>
-    log.error(
-      { code: 'MH3101', err, fix: FILES_GONE },
-      'Reload failed: cannot read a file of mcp-host. Still serving the previous version.',
-    )
+    log.error({ code: 'MH3101', err, fix: FILES_GONE }, 'Reload failed: cannot read a file of mcp-host')
   const reload = (settings: ReloadSettings) => void load(settings).then(reloadNow => reloadNow(), failed)
   return {
     gone,

@@ -1,12 +1,12 @@
 // `mcp-host stdio`: serves one route to the parent process until the end of input.
 
-import { type LoadedConfig, loadConfig } from '../core/config/load-config.ts'
+import { loadConfig } from '../core/config/load-config.ts'
 import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import { HostError } from '../core/http/errors.ts'
 import type { Logger } from '../core/kernel/log.ts'
 import { isObject } from '../core/mcp/is-object.ts'
-import { createStdioTransport, type ServedLine, type StdioEnds } from '../plugins/transport-stdio/index.ts'
+import { createStdioTransport, type StdioEnds } from '../plugins/transport-stdio/index.ts'
 import { usage } from './context.ts'
 import { openLog } from './log.ts'
 import { nextSignal, onCrash, surviveRejections } from './serve.ts'
@@ -43,8 +43,15 @@ interface StdioHost {
   readonly transport: StdioTransport
 }
 
+interface StdioSettings {
+  readonly config: string | undefined
+  readonly route: string | undefined
+  readonly cwd: string
+}
+
 /** Throws a StartError for an invalid config. Does not listen or read input before it is started. */
-async function stdioHostOf(loaded: LoadedConfig, log: Logger): Promise<StdioHost> {
+async function stdioHostOf({ config, cwd }: StdioSettings, log: Logger): Promise<StdioHost> {
+  const loaded = await loadConfig({ cwd, file: config })
   const transport = createStdioTransport()
   const host = await hostOf({ ...loaded, config: withStdio(loaded.config, transport) }, log, { purpose: 'stdio' })
   return { host, transport }
@@ -65,30 +72,20 @@ function findPlace({ host, transport }: StdioHost, asked: string | undefined): S
   if (asked === undefined && paths.length > 1)
     throw usage(`the config has several routes; select one with --route; ${known}`)
   const [only = '/'] = paths
-  const address = (asked ?? only).replace(/\/:\w+\?$/, '') || '/'
+  const wanted = asked ?? only
+  const address = wanted.replace(/\/:\w+\?$/, '') || '/'
   if (address.includes('/:')) {
-    throw usage(
-      `--route ${asked ?? only} has a parameter; give a path with its value, such as ${exampleOf(host, only, asked)}`,
-    )
+    const url = host.routes.find(({ path }) => path === wanted)?.url
+    const example = url === undefined ? '/t/clock' : new URL(url, 'http://localhost').pathname
+    throw usage(`--route ${wanted} has a parameter; give a path with its value, such as ${example}`)
   }
   const found = host.inspect(address.startsWith('/') ? address : `/${address}`)
-  if (!found) throw usage(`--route ${asked ?? only}: nothing is served there; ${known}`)
+  if (!found) throw usage(`--route ${wanted}: nothing is served there; ${known}`)
   const { path } = found.route
   if (transport.routes().includes(path)) return { path, params: found.params }
   throw usage(
-    `routes['${path}'] has ${NAME} disabled; remove \`'${NAME}': false\` from its plugins, or give another --route`,
+    `routes['${path}'] disables ${NAME}; remove \`'${NAME}': false\` from its plugins, or use another --route`,
   )
-}
-
-function exampleOf(host: Host, only: string, asked: string | undefined): string {
-  const url = host.routes.find(({ path }) => path === (asked ?? only))?.url
-  return url === undefined ? '/t/clock' : new URL(url, 'http://localhost').pathname
-}
-
-interface StdioSettings {
-  readonly config: string | undefined
-  readonly route: string | undefined
-  readonly cwd: string
 }
 
 export interface Serving {
@@ -99,7 +96,7 @@ export interface Serving {
 /** The route may require a user, but stdio has no authentication. */
 function refused(path: string, thrown: unknown): unknown {
   if (!HostError.is(thrown)) return thrown
-  const fix = "set the caller in plugins['transport-stdio'].user, with the access that the route's `authorize` requires"
+  const fix = "set plugins['transport-stdio'].user to a user that the route's `authorize` accepts"
   return usage(`routes['${path}'] refuses this client: ${thrown.message}; ${fix}`, thrown)
 }
 
@@ -112,32 +109,24 @@ function onPlace<Value>(made: StdioHost, route: string | undefined, act: (place:
   }
 }
 
-function connect(made: StdioHost, route: string | undefined, ends: StdioEnds): ServedLine {
-  return onPlace(made, route, ({ path, params }) => made.transport.connect(path, params, ends))
-}
-
-export async function checkStdio({ config, route, cwd }: StdioSettings, log: Logger): Promise<void> {
-  const made = await stdioHostOf(await loadConfig({ cwd, ...(config !== undefined && { file: config }) }), log)
+export async function checkStdio(settings: StdioSettings, log: Logger): Promise<void> {
+  const made = await stdioHostOf(settings, log)
   try {
-    onPlace(made, route, ({ path, params }) => made.transport.admit(path, params))
+    onPlace(made, settings.route, ({ path, params }) => made.transport.admit(path, params))
   } finally {
     await made.host.close({ grace: 0 })
   }
 }
 
 /** Throws a StartError before any input is read. */
-export async function serveStdio(
-  { config, route, cwd }: StdioSettings,
-  ends: StdioEnds,
-  log: Logger,
-): Promise<Serving> {
-  const loaded = await loadConfig({ cwd, ...(config !== undefined && { file: config }) })
-  const made = await stdioHostOf(loaded, log)
-  const { host } = made
+export async function serveStdio(settings: StdioSettings, ends: StdioEnds, log: Logger): Promise<Serving> {
+  const { route } = settings
+  const made = await stdioHostOf(settings, log)
+  const { host, transport } = made
   try {
     findPlace(made, route)
     await host.start()
-    const line = connect(made, route, ends)
+    const line = onPlace(made, route, ({ path, params }) => transport.connect(path, params, ends))
     return {
       ended: line.ended,
       async close() {

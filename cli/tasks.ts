@@ -9,17 +9,7 @@ import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './c
 import { type CommandContext, usage } from './context.ts'
 import { isDeeper } from './lock/lock-file.ts'
 import { jsonText, serverText, tableLines } from './text.ts'
-import { defineVerb, type VerbValues } from './verb.ts'
-
-const OPTIONS = {
-  ...SERVER_OPTIONS,
-  ...TIMEOUT_OPTION,
-  follow: { type: 'string', value: '<id>', help: 'Show one task and its changes until it ends' },
-  cancel: { type: 'string', value: '<id>', help: 'Cancel one task' },
-  json: { type: 'boolean', help: 'Print JSON: a list, or one line per change' },
-} as const
-
-type Values = VerbValues<typeof OPTIONS>
+import { defineVerb } from './verb.ts'
 
 const MAX_LEVELS = 200
 const MOST_LISTED = 1_000
@@ -97,27 +87,31 @@ function withHint(error: unknown): unknown {
   })
 }
 
-async function tasks(values: Values, [url = '']: readonly string[], context: CommandContext): Promise<void> {
-  const { follow: followed, cancel: cancelled, json = false } = values
-  if (followed !== undefined && cancelled !== undefined) throw usage('--follow and --cancel cannot be combined')
-  await withServer(context, url, values, async server => {
-    const ask = askOf(server)
-    try {
-      if (followed !== undefined) return await follow(ask, followed, { json, signal: server.signal, context })
-      if (cancelled === undefined) return show(await listTasks(ask), json, context)
-      await ask('tasks/cancel', { taskId: cancelled })
-      context.print(json ? '{}' : `cancelled ${printable(cancelled)}`)
-    } catch (error) {
-      throw withHint(error)
-    }
-  })
-}
-
 export const tasksVerb = defineVerb({
   summary: 'List, follow or cancel your tasks on a server',
   example: 'https://mcp.example/mcp',
   positionals: ['URL'],
-  options: OPTIONS,
+  options: {
+    ...SERVER_OPTIONS,
+    ...TIMEOUT_OPTION,
+    follow: { type: 'string', value: '<id>', help: 'Show one task and its changes until it ends' },
+    cancel: { type: 'string', value: '<id>', help: 'Cancel one task' },
+    json: { type: 'boolean', help: 'Print JSON: a list, or one line per change' },
+  },
   notes: 'Lists the tasks of the login or header. --follow and --cancel work with every server that supports tasks.',
-  run: tasks,
+  async run(values, [url = ''], context) {
+    const { follow: followed, cancel: cancelled, json = false } = values
+    if (followed !== undefined && cancelled !== undefined) throw usage('--follow and --cancel exclude each other')
+    await withServer(context, url, values, async server => {
+      const ask = askOf(server)
+      try {
+        if (followed !== undefined) return await follow(ask, followed, { json, signal: server.signal, context })
+        if (cancelled === undefined) return show(await listTasks(ask), json, context)
+        await ask('tasks/cancel', { taskId: cancelled })
+        context.print(json ? '{}' : `cancelled ${printable(cancelled)}`)
+      } catch (error) {
+        throw withHint(error)
+      }
+    })
+  },
 })

@@ -133,6 +133,7 @@ export function listVerbs(groups: readonly VerbGroup[], lineWidth: number): stri
   const more = columns([
     ['-v, --version', 'Print the version'],
     ['-h, --help', 'Print this list, or the help of a command'],
+    ['help CODE', 'Explain a code of the log or of an error, for example MH1012'],
   ])
   return ['Usage: mcp-host <command> [options]', ...lines, `Options\n${more}`].join('\n\n')
 }
@@ -175,7 +176,8 @@ export function readArguments(name: string, verb: Verb, argv: readonly string[])
     if (!option) throw fail(unknownOption(name, verb, rawName, Object.keys(known)))
     const { type, multiple, choices } = option
     if (type === 'boolean' && value !== undefined) throw fail(`Option '${rawName}' takes no value`)
-    if (type === 'string' && (value === undefined || (!inlineValue && /^-./.test(value))))
+    // Values can begin with a dash, such as task ids.
+    if (type === 'string' && (value === undefined || (!inlineValue && isOption(value, known))))
       throw fail(`Option '${rawName} ${valueName(option)}' needs a value`)
     if (choices && !choices.includes(String(value)))
       throw fail(
@@ -186,6 +188,11 @@ export function readArguments(name: string, verb: Verb, argv: readonly string[])
   }
   if (values['help'] !== true) checkCount(verb, given, fail)
   return { values, positionals: given }
+}
+
+function isOption(text: string, known: VerbOptionTable): boolean {
+  const [name = ''] = text.replace(/^--?/, '').split('=')
+  return /^-./.test(text) && (Object.hasOwn(known, name) || Object.values(known).some(({ short }) => short === name))
 }
 
 function checkCount({ positionals = [] }: Verb, given: readonly string[], fail: (what: string) => StartError): void {

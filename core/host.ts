@@ -495,7 +495,10 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts
   const [open, others] = [true, false].map(wanted => items.filter(item => !anybody.denialOf(item) === wanted))
   const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
   const shown = [...(open ?? []), ...(route.authorize === undefined ? [] : (others ?? []))]
-  const sources = route.toolsets.flatMap(name => parts.catalog.sourceOf(name) ?? [])
+  const sources = route.toolsets.flatMap(name => {
+    const { describe } = parts.catalog.sourceOf(name) ?? {}
+    return describe ? [{ toolset: name, state: describe(), isEmpty: parts.catalog.items(name).length === 0 }] : []
+  })
   return { items: shown, tellsLogin, sources }
 }
 

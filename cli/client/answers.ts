@@ -35,80 +35,35 @@ export interface ListedPrompt {
 }
 
 const isText: IsValid = value => typeof value === 'string'
-const isBoolean: IsValid = value => typeof value === 'boolean'
-const isNumber: IsValid = value => typeof value === 'number'
-const optional =
-  (isValid: IsValid): IsValid =>
-  value =>
-    value === undefined || isValid(value)
-const arrayOf =
-  (isValid: IsValid): IsValid =>
-  value =>
-    Array.isArray(value) && value.every(isValid)
-const objectOf =
-  (members: Readonly<Record<string, IsValid>>): IsValid =>
-  value =>
-    isObject(value) && Object.entries(members).every(([name, isValid]) => isValid(value[name]))
-
+const isOptionalText: IsValid = value => value === undefined || isText(value)
 const isObjectSchema: IsValid = schema => isObject(schema) && schema['type'] === 'object'
+const isArgument: IsValid = value => isObject(value) && isText(value['name'])
 
-const ANNOTATIONS = optional(
-  objectOf({
-    audience: optional(arrayOf(isText)),
-    priority: optional(isNumber),
-    lastModified: optional(isText),
-  }),
-)
-const ICONS = optional(arrayOf(objectOf({ src: isText })))
-const NAMED = {
-  name: isText,
-  title: optional(isText),
-  description: optional(isText),
-  icons: ICONS,
-  _meta: optional(isObject),
-}
-const hint = optional(isBoolean)
+const NAMED = { name: isText, title: isOptionalText, description: isOptionalText }
 
-/** The members of what lists contain (2025-11-25 and 2026-07-28, schema). */
-const TYPES = {
-  Tool: {
-    ...NAMED,
-    inputSchema: isObjectSchema,
-    outputSchema: optional(isObject),
-    annotations: optional(
-      objectOf({
-        title: optional(isText),
-        readOnlyHint: hint,
-        destructiveHint: hint,
-        idempotentHint: hint,
-        openWorldHint: hint,
-      }),
-    ),
-  },
-  Resource: { ...NAMED, uri: isText, mimeType: optional(isText), size: optional(isNumber), annotations: ANNOTATIONS },
-  ResourceTemplate: { ...NAMED, uriTemplate: isText, mimeType: optional(isText), annotations: ANNOTATIONS },
-  Prompt: {
-    ...NAMED,
-    arguments: optional(arrayOf(objectOf({ name: isText, description: optional(isText), required: hint }))),
-  },
-} as const satisfies Record<string, Readonly<Record<string, IsValid>>>
-
-const contents = objectOf({ uri: isText, mimeType: optional(isText) })
-
-const BLOCKS: Readonly<Record<string, IsValid>> = {
-  text: objectOf({ text: isText }),
-  image: objectOf({ data: isText, mimeType: isText }),
-  audio: objectOf({ data: isText, mimeType: isText }),
-  resource_link: objectOf({ uri: isText, name: isText, title: optional(isText) }),
-  resource: objectOf({
-    resource: value => contents(value) && isObject(value) && (isText(value['text']) || isText(value['blob'])),
-  }),
+/** The members of list entries that commands use. */
+const TYPES: Readonly<Record<List['type'], Readonly<Record<string, IsValid>>>> = {
+  Tool: { ...NAMED, inputSchema: isObjectSchema, outputSchema: value => value === undefined || isObject(value) },
+  Resource: { ...NAMED, uri: isText },
+  ResourceTemplate: { ...NAMED, uriTemplate: isText },
+  Prompt: { ...NAMED, arguments: value => value === undefined || (Array.isArray(value) && value.every(isArgument)) },
 }
 
-const isBlock: IsValid = block => {
-  if (!isObject(block) || !isText(block['type'])) return false
-  const type = String(block['type'])
-  return Object.hasOwn(BLOCKS, type) && BLOCKS[type]?.(block) === true && ANNOTATIONS(block['annotations'])
+/** The texts that content blocks must have. */
+const BLOCKS: Readonly<Record<string, readonly string[]>> = {
+  text: ['text'],
+  image: ['data', 'mimeType'],
+  audio: ['data', 'mimeType'],
+  resource_link: ['uri', 'name'],
+}
+
+function isBlock(block: unknown): boolean {
+  if (!isObject(block)) return false
+  const { type, resource } = block
+  if (type === 'resource')
+    return isObject(resource) && isText(resource['uri']) && (isText(resource['text']) || isText(resource['blob']))
+  const names = typeof type === 'string' && Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined
+  return names?.every(name => isText(block[name])) ?? false
 }
 
 const findFaults = (value: Members, members: Readonly<Record<string, IsValid>>): string[] =>
@@ -116,7 +71,7 @@ const findFaults = (value: Members, members: Readonly<Record<string, IsValid>>):
 
 interface List {
   readonly key: string
-  readonly type: keyof typeof TYPES
+  readonly type: 'Tool' | 'Resource' | 'ResourceTemplate' | 'Prompt'
   readonly noun: string
 }
 
@@ -156,45 +111,27 @@ function nameOf(entry: unknown, index: number): string {
   return typeof name === 'string' ? JSON.stringify(printable(name, MAX_NAME)) : `${index + 1}`
 }
 
-interface Repaired {
-  readonly entry: Members | undefined
-  readonly faults: readonly string[]
-}
-
-function repairEntry(entry: unknown, type: List['type'], isModern: boolean): Repaired {
-  if (!isObject(entry)) return { entry: undefined, faults: [] }
-  const repaired: Record<string, unknown> = { ...entry }
-  const faults = new Set<string>()
-  if (type === 'Tool') {
-    const { inputSchema, outputSchema } = entry
-    if (!isObjectSchema(inputSchema)) {
-      repaired['inputSchema'] = { ...(isObject(inputSchema) && inputSchema), type: 'object' }
-      faults.add('inputSchema')
-    }
-    // Protocol versions before 2026-07-28 allow object schemas only.
-    if (!isModern && outputSchema !== undefined && !isObjectSchema(outputSchema)) {
-      delete repaired['outputSchema']
-      faults.add('outputSchema')
-    }
-  }
-  for (const name of findFaults(repaired, TYPES[type])) {
-    faults.add(name)
-    delete repaired[name]
-  }
-  const isUsable = faults.size === 0 || findFaults(repaired, TYPES[type]).length === 0
-  return { entry: isUsable ? repaired : undefined, faults: [...faults] }
+/** Removes invalid members. Undefined if a required one is invalid. */
+function repairEntry(entry: Members, type: List['type'], isModern: boolean) {
+  const { inputSchema, outputSchema } = entry
+  const faults = findFaults(entry, TYPES[type])
+  // Protocol versions before 2026-07-28 allow object schemas only.
+  const isOldOutput = type === 'Tool' && !isModern && outputSchema !== undefined && !isObjectSchema(outputSchema)
+  if (isOldOutput && !faults.includes('outputSchema')) faults.push('outputSchema')
+  const repaired = Object.fromEntries(Object.entries(entry).filter(([name]) => !faults.includes(name)))
+  if (faults.includes('inputSchema'))
+    repaired['inputSchema'] = { ...(isObject(inputSchema) && inputSchema), type: 'object' }
+  return { faults, entry: findFaults(repaired, TYPES[type]).length === 0 ? repaired : undefined }
 }
 
 function repairEntries(entries: readonly unknown[], { type, noun }: List, isModern: boolean, warn: Warn): Members[] {
-  const usable: Members[] = []
-  for (const [index, given] of entries.entries()) {
-    const { entry, faults } = repairEntry(given, type, isModern)
+  return entries.flatMap((given, index): Members[] => {
+    const { entry, faults = [] } = isObject(given) ? repairEntry(given, type, isModern) : {}
     const what = faults.length === 0 ? '' : `: invalid ${faults.join(', ')}`
     if (entry === undefined) warn(`omitted ${noun} ${nameOf(given, index)}${what}`)
     else if (faults.length > 0) warn(`${noun} ${nameOf(given, index)}${what}`)
-    if (entry) usable.push(entry)
-  }
-  return usable
+    return entry ? [entry] : []
+  })
 }
 
 interface Reading {
@@ -236,9 +173,8 @@ export async function readList<Method extends keyof Entries>(
 }
 
 const RESULT = {
-  content: arrayOf(isBlock),
-  isError: optional(isBoolean),
-  _meta: optional(isObject),
+  content: (value: unknown) => Array.isArray(value) && value.every(isBlock),
+  isError: (value: unknown) => value === undefined || typeof value === 'boolean',
 }
 
 export function repairResult(result: Members, warn: Warn): CallToolResult {

@@ -10,7 +10,7 @@ import { startThread } from '../../core/threads/start-thread.ts'
 import { type Connection, type Progress, RemoteError } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import { jsonText, serverText, shellWord } from '../text.ts'
-import { defineVerb, type VerbValues } from '../verb.ts'
+import { defineVerb } from '../verb.ts'
 import { type ListedTool, readList, repairResult } from './answers.ts'
 import { readElicitation } from './elicit.ts'
 import { createProgressLine } from './terminal.ts'
@@ -81,7 +81,7 @@ async function answerAll(requests: unknown, elicit: Elicit, answered = new Set<s
     if (!isObject(request) || request['method'] !== 'elicitation/create')
       throw new StartError(
         'MH3220',
-        `the server requests ${serverText(String(isObject(request) && request['method']))}, which this client does not support`,
+        `unsupported request of the server: ${serverText(String(isObject(request) && request['method']))}`,
       )
     responses[key] = await elicit(readElicitation(isObject(request['params']) ? request['params'] : {}))
   }
@@ -174,13 +174,6 @@ function showResult({ content, structuredContent }: CallToolResult): string {
   return parts.join('\n')
 }
 
-const OPTIONS = {
-  ...SERVER_OPTIONS,
-  ...TIMEOUT_OPTION,
-  json: { type: 'boolean', help: 'Print the complete result as JSON' },
-  detach: { type: 'boolean', help: 'If the call becomes a task, print its id and do not wait for the result' },
-} as const
-
 const UNKNOWN_TOOL: readonly unknown[] = [-32_602, -32_601]
 
 function withHint(error: unknown, name: string, tools: readonly ListedTool[]): unknown {
@@ -225,65 +218,64 @@ interface Called {
   readonly task?: { readonly taskId: string }
 }
 
-async function call(
-  values: VerbValues<typeof OPTIONS>,
-  positionals: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const [url = '', name = '', ...given] = positionals
-  const { result, mismatch, task } = await withServer(context, url, values, async (work): Promise<Called> => {
-    const { server, signal, ids, elicit, postpone, warn } = work
-    const tools = server.capabilities.tools ? await readList(server, 'tools/list', work) : []
-    const tool = tools.find(one => one.name === name)
-    const line = createProgressLine(context.stderr)
-    try {
-      const params = { name, arguments: await readToolArguments(given, tool?.inputSchema, context) }
-      const first = await callTool(server, params, {
-        signal,
-        elicit,
-        onProgress(progress) {
-          postpone()
-          line.show(progress)
-        },
-      })
-      const task = taskOf(first)
-      if (task && values.detach) return { result: { content: [] }, task }
-      const changed = (message: string) => {
-        postpone()
-        line.show(message)
-      }
-      const answer = repairResult(task ? await waitForTask(server, task, { signal, elicit, changed }) : first, warn)
-      line.clear()
-      const mismatch = await checkResult(answer, tool?.outputSchema, { signal, context })
-      if (answer.isError || mismatch !== undefined || values.verbose) ids.tell()
-      return { result: answer, mismatch }
-    } catch (error) {
-      throw withHint(error, name, tools)
-    } finally {
-      line.clear()
-    }
-  })
-  if (task) {
-    context.print(values.json ? jsonText(task) : printable(task.taskId))
-    context.say(`follow the task with: mcp-host tasks ${shellWord(url)} --follow ${shellWord(task.taskId)}`)
-    return 0
-  }
-  const text = values.json ? jsonText(result) : showResult(result)
-  if (text !== '') context.print(text)
-  if (result.isError && !values.json) context.say(`mcp-host: the tool ${name} failed`)
-  if (mismatch !== undefined) context.say(`mcp-host: ${mismatch}`)
-  return result.isError || mismatch !== undefined ? 1 : 0
-}
-
 export const callVerb = defineVerb({
   summary: 'Call a tool of an MCP server',
   example: 'https://mcp.example/mcp convert_time time=12:00 to=Asia/Tokyo',
   positionals: ['URL', 'TOOL', '[ARGUMENT...]'],
-  options: OPTIONS,
+  options: {
+    ...SERVER_OPTIONS,
+    ...TIMEOUT_OPTION,
+    json: { type: 'boolean', help: 'Print the complete result as JSON' },
+    detach: { type: 'boolean', help: 'If the call becomes a task, print its id and do not wait for the result' },
+  },
   notes: `Arguments: name=value pairs, converted by the schema of the tool, or one JSON object; @file reads a file, - reads stdin.
   mcp-host call URL add a=1 b=2
   mcp-host call URL add '{"a": 1, "b": 2}'
   mcp-host call URL report --detach
 Exits 1 if the tool fails or its result does not match its output schema. Ctrl-C cancels the call or its task.`,
-  run: call,
+  async run(values, positionals, context) {
+    const [url = '', name = '', ...given] = positionals
+    const { result, mismatch, task } = await withServer(context, url, values, async (work): Promise<Called> => {
+      const { server, signal, ids, elicit, postpone, warn } = work
+      const tools = server.capabilities.tools ? await readList(server, 'tools/list', work) : []
+      const tool = tools.find(one => one.name === name)
+      const line = createProgressLine(context.stderr)
+      try {
+        const params = { name, arguments: await readToolArguments(given, tool?.inputSchema, context) }
+        const first = await callTool(server, params, {
+          signal,
+          elicit,
+          onProgress(progress) {
+            postpone()
+            line.show(progress)
+          },
+        })
+        const task = taskOf(first)
+        if (task && values.detach) return { result: { content: [] }, task }
+        const changed = (message: string) => {
+          postpone()
+          line.show(message)
+        }
+        const answer = repairResult(task ? await waitForTask(server, task, { signal, elicit, changed }) : first, warn)
+        line.clear()
+        const mismatch = await checkResult(answer, tool?.outputSchema, { signal, context })
+        if (answer.isError || mismatch !== undefined || values.verbose) ids.tell()
+        return { result: answer, mismatch }
+      } catch (error) {
+        throw withHint(error, name, tools)
+      } finally {
+        line.clear()
+      }
+    })
+    if (task) {
+      context.print(values.json ? jsonText(task) : printable(task.taskId))
+      context.say(`follow the task with: mcp-host tasks ${shellWord(url)} --follow ${shellWord(task.taskId)}`)
+      return 0
+    }
+    const text = values.json ? jsonText(result) : showResult(result)
+    if (text !== '') context.print(text)
+    if (result.isError && !values.json) context.say(`mcp-host: the tool ${name} failed`)
+    if (mismatch !== undefined) context.say(`mcp-host: ${mismatch}`)
+    return result.isError || mismatch !== undefined ? 1 : 0
+  },
 })

@@ -1,6 +1,5 @@
 // `mcp-host list`: lists tools, resources and prompts of any MCP server.
 import { isObject, printable } from '../../client/text.ts'
-import type { CommandContext } from '../context.ts'
 import { columns, jsonText } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { type ListedPrompt, type ListedResource, type ListedTool, readList } from './answers.ts'
@@ -96,15 +95,13 @@ function describe({ server, protocolVersion, tools, resources, resourceTemplates
   ].join('\n\n')
 }
 
-async function list(values: ListValues, [url = '']: readonly string[], context: CommandContext): Promise<void> {
-  const offer = await withServer(context, url, values, work => readOffer(work, values))
-  context.print(values.json ? jsonText(offer) : describe(offer))
-}
-
 export const listVerb = defineVerb({
   summary: 'List the tools, resources and prompts of an MCP server',
   example: 'https://mcp.example/mcp --tools',
   positionals: ['URL'],
   options: OPTIONS,
-  run: list,
+  async run(values, [url = ''], context) {
+    const offer = await withServer(context, url, values, work => readOffer(work, values))
+    context.print(values.json ? jsonText(offer) : describe(offer))
+  },
 })

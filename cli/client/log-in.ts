@@ -1,15 +1,13 @@
 // Logs in to a server: receives the browser's redirect, and checks that the MCP server accepts the token.
 import { readCue } from '../../client/challenge.ts'
 import { AuthError } from '../../client/errors.ts'
-import { readBody, tellUnreached } from '../../client/http.ts'
+import { tellUnreached } from '../../client/http.ts'
 import { createLoopbackRedirect } from '../../client/node/index.ts'
 import type { LoopbackHost } from '../../client/node/loopback.ts'
 import type { AuthorizationRedirectDelegate } from '../../client/options.ts'
 import type { AuthSession, SessionStatus } from '../../client/session.ts'
 import { StartError } from '../../core/http/errors.ts'
-import { isObject } from '../../core/mcp/is-object.ts'
-import { META } from '../../core/mcp/protocol.ts'
-import { MODERN_REVISION } from '../../core/mcp/revisions.ts'
+import { connect, RemoteError } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import { shellWord } from '../text.ts'
 import { type Accounts, keyOf, openAuthFetch, readTokens } from './account.ts'
@@ -48,8 +46,7 @@ async function askForAddress(context: CommandContext, signal: AbortSignal): Prom
   for (;;) {
     const text = (await ask(context, 'Paste the URL here: ', { signal }))?.trim()
     if (text === undefined || isAnswer(text)) return text
-    if (text !== '')
-      context.say('This is not a callback URL: it contains neither a code nor an error. Paste the complete URL.')
+    if (text !== '') context.say('This is no callback URL: it has neither code nor error. Paste the complete URL.')
   }
 }
 
@@ -61,8 +58,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
   function showUrl(url: URL): void {
     say('Open this URL in a browser, and log in:')
     stderr.write(`\n  ${url.href}\n\n`)
-    say('The browser is then redirected to a URL of this machine. If it cannot show that page,')
-    say('copy the URL from the address bar.')
+    say('If the browser cannot show the last page, copy its URL from the address bar.')
     shown.get(url.href)?.()
   }
 
@@ -95,8 +91,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
       const pasted = opened
         .then(() => askForAddress(context, both))
         .then(text => {
-          if (text === undefined)
-            say('The input has ended, so no URL can be pasted: waiting for a browser on this machine.')
+          if (text === undefined) say('The input has ended: waiting for a browser on this machine.')
           return text ?? never
         })
       const received = redirect.delegate(url, redirectUri, { signal: both }).catch(error => {
@@ -119,104 +114,30 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
 /** `refused`: not accessible with this token. `unsure`: could not be determined. */
 type Verdict = { readonly kind: 'mcp' } | { readonly kind: 'refused' | 'unsure' | 'other'; readonly status: number }
 
-const MAX_LOOK = 64 * 1_024
 const PATIENCE = 15_000
 
-const QUESTION = 1
+/** JSON-RPC errors with status 404 that only MCP servers send: unknown method, unknown session. */
+const MCP_NOT_FOUND: readonly number[] = [-32_601, -32_001]
 
-const CLIENT = { name: 'mcp-host login', version: '1' }
-
-const INITIALIZE = JSON.stringify({
-  jsonrpc: '2.0',
-  id: QUESTION,
-  method: 'initialize',
-  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: CLIENT },
-})
-/** A request of 2026-07-28, so that a modern server does not count a legacy client. */
-const DISCOVER = JSON.stringify({
-  jsonrpc: '2.0',
-  id: QUESTION,
-  method: 'server/discover',
-  params: {
-    _meta: {
-      [META.protocolVersion]: MODERN_REVISION,
-      [META.clientInfo]: CLIENT,
-      [META.clientCapabilities]: {},
-    },
-  },
-})
-const ACCEPT = 'application/json, text/event-stream'
-
-const isStream = ({ headers }: Response) => headers.get('content-type')?.startsWith('text/event-stream') ?? false
-
-/**
- * Whether the response belongs to our request: a result, or an error with our id. Without an id, only a lost session (404,
- * -32001) indicates an MCP server.
- */
-function readAnswer(status: number, text: string): 'answer' | 'error' | 'other' {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    const message: unknown = Array.isArray(parsed) ? parsed[0] : parsed
-    if (!isObject(message) || message['jsonrpc'] !== '2.0') return 'other'
-    const { id, result, error } = message
-    if (result !== undefined) return 'answer'
-    if (!isObject(error)) return 'other'
-    return id === QUESTION || (status === 404 && error['code'] === -32_001) ? 'answer' : 'error'
-  } catch {
-    return 'other'
-  }
-}
-
-async function endSession(url: string, ask: typeof fetch, opened: Response, signal: AbortSignal): Promise<void> {
-  const id = opened.headers.get('mcp-session-id')
-  if (id === null) return
-  const response = await ask(url, { method: 'DELETE', headers: { 'mcp-session-id': id }, signal }).catch(
-    () => undefined,
-  )
-  await response?.body?.cancel()
-}
-
-async function isModern(url: string, ask: typeof fetch, signal: AbortSignal): Promise<boolean> {
-  const headers = {
-    'content-type': 'application/json',
-    accept: ACCEPT,
-    'mcp-protocol-version': MODERN_REVISION,
-    'mcp-method': 'server/discover',
-  }
-  const response = await ask(url, { method: 'POST', headers, body: DISCOVER, redirect: 'manual', signal })
-  if (isStream(response) || response.status !== 200) {
-    await response.body?.cancel()
-    return false
-  }
-  const { bytes } = await readBody(response, MAX_LOOK)
-  return readAnswer(response.status, new TextDecoder().decode(bytes)) === 'answer'
-}
-
-export async function verifyServer(url: string, ask: typeof fetch, signal: AbortSignal): Promise<Verdict> {
-  const both = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)])
-  if (await isModern(url, ask, both)) return { kind: 'mcp' }
-  const headers = { 'content-type': 'application/json', accept: ACCEPT }
-  const posted = await ask(url, { method: 'POST', headers, body: INITIALIZE, redirect: 'manual', signal: both })
-  const { status } = posted
-  if (isStream(posted)) {
-    await posted.body?.cancel()
-    await endSession(url, ask, posted, both)
-    return { kind: 'mcp' }
-  }
-  const { bytes } = await readBody(posted, MAX_LOOK)
-  const answer = readAnswer(status, new TextDecoder().decode(bytes))
-  if (answer === 'answer') {
-    await endSession(url, ask, posted, both)
-    return { kind: 'mcp' }
-  }
+function judge({ reason, status = 0, code }: RemoteError): Verdict {
   if (status === 401 || status === 403) return { kind: 'refused', status }
   if (status >= 500 || status === 408 || status === 429) return { kind: 'unsure', status }
-  const streamed = await ask(url, { headers: { accept: 'text/event-stream' }, redirect: 'manual', signal: both })
-  await streamed.body?.cancel()
-  if (streamed.ok && isStream(streamed)) return { kind: 'mcp' }
-  // A JSON-RPC error of another kind is no reason to undo the login.
-  const isThere = answer === 'error' && status !== 404 && status !== 405
-  return { kind: isThere ? 'unsure' : 'other', status }
+  const isMissing = status === 404 || status === 405
+  if (reason === 'rpc' && (!isMissing || (status === 404 && MCP_NOT_FOUND.includes(code)))) return { kind: 'mcp' }
+  return { kind: isMissing || reason === 'refused' ? 'other' : 'unsure', status }
+}
+
+/** Connects and ends the session. */
+export async function verifyServer(url: string, ask: typeof fetch, signal: AbortSignal): Promise<Verdict> {
+  try {
+    const client = { name: 'mcp-host login', version: '1' }
+    const connection = await connect({ url, fetch: ask }, { client, connectTimeout: PATIENCE, signal })
+    await connection.close()
+    return { kind: 'mcp' }
+  } catch (error) {
+    if (!(error instanceof RemoteError)) throw error
+    return judge(error)
+  }
 }
 
 interface LogInOptions {
@@ -291,13 +212,9 @@ async function checkServer(accounts: Accounts, login: Login, credentials: Creden
   }
   if (status === 401) {
     const doctor = `mcp-host doctor ${shellWord(login.url)}`
-    throw new StartError('MH3208', `${login.url} refuses the new token (HTTP 401); find the cause with: ${doctor}`)
+    throw new StartError('MH3208', `${login.url} refuses the new token (HTTP 401); find out why with: ${doctor}`)
   }
-  step(
-    accounts.context,
-    'note',
-    `cannot check whether this URL is an MCP server (${status === 0 ? 'no answer' : `HTTP ${status}`})`,
-  )
+  step(accounts.context, 'note', `cannot verify the MCP server (${status === 0 ? 'no answer' : `HTTP ${status}`})`)
 }
 
 export async function logIn(

@@ -88,9 +88,7 @@ function readTokenEndpoint(text: string | undefined): string | undefined {
   const url = URL.canParse(text) && !text.includes('#') ? new URL(text) : undefined
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
   if (url && isSafe && !url.username && !url.password) return text
-  throw usage(
-    '--token-endpoint must be a complete https URL (http only on this machine) without user or fragment, or auto',
-  )
+  throw usage('--token-endpoint is auto or an https URL (http on loopback) without user and fragment')
 }
 
 function readResource(values: VerbValues<typeof WAY_OPTIONS>): string | undefined {
@@ -286,40 +284,9 @@ export function readLogin(
     redirectPath: readPath(values['callback-path']) ?? before?.redirectPath,
   }
   if (grant === 'client_credentials' && login.clientId === undefined) {
-    throw usage(
-      'the grant client_credentials needs --client-id: register the client with the authorization server first',
-    )
+    throw usage('the grant client_credentials needs --client-id of a registered client')
   }
   return login
-}
-
-async function login(values: LoginValues, [given = '']: readonly string[], context: CommandContext): Promise<number> {
-  const url = checkServerUrl(given)
-  const reach = readReach(context, values)
-  if (headersOf(context, reach, {}).has('authorization')) throw usage('--header Authorization replaces a login')
-  const timeout = readSeconds('login-timeout', values['login-timeout'])
-  const accounts = openAccounts(context, reach)
-  const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
-  const { privateKeyFile } = wanted
-  const clientSecret = await findSecret(context, wanted, values['client-secret-file'])
-  const credentials = {
-    ...(clientSecret !== undefined && { clientSecret }),
-    ...(privateKeyFile !== undefined && { privateKey: readKeyFile(context, privateKeyFile) }),
-  }
-  const about: Login = { ...wanted, ...(clientSecret !== undefined && { secret: true }) }
-  const status = await interruptible(context, signal =>
-    logIn(accounts, about, { credentials, browser: !values['no-browser'], signal, timeout }),
-  )
-  if (!status) {
-    context.print(`${wanted.url} does not require a login`)
-    return 0
-  }
-  const { issuer, clientId, scope, expiresAt, refreshable } = status
-  const scopes = scope ? `scopes ${scope}` : 'no scopes named'
-  const until = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
-  const end = refreshable ? `${until}, then renewed by itself` : until
-  context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
-  return tellRefused(scope, wanted, values, context)
 }
 
 /** Returns a non-zero exit code if a requested scope was not granted. The login is stored in both cases. */
@@ -343,7 +310,7 @@ function notGranted(granted: string | undefined, asked: readonly string[]): stri
   return [...new Set(asked)].filter(scope => scope !== 'offline_access' && !got.has(scope))
 }
 
-const SECRET_ELSEWHERE = `command-line arguments are visible to every program on this machine; set ${SECRET_VARIABLE}, or give --client-secret-file <file> (- for stdin)`
+const SECRET_ELSEWHERE = `other programs can read arguments; set ${SECRET_VARIABLE}, or use --client-secret-file <file> (- for stdin)`
 
 export const SECRET_INSTEAD = {
   'client-secret': SECRET_ELSEWHERE,
@@ -359,5 +326,33 @@ export const loginVerb = defineVerb({
   options: LOGIN_OPTIONS,
   instead: SECRET_INSTEAD,
   notes: `Options are saved for the URL and profile. Secrets and headers are not saved; of files, only the name. Tokens are stored encrypted in $MCP_HOST_HOME/tokens [~/.config/mcp-host/tokens]. The environment variable BROWSER selects the browser.`,
-  run: login,
+  async run(values, [given = ''], context) {
+    const url = checkServerUrl(given)
+    const reach = readReach(context, values)
+    if (headersOf(context, reach, {}).has('authorization'))
+      throw usage('--header Authorization takes the place of a login')
+    const timeout = readSeconds('login-timeout', values['login-timeout'])
+    const accounts = openAccounts(context, reach)
+    const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
+    const { privateKeyFile } = wanted
+    const clientSecret = await findSecret(context, wanted, values['client-secret-file'])
+    const credentials = {
+      ...(clientSecret !== undefined && { clientSecret }),
+      ...(privateKeyFile !== undefined && { privateKey: readKeyFile(context, privateKeyFile) }),
+    }
+    const about: Login = { ...wanted, ...(clientSecret !== undefined && { secret: true }) }
+    const status = await interruptible(context, signal =>
+      logIn(accounts, about, { credentials, browser: !values['no-browser'], signal, timeout }),
+    )
+    if (!status) {
+      context.print(`${wanted.url} lets anyone in: there is nothing to log in to`)
+      return 0
+    }
+    const { issuer, clientId, scope, expiresAt, refreshable } = status
+    const scopes = scope ? `scopes ${scope}` : 'no scopes named'
+    const until = expiresAt === undefined ? 'until it is revoked' : `until ${localTime(expiresAt)}`
+    const end = refreshable ? `${until}, then renewed by itself` : until
+    context.print(printable(`logged in at ${issuer} as client ${clientId}, ${scopes}, ${end}`))
+    return tellRefused(scope, wanted, values, context)
+  },
 })

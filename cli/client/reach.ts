@@ -5,7 +5,7 @@ import { usesProxy } from '../../client/node/fetch.ts'
 import { createProxyFetch } from '../../client/node/index.ts'
 import { withinOrigin } from '../../client/replay.ts'
 import { printable } from '../../client/text.ts'
-import { errorText, StartError } from '../../core/http/errors.ts'
+import { errorText } from '../../core/http/errors.ts'
 import { utf8Text } from '../../core/http/utf8-text.ts'
 import { type CommandContext, usage } from '../context.ts'
 import { parseObject } from '../text.ts'
@@ -17,7 +17,7 @@ export const REACH_OPTIONS = {
     type: 'string',
     value: '<name: value>',
     multiple: true,
-    help: 'Send this header; @file reads one header per line; repeatable',
+    help: `Send this header, with \${NAME} from the environment; @file reads one header per line; repeatable`,
   },
   proxy: {
     type: 'string',
@@ -33,10 +33,15 @@ export interface Reach {
   readonly base?: typeof fetch
 }
 
-/** Error messages never quote the header, whose value can be a secret. */
-function readHeader(line: string, option: string, { secrets }: CommandContext): readonly [string, string] {
-  const [, name, value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(line.trim()) ?? []
-  if (name === undefined) throw usage(`${option} is not a header; write it as 'Name: value', or @file`)
+/** Replaces `${NAME}` by the environment. Error messages never quote the header, whose value can be a secret. */
+function readHeader(line: string, option: string, { env, secrets }: CommandContext): readonly [string, string] {
+  const text = line.replace(/\$\{([^}]*)\}/g, (_, name: string) => {
+    const value = env[name]
+    if (value === undefined) throw usage(`${option}: \${${name}} is not in the environment; set ${name}`)
+    return value
+  })
+  const [, name, value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(text.trim()) ?? []
+  if (name === undefined) throw usage(`${option} is no header; write it as 'Name: value', or @file`)
   try {
     new Headers([[name, value]])
   } catch {
@@ -46,14 +51,16 @@ function readHeader(line: string, option: string, { secrets }: CommandContext): 
   return [name, value.trim()]
 }
 
-function readHeaderFile(file: string, context: CommandContext): (readonly [string, string])[] {
+/** Reads one header per line; `#` starts a comment. */
+export function readHeaderFile(file: string, option: string, context: CommandContext): (readonly [string, string])[] {
+  let text: string
   try {
-    const lines = utf8Text(readFileSync(file, 'utf8')).split('\n')
-    return lines.filter(line => line.trim() !== '').map(line => readHeader(line, `a line of ${file}`, context))
+    text = utf8Text(readFileSync(file, 'utf8'))
   } catch (cause) {
-    if (cause instanceof StartError) throw cause
-    throw usage(`--header: ${file} cannot be read: ${errorText(cause)}`, cause)
+    throw usage(`${option}: ${file} cannot be read: ${errorText(cause)}`, cause)
   }
+  const lines = text.split('\n').filter(line => !/^\s*(?:#|$)/.test(line))
+  return lines.map(line => readHeader(line, `a line of ${file}`, context))
 }
 
 function readProxy(proxy: string | undefined): string | undefined {
@@ -63,9 +70,7 @@ function readProxy(proxy: string | undefined): string | undefined {
   }
   const { username, password } = new URL(proxy)
   if (username === '' && password === '') return proxy
-  throw usage(
-    '--proxy carries a user or password, and command-line arguments are visible to every program on this machine; set HTTPS_PROXY, and give --proxy env',
-  )
+  throw usage('--proxy contains a password that other programs can read; set HTTPS_PROXY and use --proxy env')
 }
 
 export function readReach(context: CommandContext, { header = [], proxy }: VerbValues<typeof REACH_OPTIONS>): Reach {
@@ -77,7 +82,10 @@ export function readReach(context: CommandContext, { header = [], proxy }: VerbV
 export function headersOf(context: CommandContext, reach: Reach, login: Pick<Login, 'headerFiles'>): Headers {
   const files = reach.headerFiles.length > 0 ? reach.headerFiles : (login.headerFiles ?? [])
   return new Headers(
-    [...files.flatMap(file => readHeaderFile(file, context)), ...reach.headers].map(([name, value]) => [name, value]),
+    [...files.flatMap(file => readHeaderFile(file, '--header', context)), ...reach.headers].map(([name, value]) => [
+      name,
+      value,
+    ]),
   )
 }
 

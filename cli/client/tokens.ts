@@ -2,9 +2,9 @@
 import type { CachedLogin } from '../../client/node/file-cache.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
-import { type CommandContext, usage } from '../context.ts'
+import { usage } from '../context.ts'
 import { isoTime, jsonText, localTime, parseObject, tableLines } from '../text.ts'
-import { defineVerb, type VerbValues } from '../verb.ts'
+import { defineVerb } from '../verb.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
 import { checkServerUrl, type GrantName, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
 import { REACH_OPTIONS, readReach } from './reach.ts'
@@ -81,38 +81,26 @@ function table(logins: readonly LoginStatus[]): string {
 const sameUrl = (one: string, other: string): boolean =>
   one === other || (URL.canParse(one) && URL.canParse(other) && new URL(one).href === new URL(other).href)
 
-async function status(
-  { profile, json }: { readonly profile?: string; readonly json?: boolean },
-  [given]: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const url = given === undefined ? undefined : checkServerUrl(given)
-  const accounts = openAccounts(context)
-  const byKey = await loginsByKey(accounts)
-  const all = (await accounts.cache.list()).map(cached => describe(cached, byKey.get(cached.key), Date.now()))
-  const asked = all
-    .filter(({ server }) => url === undefined || sameUrl(server, url))
-    .filter(login => profile === undefined || login.profile === profile)
-  if (json) context.print(jsonText(asked))
-  else if (asked.length > 0) context.print(table(asked))
-  else context.print(url === undefined ? 'no logins on this machine' : `no login at ${url}`)
-  for (const { error } of asked) if (error !== undefined) context.say(`mcp-host: ${error}`)
-  return url === undefined || asked.some(({ loggedIn }) => loggedIn) ? 0 : 1
-}
-
 export const statusVerb = defineVerb({
   summary: 'Show saved logins; with a URL, exit with 1 if there is none',
   example: 'https://mcp.example/mcp',
   positionals: ['[URL]'],
   options: { ...PROFILE_OPTION, json: { type: 'boolean', help: 'Print JSON' } },
-  run: status,
+  async run({ profile, json }, [given], context) {
+    const url = given === undefined ? undefined : checkServerUrl(given)
+    const accounts = openAccounts(context)
+    const byKey = await loginsByKey(accounts)
+    const all = (await accounts.cache.list()).map(cached => describe(cached, byKey.get(cached.key), Date.now()))
+    const asked = all
+      .filter(({ server }) => url === undefined || sameUrl(server, url))
+      .filter(login => profile === undefined || login.profile === profile)
+    if (json) context.print(jsonText(asked))
+    else if (asked.length > 0) context.print(table(asked))
+    else context.print(url === undefined ? 'no logins on this machine' : `no login at ${url}`)
+    for (const { error } of asked) if (error !== undefined) context.say(`mcp-host: ${error}`)
+    return url === undefined || asked.some(({ loggedIn }) => loggedIn) ? 0 : 1
+  },
 })
-
-interface LogoutValues extends VerbValues<typeof REACH_OPTIONS> {
-  readonly profile?: string
-  readonly all?: boolean
-  readonly 'forget-client'?: boolean
-}
 
 async function logOut(accounts: Accounts, login: Login, forgetClient: boolean, signal: AbortSignal): Promise<string> {
   const cached = await readTokens(accounts, login)
@@ -146,18 +134,6 @@ async function logOutEverywhere(accounts: Accounts, forgetClient: boolean, signa
   return done.length > 0 ? done : ['there were no logins']
 }
 
-async function logout(values: LogoutValues, [given]: readonly string[], context: CommandContext): Promise<void> {
-  const { profile, all = false, 'forget-client': forgetClient = false } = values
-  if ((given === undefined) !== all) throw usage('logout needs one of: a URL, --all')
-  const accounts = openAccounts(context, readReach(context, values))
-  const lines = await interruptible(context, async signal => {
-    if (given === undefined) return logOutEverywhere(accounts, forgetClient, signal)
-    const login = await accounts.recall(checkServerUrl(given), profile)
-    return [await logOut(accounts, login, forgetClient, signal)]
-  })
-  context.print(lines.map(line => printable(line)).join('\n'))
-}
-
 export const logoutVerb = defineVerb({
   summary: 'Revoke and delete saved tokens',
   example: 'https://mcp.example/mcp',
@@ -171,42 +147,46 @@ export const logoutVerb = defineVerb({
       help: 'Also delete the client registration and the login settings',
     },
   },
-  run: logout,
+  async run(values, [given], context) {
+    const { profile, all = false, 'forget-client': forgetClient = false } = values
+    if ((given === undefined) !== all) throw usage('logout needs one of: a URL, --all')
+    const accounts = openAccounts(context, readReach(context, values))
+    const lines = await interruptible(context, async signal => {
+      if (given === undefined) return logOutEverywhere(accounts, forgetClient, signal)
+      const login = await accounts.recall(checkServerUrl(given), profile)
+      return [await logOut(accounts, login, forgetClient, signal)]
+    })
+    context.print(lines.map(line => printable(line)).join('\n'))
+  },
 })
 
 /** A bound token is useless without the key, which stays with the login. */
 const BOUND =
   'this token is bound to a key (DPoP), so servers refuse it as a bearer token; use `mcp-host call`, `list` or `proxy`'
 
-async function token(
-  values: VerbValues<typeof SERVER_OPTIONS>,
-  [given = '']: readonly string[],
-  context: CommandContext,
-): Promise<void> {
-  const { profile } = values
-  const url = checkServerUrl(given)
-  const accounts = openAccounts(context, readReach(context, values))
-  const login = await accounts.recall(url, profile)
-  const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
-  const current = await interruptible(context, async signal => {
-    const found = await session.token({ signal })
-    if (found !== undefined || login.grant !== 'client_credentials') return found
-    await session.login({ signal })
-    return session.token({ signal })
-  })
-  const { refreshable, expiresAt, tokenType } = await session.status()
-  if (current !== undefined) {
-    if (tokenType?.toLowerCase() === 'dpop') context.say(BOUND)
-    return context.print(current)
-  }
-  const why = expiresAt === undefined && !refreshable ? 'there is no login' : 'the login has ended'
-  throw new StartError('MH3201', `${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
-}
-
 export const tokenVerb = defineVerb({
   summary: 'Print a valid access token, for use in scripts',
   example: 'https://mcp.example/mcp',
   positionals: ['URL'],
   options: SERVER_OPTIONS,
-  run: token,
+  async run(values, [given = ''], context) {
+    const { profile } = values
+    const url = checkServerUrl(given)
+    const accounts = openAccounts(context, readReach(context, values))
+    const login = await accounts.recall(url, profile)
+    const { session } = await openAuthFetch(accounts, login, { interactive: 'never' })
+    const current = await interruptible(context, async signal => {
+      const found = await session.token({ signal })
+      if (found !== undefined || login.grant !== 'client_credentials') return found
+      await session.login({ signal })
+      return session.token({ signal })
+    })
+    const { refreshable, expiresAt, tokenType } = await session.status()
+    if (current !== undefined) {
+      if (tokenType?.toLowerCase() === 'dpop') context.say(BOUND)
+      return context.print(current)
+    }
+    const why = expiresAt === undefined && !refreshable ? 'there is no login' : 'the login has ended'
+    throw new StartError('MH3201', `${why} at ${login.url}; log in with: ${loginCommand(url, profile)}`)
+  },
 })

@@ -32,7 +32,7 @@ function nameOfHost({ hostname, port }: URL): string {
 export function endpointAt(given: string): Endpoint {
   const parsed = new URL(checkServerUrl(given))
   if (parsed.username !== '' || parsed.password !== '') {
-    throw usage('the URL has a user or password in it, which would be written to the file in plain text; omit it')
+    throw usage('the URL contains a user or password, which the file would contain; omit it')
   }
   // The normalised URL contains no quotes and spaces.
   return { url: parsed.href, name: nameOfHost(parsed) }
@@ -41,7 +41,7 @@ export function endpointAt(given: string): Endpoint {
 function reachable(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || parsed.port === '0') {
-    throw usage('the config sets no port; give the URL, or set http.port or http.publicUrl')
+    throw usage('the port of the config is unknown; give the URL, or set http.port or http.publicUrl')
   }
   return url.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=[:/]|$)/, '$1127.0.0.1')
 }
@@ -80,14 +80,14 @@ function npx(words: readonly string[], { platform, execPath }: Starter): Reached
   if (platform !== 'win32') return { command: 'npx', args }
   const program = join(dirname(execPath), 'node_modules', 'npm', 'bin', 'npx-cli.js')
   if (existsSync(program)) return { command: execPath, args: [program, ...args] }
-  throw usage(`there is no npx next to ${execPath}: use a Node.js installation that includes npm`)
+  throw usage(`npx is not next to ${execPath}: use a Node.js installation that includes npm`)
 }
 
 export const throughProxy = ({ url }: Endpoint, starter: Starter): Reached => npx(['proxy', url], starter)
 
 /** Runs `mcp-host stdio` of this installation, because clients start it in another folder. */
 export function throughStdio({ local }: Endpoint, starter: Starter): Reached {
-  if (!local) throw usage('--stdio starts the server of a config on this machine: leave the URL out')
+  if (!local) throw usage('--stdio starts the server of a local config: omit the URL')
   const { execPath } = starter
   const words = ['stdio', '--config', local.file, '--route', local.route]
   const script = existsSync(starter.script) ? realpathSync(starter.script) : ''

@@ -20,6 +20,14 @@ function parseCommented(text: string): unknown {
   return root && JSON.parse(JSON.stringify(getNodeValue(root)))
 }
 
+/** Sets a value in JSON text, with the indentation of the text. */
+export function editJson(text: string, path: readonly string[], value: unknown): string {
+  const unit = /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
+  const eol = text.includes('\r\n') ? '\r\n' : '\n'
+  const formattingOptions = { insertSpaces: !unit.startsWith('\t'), tabSize: unit.length, eol }
+  return applyEdits(text, modify(text, [...path], value, { formattingOptions }))
+}
+
 /** Sets `[section][name]` and keeps the rest. Undefined if unchanged. Throws an Error if the text cannot be edited. */
 export function setEntry(
   given: string,
@@ -35,14 +43,7 @@ export function setEntry(
   if (servers !== undefined && !isObject(servers)) throw new Error(`"${section}" in it is not an object`)
   const replaces = servers !== undefined && Object.hasOwn(servers, name)
   if (replaces && isDeepStrictEqual(servers[name], value)) return undefined
-  const unit = /\n([ \t]+)\S/.exec(text)?.[1] ?? '  '
-  const formattingOptions = {
-    insertSpaces: !unit.startsWith('\t'),
-    tabSize: unit.length,
-    eol: text.includes('\r\n') ? '\r\n' : '\n',
-  }
-  const source = isEmpty ? '{}' : text
-  const after = applyEdits(source, modify(source, [section, name], value, { formattingOptions }))
+  const after = editJson(isEmpty ? '{}' : text, [section, name], value)
   const wanted = { ...before, [section]: { ...servers, [name]: value } }
   // Fails for duplicate keys, of which readers use the last.
   if (!isDeepStrictEqual(parseCommented(after), wanted)) throw new Error('it has duplicate keys')
@@ -74,9 +75,7 @@ export async function assertInside(folder: string, file: string): Promise<void> 
   const real = await resolveFile(file)
   const way = relative(await realpath(folder), real)
   if (way !== '..' && !way.startsWith(`..${sep}`)) return
-  throw usage(
-    `nothing was written: ${printable(file)} is a link to ${printable(real)}, outside of this project; replace the link, or add the entry manually`,
-  )
+  throw usage(`nothing was written: ${printable(file)} is a link to ${printable(real)}, outside of this project`)
 }
 
 async function keepOld(file: string): Promise<string> {
@@ -89,7 +88,7 @@ async function keepOld(file: string): Promise<string> {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
   }
-  throw new Error(`there are already ${MAX_BACKUPS} backups of it; delete some`)
+  throw new Error(`there are ${MAX_BACKUPS} backups next to it; delete some`)
 }
 
 async function replaceFile(file: string, text: string, mode: number): Promise<void> {

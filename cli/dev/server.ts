@@ -1,16 +1,13 @@
 // The serving process of `mcp-host dev`: reloads edits and reports to the terminal process.
-import { createServer } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import { printable } from '../../client/text.ts'
 import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
 import type { CreateHostOptions } from '../../core/create-host.ts'
 import type { Host, ReloadReport } from '../../core/host.ts'
-import { isError } from '../../core/http/describe-thrown.ts'
 import type { RouteSummary } from '../../core/mcp/route-summary.ts'
 import type { EnvFiles } from '../config.ts'
-import { type CommandContext, failureText, selfCommand } from '../context.ts'
+import { type CommandContext, failureText } from '../context.ts'
 import { listenOn } from '../listen-options.ts'
-import { type CliLog, openLog } from '../log.ts'
+import { openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
 import { onCrash, type Served, serve, surviveRejections, surviveStdout, tellParent } from '../serve.ts'
 import { startPage } from '../start-page.ts'
@@ -88,31 +85,6 @@ function createCallLines(print: (line: string) => void): Observer {
   }
 }
 
-const PORT_CHECK_INTERVAL = 2_000
-
-interface Address {
-  readonly address: string
-  readonly port: number
-}
-
-function usedAddress(error: unknown): Address | undefined {
-  const cause = (isError(error) ? error.cause : undefined) as (NodeJS.ErrnoException & Partial<Address>) | undefined
-  const { code, address, port } = cause ?? {}
-  return code === 'EADDRINUSE' && address !== undefined && port !== undefined ? { address, port } : undefined
-}
-
-const isFree = ({ address, port }: Address): Promise<boolean> =>
-  new Promise(resolve => {
-    const probe = createServer()
-    probe.once('error', () => resolve(false))
-    probe.listen({ host: address, port, exclusive: true }, () => probe.close(() => resolve(true)))
-  })
-
-async function waitUntilFree(address: Address, pause = PORT_CHECK_INTERVAL): Promise<void> {
-  do await delay(pause)
-  while (!(await isFree(address)))
-}
-
 const say = (text: string) => console.log(text)
 
 const tell = (message: DevTold) => tellParent(message)
@@ -140,36 +112,6 @@ async function stop(host: Host | undefined) {
   if (!host) process.exit(0)
   const { cancelled } = await host.close({ grace: 2_000, handOver: false })
   if (cancelled > 0) say(`${cancelled} running ${cancelled === 1 ? 'request was' : 'requests were'} cancelled`)
-}
-
-/** The next free port after one that is in use. Undefined if the next 20 are in use. */
-async function nextFree({ address, port }: Address): Promise<number | undefined> {
-  for (let next = port + 1; next <= Math.min(port + 20, 65_535); next++) {
-    if (await isFree({ address, port: next })) return next
-  }
-  return undefined
-}
-
-/** Like `serve`, but waits for a port that is in use. `heard`: called when the config files are known. */
-async function serveOnceFree(
-  options: DevOptions,
-  log: CliLog,
-  context: CommandContext,
-  heard: () => Promise<void>,
-): Promise<Served> {
-  for (;;) {
-    try {
-      return await serve(options.config, log, context, { observe: createCallLines(say), adapt: listenOn(options) })
-    } catch (error) {
-      const taken = usedAddress(error)
-      if (!taken) throw error
-      const free = await nextFree(taken)
-      const other = free === undefined ? '' : `To use another port: ${selfCommand(context)} dev --port ${free}\n`
-      say(`${failureText(error)}\n${other}Retrying every 2 s and after each change.`)
-      await heard()
-      await waitUntilFree(taken)
-    }
-  }
 }
 
 /** Serves until the parent sends `stop`. `hasKeys`: the parent reads keys. Rejects with a StartError for an invalid config. */
@@ -203,7 +145,7 @@ export async function serveForDevelopment(
   trackModules({ always: true })
   try {
     env.load()
-    served = await serveOnceFree(options, log, context, tellFiles)
+    served = await serve(config, log, context, { observe: createCallLines(say), adapt: listenOn(options) })
     host = served.host
   } finally {
     await tellFiles()

@@ -13,14 +13,12 @@ export interface Finding {
   readonly fix?: string
 }
 
-export const ok = (check: string, text: string): Finding => ({ check, level: 'ok', text })
-export const note = (check: string, text: string, fix?: string): Finding => ({
-  check,
-  level: 'note',
-  text,
-  ...(fix !== undefined && { fix }),
+/** Creates the findings of one check. */
+export const reportOn = (check: string) => ({
+  ok: (text: string): Finding => ({ check, level: 'ok', text }),
+  note: (text: string, fix?: string): Finding => ({ check, level: 'note', text, ...(fix !== undefined && { fix }) }),
+  wrong: (text: string, fix: string): Finding => ({ check, level: 'wrong', text, fix }),
 })
-export const wrong = (check: string, text: string, fix: string): Finding => ({ check, level: 'wrong', text, fix })
 
 export interface Patient {
   readonly url: string

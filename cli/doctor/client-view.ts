@@ -8,90 +8,74 @@ import { createNetPolicy } from '../../client/net-policy.ts'
 import { resolveOptions } from '../../client/resolve-options.ts'
 import type { ServerInfo } from '../../client/stores.ts'
 import { createSecrets } from '../../client/text.ts'
-import { type Finding, note, ok, wrong } from './ask.ts'
+import { type Finding, reportOn } from './ask.ts'
 
 const METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt']
 
+const challenge = reportOn('client: challenge')
+const resource = reportOn('client: resource')
+const issuerOf = reportOn('client: issuer')
+const registration = reportOn('client: registration')
+const authentication = reportOn('client: authentication')
+const renewal = reportOn('client: renewal')
+const response = reportOn('client: response')
+const scopesOf = reportOn('client: scopes')
+
 /** Registration methods in order of preference (MCP authorization, "Client Registration Approaches"). */
-function examineRegistration({
-  issuer,
-  registrationEndpoint,
-  clientIdMetadataDocumentSupported: documents,
-}: ServerInfo): Finding {
+function examineRegistration(server: ServerInfo): Finding {
+  const { issuer, registrationEndpoint, clientIdMetadataDocumentSupported: documents } = server
   const ways = [
-    documents && 'client id metadata documents (clientMetadataDocumentUri, login --client-metadata)',
-    registrationEndpoint !== undefined && 'dynamic registration',
-  ].filter(way => way !== false)
-  if (ways.length > 0) return ok('client: registration', `${issuer} takes ${ways.join(', and ')}`)
-  return note(
-    'client: registration',
-    `${issuer} does not register clients dynamically`,
-    'ask its operator to register a client, and set clientId (login --client-id)',
-  )
+    ...(documents ? ['client id metadata documents (clientMetadataDocumentUri, login --client-metadata)'] : []),
+    ...(registrationEndpoint === undefined ? [] : ['dynamic registration']),
+  ]
+  if (ways.length > 0) return registration.ok(`${issuer} supports ${ways.join(' and ')}`)
+  const fix = 'Let its operator register a client, and set clientId (login --client-id).'
+  return registration.note(`${issuer} does not support automatic registration`, fix)
 }
 
 function examineMethods({ issuer, tokenEndpointAuthMethodsSupported: listed }: ServerInfo): Finding {
-  const check = 'client: authentication'
-  if (listed === undefined)
-    return ok(check, `${issuer} lists no methods: client_secret_basic, and none for public clients`)
+  if (listed === undefined) return authentication.ok(`${issuer} lists no methods: client_secret_basic or none`)
   const able = listed.filter(method => METHODS.includes(method))
+  const others = able.filter(method => method !== 'none').join(', ')
   if (able.length === 0) {
-    return wrong(
-      check,
-      `${issuer} accepts only ${listed.join(', ')} at its token endpoint`,
-      `enable one of ${METHODS.join(', ')}, or use clientAuthentication`,
-    )
+    const fix = `Enable one of ${METHODS.join(', ')} there, or implement clientAuthentication.`
+    return authentication.wrong(`The token endpoint of ${issuer} supports only ${listed.join(', ')}`, fix)
   }
-  if (able.includes('none'))
-    return ok(check, `public clients, and ${able.filter(method => method !== 'none').join(', ') || 'no others'}`)
-  return note(check, `no public clients: every client needs a secret or a key (${able.join(', ')})`)
+  if (able.includes('none')) return authentication.ok(`public clients${others === '' ? '' : `, and ${others}`}`)
+  return authentication.note(`no public clients: every client needs a secret or a key (${others})`)
 }
 
 function examineRefresh({ issuer, grantTypesSupported: grants, scopesSupported }: ServerInfo): Finding {
-  const check = 'client: renewal'
-  if (grants !== undefined && !grants.includes('refresh_token')) {
-    return note(
-      check,
-      `${issuer} issues no refresh tokens: users log in again when a token expires`,
-      'allow the grant refresh_token',
+  if (grants !== undefined && !grants.includes('refresh_token'))
+    return renewal.note(
+      `${issuer} issues no refresh tokens: users have to log in again`,
+      'Enable the grant refresh_token there.',
     )
-  }
   const offline = scopesSupported?.includes('offline_access') ? '; offline_access is requested' : ''
-  return ok(check, grants === undefined ? `grants are not listed${offline}` : `refresh tokens${offline}`)
+  return renewal.ok(`${grants === undefined ? 'grants are not listed' : 'refresh tokens'}${offline}`)
 }
 
 function examineResponse({ issuer, issParameterSupported }: ServerInfo): Finding {
-  const check = 'client: response'
-  if (issParameterSupported) return ok(check, 'responses name their issuer (RFC 9207)')
-  return note(
-    check,
-    `responses of ${issuer} do not name their issuer: a response of another server could be mistaken for them`,
-    'enable authorization_response_iss_parameter_supported',
-  )
+  if (issParameterSupported) return response.ok('responses name their issuer (RFC 9207)')
+  const fix = 'Enable authorization_response_iss_parameter_supported there, against mix-up attacks.'
+  return response.note(`responses of ${issuer} do not name their issuer`, fix)
 }
 
 function examineServer(server: ServerInfo, tried: string): Finding[] {
   const { issuer, metadataUrl, legacy } = server
   if (legacy) {
-    return [
-      note(
-        'client: issuer',
-        `${issuer} publishes no metadata [looked at ${tried}]: clients use /authorize, /token and /register of it`,
-        'publish /.well-known/oauth-authorization-server there',
-      ),
-    ]
+    const found = `${issuer} publishes no metadata [looked at ${tried}]: clients use its /authorize, /token and /register`
+    return [issuerOf.note(found, 'Publish /.well-known/oauth-authorization-server there.')]
   }
   return [
-    ok('client: issuer', `${issuer}, by ${metadataUrl} [looked at ${tried}]`),
-    ok('client: pkce', 'S256'),
+    issuerOf.ok(`${issuer}, by ${metadataUrl} [looked at ${tried}]`),
+    reportOn('client: pkce').ok('S256'),
     examineRegistration(server),
     examineMethods(server),
     examineRefresh(server),
     examineResponse(server),
   ]
 }
-
-const CHECK = 'client: resource'
 
 export interface Try {
   readonly url: string
@@ -131,63 +115,47 @@ export function createWatched(serverUrl: string): Watched {
 const describeTries = (tries: readonly Try[]): string => tries.map(({ url, answer }) => `${url} (${answer})`).join(', ')
 
 export function findingOf(check: string, thrown: unknown, tries: readonly Try[]): Finding {
-  const error = thrown as Error
-  const fix = AuthError.is(thrown) ? thrown.fix : undefined
-  const what =
-    fix !== undefined && error.message.endsWith(`; ${fix}`) ? error.message.slice(0, -fix.length - 2) : error.message
+  const { message } = thrown as Error
+  const { fix } = AuthError.is(thrown) ? thrown : {}
+  const what = fix !== undefined && message.endsWith(`; ${fix}`) ? message.slice(0, -fix.length - 2) : message
   const looked = tries.length > 1 ? ` [looked at ${describeTries(tries)}]` : ''
-  return wrong(check, `${what}${looked}`, fix ?? 'this is unexpected: report it with the text above')
+  return reportOn(check).wrong(`${what}${looked}`, fix ?? 'This is unexpected. Report it with the text above.')
 }
-
-const REQUEST = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
 async function firstAnswer(url: string): Promise<Response | undefined> {
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const signal = AbortSignal.timeout(10_000)
-  const body = JSON.stringify(REQUEST)
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
   try {
-    const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal })
-    await response.body?.cancel()
-    return response
+    const answer = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal })
+    await answer.body?.cancel()
+    return answer
   } catch {
     return undefined
   }
 }
 
-function describeChallenge(response: Response): Finding {
-  const schemes = parseChallenges(response.headers).map(({ scheme }) => scheme)
-  if (schemes.length > 0) return ok('client: challenge', `401 with ${[...new Set(schemes)].join(', ')}`)
-  return note(
-    'client: challenge',
-    '401 without a challenge: clients must guess the URL of the metadata',
-    'the server should send WWW-Authenticate: Bearer resource_metadata="..." (mcp-host: the plugin resource-metadata)',
-  )
+function describeChallenge({ headers }: Response): Finding {
+  const schemes = parseChallenges(headers).map(({ scheme }) => scheme)
+  if (schemes.length > 0) return challenge.ok(`401 with ${[...new Set(schemes)].join(', ')}`)
+  const fix = 'Send WWW-Authenticate: Bearer resource_metadata="..." (mcp-host: the plugin resource-metadata).'
+  return challenge.note('401 without a challenge: clients have to guess the metadata URL', fix)
 }
 
 function describeResource(info: ResourceInfo, url: string, tries: readonly Try[]): Finding[] {
   if (info.legacy) {
-    return [
-      note(
-        CHECK,
-        `no resource metadata [looked at ${describeTries(tries)}]: clients use the origin of the server as its authorization server (2025-03-26)`,
-        'publish it (mcp-host: the plugin resource-metadata); legacyFallback: false refuses such servers',
-      ),
-    ]
+    const found = `no resource metadata [looked at ${describeTries(tries)}]: clients use the server's origin (2025-03-26)`
+    const fix = 'Publish it (mcp-host: the plugin resource-metadata). legacyFallback: false refuses such servers.'
+    return [resource.note(found, fix)]
   }
   const place = info.metadataUrl === undefined ? '' : ` at ${info.metadataUrl}`
-  const findings = [ok(CHECK, `metadata${place}; tokens are requested for ${info.resource}`)]
-  if (info.resource !== url && new URL(info.resource ?? url).origin === info.resource?.replace(/\/$/, '')) {
-    findings.push(note(CHECK, `tokens are for the whole origin ${info.resource}, not for ${url} alone`))
-  }
+  const findings = [resource.ok(`metadata${place}; tokens are requested for ${info.resource}`)]
+  if (info.resource !== url && new URL(info.resource ?? url).origin === info.resource?.replace(/\/$/, ''))
+    findings.push(resource.note(`tokens are for the whole origin ${info.resource}, not only for ${url}`))
   const [first, ...others] = info.authorizationServers
   if (others.length > 0) {
-    findings.push(
-      note(
-        'client: issuer',
-        `${info.authorizationServers.length} authorization servers are listed; clients use the first, ${first}`,
-        'authServerSelector picks another',
-      ),
-    )
+    const found = `${others.length + 1} authorization servers are listed; clients use the first, ${first}`
+    findings.push(issuerOf.note(found, 'Select another one with authServerSelector.'))
   }
   return findings
 }
@@ -195,15 +163,9 @@ function describeResource(info: ResourceInfo, url: string, tries: readonly Try[]
 function describeScopes(info: ResourceInfo, challenged: readonly string[] | undefined): Finding {
   const wanted = challenged ?? info.scopesSupported
   if (wanted)
-    return ok(
-      'client: scopes',
-      `a login requests ${wanted.join(' ')} (from the ${challenged ? 'challenge' : 'metadata'})`,
-    )
-  return note(
-    'client: scopes',
-    'neither challenge nor metadata name scopes: a login requests none',
-    'set resource-metadata.scopesSupported at the server, or `scopes` of the client (login --scope)',
-  )
+    return scopesOf.ok(`a login requests ${wanted.join(' ')} (from the ${challenged ? 'challenge' : 'metadata'})`)
+  const fix = 'Set resource-metadata.scopesSupported of the server, or `scopes` of the client (login --scope).'
+  return scopesOf.note('neither challenge nor metadata name scopes: a login requests none', fix)
 }
 
 export async function examineAsClient(url: string): Promise<Finding[]> {
@@ -213,14 +175,14 @@ export async function examineAsClient(url: string): Promise<Finding[]> {
   const findings: Finding[] = []
   let challenged: readonly string[] | undefined
   try {
-    const response = await firstAnswer(url)
-    const cue = response && readCue(response)
+    const first = await firstAnswer(url)
+    const cue = first && readCue(first)
     if (!cue) return []
     challenged = cue.scope
-    findings.push(describeChallenge(response))
+    findings.push(describeChallenge(first))
     info = await discoverResource(ctx, cue.resourceMetadata, signal)
   } catch (error) {
-    return [...findings, findingOf(CHECK, error, tried())]
+    return [...findings, findingOf('client: resource', error, tried())]
   }
   findings.push(...describeResource(info, url, tried()), describeScopes(info, challenged))
   for (const listed of info.authorizationServers) {

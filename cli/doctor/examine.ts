@@ -9,19 +9,22 @@ import {
   failure,
   firstPiece,
   message,
-  note,
   type OlderServer,
-  ok,
   open,
   type Patient,
-  wrong,
+  reportOn,
 } from './ask.ts'
 import { checkChallenge, readChallenge } from './challenge.ts'
 import { examineAsClient } from './client-view.ts'
 import { checkMetadata } from './metadata.ts'
 
-const UNBUFFER =
-  'configure the proxy to forward text/event-stream without buffering or compression (nginx: proxy_buffering off)'
+const address = reportOn('address')
+const tokens = reportOn('token')
+const guard = reportOn('host guard')
+const cors = reportOn('cors')
+const stream = reportOn('stream')
+
+const UNBUFFER = 'Let the proxy forward text/event-stream unbuffered and uncompressed (nginx: proxy_buffering off).'
 const ROUND_TRIPS = 20
 
 type Headers = Readonly<Record<string, string>>
@@ -32,33 +35,28 @@ async function firstEvent(url: string, headers: Headers, signal: AbortSignal): P
   const { statusCode, headers: sent } = response
   if (!sent['content-type']?.startsWith('text/event-stream')) {
     response.destroy()
-    return note('stream', `not checked: the server opens no stream here (${statusCode})`)
+    return stream.note(`not checked: the server opens no stream here (${statusCode})`)
   }
-  if ((await firstPiece(response)) === undefined)
-    return wrong('stream', 'a stream opens, but no event arrives', UNBUFFER)
-  return ok('stream', 'events arrive without delay')
+  if ((await firstPiece(response)) === undefined) return stream.wrong('A stream opens and delivers nothing', UNBUFFER)
+  return stream.ok('The first event arrives while its stream is open')
 }
 
 async function manyRoundTrips(url: string, headers: Headers, signal: AbortSignal): Promise<Finding> {
   for (let trip = 0; trip < ROUND_TRIPS; trip++) {
     await ask(url, { ...message('tools/list', {}, headers), signal })
   }
-  return wrong(
-    'stream',
-    `${ROUND_TRIPS} later requests were answered before the first event of a stream arrived`,
-    UNBUFFER,
-  )
+  return stream.wrong(`${ROUND_TRIPS} later requests were answered before the first event of a stream`, UNBUFFER)
 }
 
 async function checkStream({ url, token, first }: Patient): Promise<Finding[]> {
   if (token === undefined && first.status === 401)
-    return [note('stream', 'not checked: streams require a token; pass --token')]
+    return [stream.note('not checked: streams need a token; pass --token')]
   const headers = bearer(token)
   const over = new AbortController()
   try {
     return [await Promise.race([firstEvent(url, headers, over.signal), manyRoundTrips(url, headers, over.signal)])]
   } catch (error) {
-    return [wrong('stream', `cannot open a stream: ${failure(error)}`, UNBUFFER)]
+    return [stream.wrong(`A stream does not open: ${failure(error)}`, UNBUFFER)]
   } finally {
     over.abort()
   }
@@ -68,28 +66,21 @@ const FOREIGN = 'doctor.invalid'
 
 /** Behind a proxy, a foreign host name may never reach the host, so any refusal is accepted. */
 async function checkGuard({ url, first }: Patient): Promise<Finding[]> {
-  const local = isLoopback(new URL(url).hostname)
   const [host, origin] = await Promise.all([
     ask(url, message('tools/list', {}, { Host: FOREIGN })),
     ask(url, message('tools/list', {}, { Origin: `https://${FOREIGN}` })),
   ])
-  const lets = (status: number) => status === first.status
-  const rebound = 'set http.publicUrl or http.allowedHosts to refuse other names'
-  const findings = [
-    !lets(host.status)
-      ? ok('host guard', `a foreign Host gets ${host.status}`)
-      : local
-        ? wrong('host guard', 'a foreign Host is accepted: web pages can reach this server by DNS rebinding', rebound)
-        : note('host guard', 'a foreign Host is accepted', rebound),
-    lets(origin.status)
-      ? wrong(
-          'host guard',
-          'web pages of any origin are accepted',
-          'list origins in http.allowedOrigins or in a policy of cors',
-        )
-      : ok('host guard', `a foreign Origin gets ${origin.status}`),
+  const served = 'A foreign Host is served'
+  const fix = 'Set http.publicUrl or http.allowedHosts, so that no other name is served.'
+  const ofHost = isLoopback(new URL(url).hostname)
+    ? guard.wrong(`${served}: a page can reach this server under its own name`, fix)
+    : guard.note(served, fix)
+  return [
+    host.status === first.status ? ofHost : guard.ok(`A foreign Host gets ${host.status}`),
+    origin.status === first.status
+      ? guard.wrong('A page of any origin is served', 'List origins in http.allowedOrigins or in a policy of cors.')
+      : guard.ok(`A foreign origin gets ${origin.status}`),
   ]
-  return findings
 }
 
 const SENT = [
@@ -123,69 +114,40 @@ async function checkCors({ url, origin: named }: Patient): Promise<Finding[]> {
   })
   const allowed = preflight.headers['access-control-allow-origin']
   if (allowed !== '*' && allowed !== origin) {
-    const text = `pages of ${origin} cannot call: the preflight gets ${preflight.status}`
-    const fix = 'give the route a `cors` policy that lists the origin'
-    return [
-      named === undefined
-        ? note('cors', `${text}; use --origin to check another origin`, fix)
-        : wrong('cors', text, fix),
-    ]
+    const text = `Pages of ${origin} cannot call: the preflight gets ${preflight.status}`
+    const fix = 'Give the route a `cors` policy that lists the origin.'
+    return [named === undefined ? cors.note(`${text}; --origin checks another page`, fix) : cors.wrong(text, fix)]
   }
   const findings: Finding[] = []
-  const headers = lacking(SENT, preflight.headers['access-control-allow-headers'])
-  if (headers.length > 0)
-    findings.push(
-      wrong('cors', `the preflight does not allow ${headers.join(', ')}`, 'let the plugin cors answer preflights'),
-    )
-  if (lacking(['POST'], preflight.headers['access-control-allow-methods']).length > 0)
-    findings.push(wrong('cors', 'the preflight does not allow POST', 'let the plugin cors answer preflights'))
+  const lacks = [
+    ...lacking(['POST'], preflight.headers['access-control-allow-methods']),
+    ...lacking(SENT, preflight.headers['access-control-allow-headers']),
+  ]
+  if (lacks.length > 0)
+    findings.push(cors.wrong(`The preflight does not allow ${lacks.join(', ')}`, 'Let the plugin cors answer it.'))
   const answer = await ask(url, message('tools/list', {}, { Origin: origin }))
   if (answer.headers['access-control-allow-origin'] === undefined)
-    findings.push(
-      wrong(
-        'cors',
-        `the response (${answer.status}) has no CORS header: the page cannot read it`,
-        'configure the proxy to forward it, including on errors',
-      ),
-    )
+    findings.push(cors.wrong(`The response (${answer.status}) has no CORS header`, 'Let the proxy forward it.'))
   const hidden = lacking(READ, answer.headers['access-control-expose-headers'])
   if (hidden.length > 0)
-    findings.push(
-      wrong(
-        'cors',
-        `the page cannot read ${hidden.join(', ')}`,
-        'list them in Access-Control-Expose-Headers, as the plugin cors does',
-      ),
-    )
-  return findings.length > 0 ? findings : [ok('cors', `pages of ${origin} can call`)]
+    findings.push(cors.wrong(`Pages cannot read ${hidden.join(', ')}`, 'Set Access-Control-Expose-Headers; cors does.'))
+  return findings.length > 0 ? findings : [cors.ok(`Pages of ${origin} can call`)]
 }
 
 function checkFirst({ url, first: { status, headers, text } }: Patient): Finding | undefined {
   const { location } = headers
+  const { wrong } = address
   if (status >= 300 && status < 400)
-    return wrong(
-      'address',
-      `${url} redirects to ${location}; clients do not follow it with a token`,
-      `give clients the URL ${location}`,
-    )
+    return wrong(`${url} redirects to ${location}; clients do not follow with a token`, `Give clients ${location}.`)
   if (status === 403)
-    return wrong(
-      'address',
-      `403 without a token: ${text.slice(0, 200)}`,
-      'add the name in the URL to http.allowedHosts, or set http.publicUrl; see the log for the refused name',
-    )
+    return wrong(`403: ${text.slice(0, 200)}`, 'Add the name to http.allowedHosts, or set http.publicUrl. See the log.')
   if (status === 404)
     return wrong(
-      'address',
-      `nothing is served at ${url}`,
-      'check `routes` in the config, and the path that a proxy adds or removes',
+      `Nothing is served at ${url}`,
+      'See `routes` of the config, and the path that a proxy adds or removes.',
     )
   if (status !== 200 && status !== 401)
-    return wrong(
-      'address',
-      `tools/list gets ${status}: ${text.slice(0, 200)}`,
-      'enable transport-streamable; see the log',
-    )
+    return wrong(`tools/list gets ${status}: ${text.slice(0, 200)}`, 'Enable transport-streamable. See the log.')
   return undefined
 }
 
@@ -193,10 +155,9 @@ function checkScheme({ url }: Patient): Finding[] {
   const { protocol, hostname } = new URL(url)
   if (protocol === 'https:' || isLoopback(hostname)) return []
   return [
-    wrong(
-      'address',
-      `${url} is not https: anyone on the network path can read tokens`,
-      'terminate TLS in front of the host and set http.publicUrl',
+    address.wrong(
+      `${url} is not https: tokens can be intercepted`,
+      'Terminate TLS before the host and set http.publicUrl.',
     ),
   ]
 }
@@ -204,12 +165,11 @@ function checkScheme({ url }: Patient): Finding[] {
 async function checkToken({ url, token }: Patient): Promise<Finding[]> {
   if (token === undefined) return []
   const { status, headers } = await ask(url, message('tools/list', {}, bearer(token)))
-  if (status === 200) return [ok('token', 'the token is accepted')]
-  if (status !== 401 && status !== 403 && (await askForOlder(url, bearer(token))))
-    return [ok('token', 'the token is accepted')]
+  const isOlder = async () => status !== 401 && status !== 403 && (await askForOlder(url, bearer(token))) !== undefined
+  if (status === 200 || (await isOlder())) return [tokens.ok('The token is accepted')]
   const challenge = readChallenge(headers)
   const why = challenge?.get('error_description') ?? challenge?.get('error') ?? 'no reason given'
-  return [wrong('token', `the token gets ${status}: ${why}`, 'mcp-host explain --token shows what it lacks')]
+  return [tokens.wrong(`The token gets ${status}: ${why}`, 'mcp-host explain --token shows what it lacks.')]
 }
 
 const CHECKS: ReadonlyArray<readonly [string, (patient: Patient) => Finding[] | Promise<Finding[]>]> = [
@@ -229,34 +189,36 @@ async function olderServer({ url, first: { status } }: Patient): Promise<OlderSe
 }
 
 const describeOlder = (url: string, { revision, transport }: OlderServer): Finding =>
-  note('address', `${url} speaks ${transport} of ${revision}, not 2026-07-28`)
+  address.note(`${url} speaks ${transport} of ${revision}, not 2026-07-28`)
 
 function fixUnreached(url: string, error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   // A port with `http.tls` closes plain HTTP connections.
-  const isCut = url.startsWith('http:') && code === 'ECONNRESET'
-  if (isCut)
-    return `the connection was closed without an answer; if the port speaks TLS, try ${url.replace(/^http:/, 'https:')}`
-  return certificateFix(error) ?? 'start the host, and check http.host and http.port'
+  if (url.startsWith('http:') && code === 'ECONNRESET')
+    return `The connection was closed. If the port uses TLS, try ${url.replace(/^http:/, 'https:')}.`
+  return certificateFix(error) ?? 'Start the host, and check http.host and http.port.'
 }
 
-export async function examine(url: string, options: { token?: string; origin?: string } = {}): Promise<Finding[]> {
+export async function examine(
+  url: string,
+  { token, origin }: { token?: string | undefined; origin?: string | undefined } = {},
+): Promise<Finding[]> {
   let patient: Patient
   try {
     const first = await ask(url, message('tools/list'))
-    patient = { url, token: options.token, origin: options.origin, first }
+    patient = { url, token, origin, first }
   } catch (error) {
-    return [wrong('address', `${url} cannot be reached: ${failure(error)}`, fixUnreached(url, error))]
+    return [address.wrong(`${url} cannot be reached: ${failure(error)}`, fixUnreached(url, error))]
   }
   const older = await olderServer(patient)
   const broken = older ? undefined : checkFirst(patient)
   if (broken) return [broken]
-  const findings = [older ? describeOlder(url, older) : ok('address', `${url} answers ${patient.first.status}`)]
+  const findings = [older ? describeOlder(url, older) : address.ok(`${url} answers ${patient.first.status}`)]
   for (const [name, check] of CHECKS) {
     try {
       findings.push(...(await check(patient)))
     } catch (error) {
-      findings.push(note(name, `the check failed: ${failure(error)}`))
+      findings.push(reportOn(name).note(`the check failed: ${failure(error)}`))
     }
   }
   return findings

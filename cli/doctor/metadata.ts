@@ -1,16 +1,17 @@
 // Checks metadata documents of the resource (RFC 9728) and its authorization servers (RFC 8414, OpenID Connect), and their keys.
 import { discoverServer } from '../../client/discovery.ts'
 import type { ServerInfo } from '../../client/stores.ts'
-import { type Answer, ask, type Finding, failure, note, ok, type Patient, wrong } from './ask.ts'
+import { type Answer, ask, type Finding, failure, type Patient, reportOn } from './ask.ts'
 import { readChallenge } from './challenge.ts'
 import { createWatched, findingOf, type Try } from './client-view.ts'
 
-const CHECK = 'metadata'
+const { ok, note, wrong } = reportOn('metadata')
 const ISSUER = 'identity provider'
-const REVERSE_PROXY = 'set http.publicUrl to the URL that clients use, and configure the proxy to forward /.well-known'
-
+const issuers = reportOn(ISSUER)
+const clock = reportOn('clock')
+const REVERSE_PROXY = 'Set http.publicUrl to the URL for clients, and let the proxy forward /.well-known to the host.'
 const ROOT_WELL_KNOWN =
-  'configure the proxy to forward /.well-known/... at the root of this host name (docs/operating.md, "Behind a path prefix")'
+  'Configure the proxy to forward /.well-known/... at the root of this host name (docs/operating.md, "Behind a path prefix").'
 
 const withoutSlash = (path: string) => (path === '/' ? '' : path.replace(/\/$/, ''))
 
@@ -30,71 +31,51 @@ function isAbove(resource: string, url: string): boolean {
 }
 
 function checkResource(resource: unknown, url: string): Finding {
-  if (typeof resource !== 'string') return wrong(CHECK, 'the document names no resource', REVERSE_PROXY)
-  if (sameUrl(resource, url)) return ok(CHECK, `resource is ${resource}`)
-  if (isAbove(resource, url)) return note(CHECK, `resource is ${resource}, one for every URL below it`)
-  const insecure = url.startsWith('https:') && resource.startsWith('http:')
-  const why = insecure ? ': http behind https' : ''
-  return wrong(
-    CHECK,
-    `resource is ${resource}, but clients call ${url}${why} and must refuse it`,
-    'set http.publicUrl, or resource-metadata.resource, to the URL that clients use',
-  )
-}
-
-async function tryAsk(url: string): Promise<Answer | string> {
-  try {
-    return await ask(url, { headers: { Accept: 'application/json', Origin: 'https://doctor.example' } })
-  } catch (error) {
-    return failure(error)
-  }
+  if (typeof resource !== 'string') return wrong('The document names no resource', REVERSE_PROXY)
+  if (sameUrl(resource, url)) return ok(`resource is ${resource}`)
+  if (isAbove(resource, url)) return note(`resource is ${resource}, for every URL below it`)
+  const why = url.startsWith('https:') && resource.startsWith('http:') ? ': http behind https' : ''
+  const found = `resource is ${resource}, but clients call ${url}${why} and must refuse it`
+  return wrong(found, 'Set http.publicUrl or resource-metadata.resource to the URL for clients.')
 }
 
 type FoundDocument = Answer & { readonly json: Readonly<Record<string, unknown>> }
 
 async function readDocument(url: string): Promise<FoundDocument | string> {
-  const answer = await tryAsk(url)
-  if (typeof answer === 'string') return answer
-  if (answer.status !== 200) return `answered ${answer.status}`
-  return answer.json ? { ...answer, json: answer.json } : 'is no JSON object'
+  try {
+    const answer = await ask(url, { headers: { Accept: 'application/json', Origin: 'https://doctor.example' } })
+    if (answer.status !== 200) return `answered ${answer.status}`
+    return answer.json ? { ...answer, json: answer.json } : 'is no JSON object'
+  } catch (error) {
+    return failure(error)
+  }
 }
 
 async function checkKeys(metadata: Readonly<Record<string, unknown>>, issuer: string): Promise<Finding> {
   const { jwks_uri: uri } = metadata
   if (typeof uri !== 'string' || !URL.canParse(uri))
-    return wrong(
-      ISSUER,
-      `${issuer} names no jwks_uri`,
-      'set jwksUri of auth-jwt, or use auth-introspection for opaque tokens',
-    )
+    return issuers.wrong(`${issuer} names no jwks_uri`, 'Set jwksUri of auth-jwt, or use auth-introspection.')
   const keys = await readDocument(uri)
   if (typeof keys === 'string')
-    return wrong(ISSUER, `the keys at ${uri}: ${keys}`, 'make this URL reachable from here and from the host')
+    return issuers.wrong(`Keys at ${uri}: ${keys}`, 'Make this URL reachable from here and from the host.')
   const list = keys.json['keys']
   if (!Array.isArray(list) || list.length === 0)
-    return wrong(ISSUER, `no keys at ${uri}`, 'configure the issuer to publish its signing keys')
-  return ok(ISSUER, `${list.length} key${list.length === 1 ? '' : 's'} at ${uri}`)
+    return issuers.wrong(`No keys at ${uri}`, 'Let the issuer publish its signing keys.')
+  return issuers.ok(`${list.length} key${list.length === 1 ? '' : 's'} at ${uri}`)
 }
 
 /** Tolerated clock skew, seconds; `auth-jwt` allows 60. */
 const SMALL_SKEW = 10
 const TOLERANCE = 60
 
-function checkClocks(server: Answer, issuer: Answer, name: string): Finding[] {
+function checkClocks(server: Answer, issuer: Answer, name: string): Finding {
   const [here, there] = [Date.parse(server.headers.date ?? ''), Date.parse(issuer.headers.date ?? '')]
   const skew = Math.round(Math.abs(here - there) / 1_000)
-  if (Number.isNaN(skew)) return [note('clock', `no Date header to compare the clocks of the server and ${name} by`)]
-  if (skew > TOLERANCE)
-    return [
-      wrong(
-        'clock',
-        `the clocks of the server and ${name} are ${skew} s apart: tokens come too early or expire too soon`,
-        'let NTP set both clocks; auth-jwt.clockTolerance is 60s',
-      ),
-    ]
-  if (skew > SMALL_SKEW)
-    return [note('clock', `the clocks of the server and ${name} are ${skew} s apart`, 'let NTP set both clocks')]
-  return [ok('clock', `the clocks of the server and ${name} agree`)]
+  const clocks = `The clocks of the server and ${name}`
+  if (Number.isNaN(skew)) return clock.note(`${clocks} cannot be compared: no Date header`)
+  if (skew <= SMALL_SKEW) return clock.ok(`${clocks} agree`)
+  const [found, fix] = [`${clocks} are ${skew} s apart`, 'Synchronize both clocks with NTP.']
+  return skew > TOLERANCE ? clock.wrong(`${found}; auth-jwt.clockTolerance is 60s`, fix) : clock.note(found, fix)
 }
 
 /** Other locations of the metadata that clients can stop at. */
@@ -103,11 +84,11 @@ function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[],
   for (const { url, answer } of tries) {
     if (url === metadataUrl) continue
     if (answer.startsWith('200')) {
-      findings.push(note(ISSUER, `${url} is not the metadata of ${issuer}; clients that use it cannot log in`))
+      findings.push(issuers.note(`${url} is not the metadata of ${issuer}; clients that stop there cannot log in`))
       // An issuer on another origin can have only the OpenID Connect location.
     } else if (url === wellKnown('oauth-authorization-server', issuer) && url.startsWith(new URL(server).origin)) {
       const text = `${url} answered ${answer}: clients that know only RFC 8414 find no metadata`
-      findings.push(note(ISSUER, text, ROOT_WELL_KNOWN))
+      findings.push(issuers.note(text, ROOT_WELL_KNOWN))
     }
   }
   return findings
@@ -124,40 +105,26 @@ async function checkIssuer(listed: string, patient: Patient): Promise<Finding[]>
   }
   const { issuer, metadataUrl = issuer } = server
   const document = await ask(metadataUrl)
-  const clocks = checkClocks(await ask(patient.url), document, issuer)
-  return [...noteEarlier(server, tried(), patient), await checkKeys(document.json ?? {}, issuer), ...clocks]
+  const keys = await checkKeys(document.json ?? {}, issuer)
+  return [...noteEarlier(server, tried(), patient), keys, checkClocks(await ask(patient.url), document, issuer)]
 }
 
 async function checkStandardLocation(standard: string, resource: unknown): Promise<Finding[]> {
   const found = await readDocument(standard)
-  const why =
-    typeof found === 'string'
-      ? found
-      : found.json['resource'] === resource
-        ? undefined
-        : `is of the resource ${String(found.json['resource'])}`
-  if (why === undefined) return []
-  return [note(CHECK, `${standard} ${why}: clients that do not read the challenge find no metadata`, ROOT_WELL_KNOWN)]
+  if (typeof found !== 'string' && found.json['resource'] === resource) return []
+  const why = typeof found === 'string' ? found : `is of the resource ${String(found.json['resource'])}`
+  return [note(`${standard} ${why}: clients that do not read the challenge find no metadata`, ROOT_WELL_KNOWN)]
 }
 
 function checkDocument({ json, headers }: FoundDocument, place: string, url: string): Finding[] {
   const findings = [checkResource(json['resource'], url)]
+  const { 'content-type': type = 'of no type', 'access-control-allow-origin': origin } = headers
   if (url.startsWith('https:') && place.startsWith('http:'))
-    findings.push(
-      wrong(CHECK, `the challenge contains ${place}: http behind https`, 'set http.publicUrl to the https address'),
-    )
-  if (!headers['content-type']?.startsWith('application/json'))
-    findings.push(
-      wrong(CHECK, `${place} is ${headers['content-type'] ?? 'of no type'}, not application/json`, REVERSE_PROXY),
-    )
-  if (headers['access-control-allow-origin'] !== '*')
-    findings.push(
-      wrong(
-        CHECK,
-        'web pages cannot read the document: no Access-Control-Allow-Origin: *',
-        'configure the proxy to forward the header',
-      ),
-    )
+    findings.push(wrong(`The challenge names ${place}: http behind https`, 'Set http.publicUrl to the https URL.'))
+  if (!type.startsWith('application/json'))
+    findings.push(wrong(`${place} is ${type}, not application/json`, REVERSE_PROXY))
+  if (origin !== '*')
+    findings.push(wrong('The document has no Access-Control-Allow-Origin: *', 'Let the proxy forward this header.'))
   return findings
 }
 
@@ -168,15 +135,10 @@ export async function checkMetadata(patient: Patient): Promise<Finding[]> {
   const standard = wellKnown('oauth-protected-resource', url)
   const place = told !== undefined && URL.canParse(told) ? told : standard
   const document = await readDocument(place)
-  if (typeof document === 'string') {
-    if (first.status !== 401) return []
-    return [wrong(CHECK, `${place}: ${document}`, REVERSE_PROXY)]
-  }
+  if (typeof document === 'string') return first.status === 401 ? [wrong(`${place}: ${document}`, REVERSE_PROXY)] : []
   const { resource, authorization_servers: listed } = document.json
   const location = place === standard ? [] : await checkStandardLocation(standard, resource)
-  const servers = Array.isArray(listed)
-    ? listed.filter(server => typeof server === 'string' && URL.canParse(server))
-    : []
-  const issuers = await Promise.all(servers.map(server => checkIssuer(server, patient)))
-  return [...checkDocument(document, place, url), ...location, ...issuers.flat()]
+  const servers = (Array.isArray(listed) ? listed : []).filter(one => typeof one === 'string' && URL.canParse(one))
+  const found = await Promise.all(servers.map(server => checkIssuer(server, patient)))
+  return [...checkDocument(document, place, url), ...location, ...found.flat()]
 }

@@ -75,89 +75,56 @@ export const defaultStore = (): Store => (hasSqlite() ? 'file' : 'memory')
 
 export function noteOnNode(store: Store, isChosen: boolean): string | undefined {
   if (hasSqlite() || (store === 'memory' && isChosen) || store === 'redis') return undefined
-  const later = 'Node 22.13 or later can keep them in a file'
-  const here = `this is Node ${process.versions.node}`
-  if (store === 'memory') return `Sessions are kept in memory, and end with the process: ${here}; ${later}.\n`
-  return `Sessions are kept in a file, which requires Node 22.13 or later, but ${here}.\n`
+  const what = store === 'memory' ? 'Sessions are kept in memory. A file' : 'The session file'
+  return `${what} requires Node.js 22.13 or later; this is ${process.versions.node}.\n`
 }
 
 const nodeFor = (store: Store): string => (store === 'file' ? '>=22.13' : '>=20.19')
 
 const packagesFor = (store: Store): string[] => (store === 'redis' ? ['@redis/client'] : [])
 
-interface Lines {
-  readonly setting: string
-  readonly plugin: string
+const NOTES = {
+  file: 'Signs session ids. The first start creates the file; MCP_HOST_SECRETS in the environment takes precedence.',
+  redis:
+    'Signs session ids. Several machines need the same MCP_HOST_SECRETS in the environment, which takes precedence.',
+} as const
+
+const SECRETS: Readonly<Record<ConfigFormat, string>> = {
+  ts: "  secrets: { file: './state/secrets' },\n\n",
+  yaml: 'secrets: { file: ./state/secrets }\n\n',
 }
 
-const OF_FILE: Readonly<Record<ConfigFormat, Lines>> = {
-  ts: {
-    setting: `\
-  // Signs session ids; created by the first start. MCP_HOST_SECRETS in the environment takes precedence.
-  secrets: { file: './state/secrets' },
-
-`,
-    plugin: `\
-    'store-sqlite': { file: './state/mcp-host.db' }, // keeps sessions across restarts; shared by \`--workers\`
-`,
-  },
-  yaml: {
-    setting: `\
-# Signs session ids; created by the first start. MCP_HOST_SECRETS in the environment takes precedence.
-secrets: { file: ./state/secrets }
-
-`,
-    plugin: `\
-  store-sqlite: { file: ./state/mcp-host.db } # keeps sessions across restarts; shared by \`--workers\`
-`,
-  },
+const REDIS: Readonly<Record<ConfigFormat, string>> = {
+  ts: "  redis: { url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379' },\n\n",
+  yaml: "redis: { url: 'redis://127.0.0.1:6379' }\n\n",
 }
 
-/** Redis serves several machines, which cannot share a generated secrets file. */
-const OF_REDIS: Readonly<Record<ConfigFormat, Lines>> = {
-  ts: {
-    setting: `\
-  // Signs session ids. Several machines need the same MCP_HOST_SECRETS in the environment, which takes precedence.
-  secrets: { file: './state/secrets' },
+const SQLITE_NOTE = 'keeps sessions across restarts and shares them with `--workers`'
+const CLUSTER_NOTE = 'keeps sessions across restarts and shares them between machines'
 
-  redis: { url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379' },
-
-`,
-    plugin: `\
-    'cluster-redis': {}, // any machine serves any session; keeps sessions across restarts
-`,
+const PLUGINS: Readonly<Record<'file' | 'redis', Readonly<Record<ConfigFormat, string>>>> = {
+  file: {
+    ts: `    'store-sqlite': { file: './state/mcp-host.db' }, // ${SQLITE_NOTE}\n`,
+    yaml: `  store-sqlite: { file: ./state/mcp-host.db } # ${SQLITE_NOTE}\n`,
   },
-  yaml: {
-    setting: `\
-# Signs session ids. Several machines need the same MCP_HOST_SECRETS in the environment, which takes precedence.
-secrets: { file: ./state/secrets }
-
-redis: { url: 'redis://127.0.0.1:6379' }
-
-`,
-    plugin: `\
-  cluster-redis: {} # any machine serves any session; keeps sessions across restarts
-`,
+  redis: {
+    ts: `    'cluster-redis': {}, // ${CLUSTER_NOTE}\n`,
+    yaml: `  cluster-redis: {} # ${CLUSTER_NOTE}\n`,
   },
 }
 
-const NONE: Lines = { setting: '', plugin: '' }
-
-function configFor(store: Store, format: ConfigFormat): Replacements {
-  if (store === 'file') return []
-  const [from, to] = [OF_FILE[format], store === 'redis' ? OF_REDIS[format] : NONE]
-  return [
-    [from.setting, to.setting],
-    [from.plugin, to.plugin],
-  ]
+/** The parts of a config that depend on the store. Templates have those of `file`. */
+function partsFor(store: Store, format: ConfigFormat): readonly [setting: string, plugin: string] {
+  if (store === 'memory') return ['', '']
+  const note = `${format === 'ts' ? '  //' : '#'} ${NOTES[store]}\n`
+  return [note + SECRETS[format] + (store === 'redis' ? REDIS[format] : ''), PLUGINS[store][format]]
 }
 
-const ENV_OF_FILE = '# Signs session ids, in place of the file ./state/secrets, which the first start creates.\n'
+const ENV_OF_FILE = '# Signs session ids, instead of the file ./state/secrets that the first start creates.\n'
 const ENV_OF_REDIS =
-  '# Signs session ids; the same value on every machine. Without it each machine creates its own ./state/secrets,\n' +
-  '# and the second machine does not start.\n'
-const ENV_OF_MEMORY =
-  '# Signs session ids. Without it each start creates a new secret, so sessions end and cannot be shared by processes.\n'
+  '# Signs session ids: the same on every machine. Without it, each machine creates its own file ./state/secrets, and the\n' +
+  '# second one does not start.\n'
+const ENV_OF_MEMORY = '# Signs session ids. Default: a temporary secret for each process.\n'
 
 const OTHERS: Readonly<Record<Exclude<Store, 'file'>, Replacements>> = {
   redis: [
@@ -176,7 +143,9 @@ const REDIS_URL = '\n# Where sessions are kept. Default: redis://127.0.0.1:6379\
 function replacementsFor(store: Store, format: ConfigFormat): Replacements {
   if (store === 'file') return []
   const url = store === 'redis' && format === 'ts' ? REDIS_URL : ''
-  return [...configFor(store, format), ...OTHERS[store], ['# MCP_HOST_SECRETS=\n', `# MCP_HOST_SECRETS=\n${url}`]]
+  const [from, to] = [partsFor('file', format), partsFor(store, format)]
+  const config = from.map((part, index) => [part, to[index] ?? ''] as const)
+  return [...config, ...OTHERS[store], ['# MCP_HOST_SECRETS=\n', `# MCP_HOST_SECRETS=\n${url}`]]
 }
 
 export interface PackageCommands {

@@ -66,6 +66,9 @@ function withoutWords(schema: unknown): unknown {
   return Object.fromEntries(entries.map(([name, value]) => [name, isValue(name) ? value : withoutWords(value)]))
 }
 
+const unjudged = (before: unknown, after: unknown, path: string) =>
+  change(path, 'changed, which is not judged', 'unknown', { before, after })
+
 const notJudged =
   (keyword: string): Compare =>
   ({ [keyword]: before }, { [keyword]: after }, path) => {
@@ -134,7 +137,7 @@ function valuesOf({ const: value, enum: values }: JsonObject): string[] | undefi
 const compareValues: Compare = (before, after, path) => {
   if (isSame([before['enum'], before['const']], [after['enum'], after['const']])) return []
   if ([before, after].some(schema => schema['enum'] !== undefined && schema['const'] !== undefined))
-    return [change(path, 'enum and const changed, with unknown effect on clients', 'unknown')]
+    return [unjudged(before, after, path)]
   const [was, now] = [valuesOf(before), valuesOf(after)]
   if (!was || !now) {
     const what = now ? `only these values now: ${cut(now.join(', '))}` : 'any value now'
@@ -197,7 +200,7 @@ const compareProperties: Compare = (before, after, path) => {
   })
   if ((restBefore === false) === (restAfter === false)) return [...found, ...walk(restBefore, restAfter, `${path}.*`)]
   const rest = restAfter === false ? 'other properties are refused now' : 'other properties are accepted now'
-  return [...found, change(path, rest, restAfter === false ? 'less' : 'more')]
+  return [...found, restAfter === false ? change(path, rest, 'less') : change(path, rest, 'more', { after: restAfter })]
 }
 
 const compareItems: Compare = (before, after, path) => {
@@ -229,18 +232,31 @@ const RULES: Readonly<Record<string, Compare>> = {
   items: compareItems,
 }
 
+const areTexts = (value: unknown) => Array.isArray(value) && value.every(one => typeof one === 'string')
+
+const FORMS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  type: value => areTexts([value].flat()),
+  enum: Array.isArray,
+  required: areTexts,
+  properties: isObject,
+}
+
+const isWellFormed = (schema: unknown): schema is JsonObject =>
+  isObject(schema) &&
+  Object.entries(FORMS).every(([keyword, fits]) => schema[keyword] === undefined || fits(schema[keyword]))
+
 const READ_WITH: Readonly<Record<string, string>> = { const: 'enum', additionalProperties: 'properties' }
 
 function walk(before: unknown, after: unknown, path: string): SchemaChange[] {
   if (isSame(before, after)) return []
   const [was, now] = [before, after].map(schema => (schema === true ? {} : schema))
   if (was === false || now === false)
-    return [change(path, was === false ? 'is accepted now' : 'is refused now', was === false ? 'more' : 'less')]
-  if (!isObject(was) || !isObject(now)) return [change(path, 'changed, with unknown effect on clients', 'unknown')]
+    return [was === false ? change(path, 'is accepted now', 'more', { after }) : change(path, 'is refused now', 'less')]
+  if (!isWellFormed(was) || !isWellFormed(now)) return [unjudged(before, after, path)]
   const keywords = keysOf(was, now).map(name => (Object.hasOwn(READ_WITH, name) ? String(READ_WITH[name]) : name))
   return [...new Set(keywords)].flatMap(keyword => {
     const rule = Object.hasOwn(RULES, keyword) ? RULES[keyword] : undefined
-    return (rule ?? notJudged(keyword))(was as JsonObject, now as JsonObject, path)
+    return (rule ?? notJudged(keyword))(was, now, path)
   })
 }
 

@@ -31,13 +31,9 @@ export async function addDocument(
   const route = freeRoute(loaded.config, name, 'openapi')
   await addToConfig(loaded, [{ plugin: 'openapi', key: 'documents', name, value: { document }, route }], context)
   const { tools, operations, securitySchemes } = survey
-  print(
-    `${tools.length} of ${operations} operations become tools. By default only GET operations do; set \`methods\` to add others.`,
-  )
+  print(`${tools.length} of ${operations} operations become tools. Default: GET only; \`methods\` adds others.`)
   const schemes = Object.keys(securitySchemes)
   if (schemes.length > 0) {
-    print(
-      `Operations that require credentials are left out until \`credentials\` is set for: ${schemes.map(one => printable(one)).join(', ')}`,
-    )
+    print(`Set \`credentials\` to add operations with: ${schemes.map(one => printable(one)).join(', ')}`)
   }
 }

@@ -1,4 +1,5 @@
 // Report types and counters with constant memory: percentiles, distinct texts and the most frequent names.
+import { createHash } from 'node:crypto'
 
 /** Maximum relative error of a percentile. */
 const ERROR = 0.02
@@ -60,22 +61,8 @@ export interface Distinct {
 
 const SPACE = 2 ** 48
 
-function mix(number: number): number {
-  const half = Math.imul(number ^ (number >>> 16), 0x85ebca6b)
-  const whole = Math.imul(half ^ (half >>> 13), 0xc2b2ae35)
-  return (whole ^ (whole >>> 16)) >>> 0
-}
-
-/** 48 bits of two FNV-1a hashes. A cryptographic hash would take ten times as long per log line. */
-function hashOf(text: string): number {
-  let [one, other] = [0x811c9dc5, 0x1b873593]
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    one = Math.imul(one ^ code, 0x01000193)
-    other = Math.imul(other ^ code, 0x5bd1e995)
-  }
-  return mix(one) * 2 ** 16 + (mix(other) >>> 16)
-}
+/** 48 bits. */
+const hashOf = (text: string): number => createHash('md5').update(text).digest().readUIntBE(0, 6)
 
 export function createDistinct(): Distinct {
   let kept = new Set<number>()

@@ -14,12 +14,6 @@ export interface Window {
   readonly future: number
 }
 
-export interface Tally {
-  line(text: string | undefined): void
-  report(most: number, notes: readonly string[]): Report
-  readonly read: number
-}
-
 interface ToolEntry {
   readonly digest: Digest
   errors: number
@@ -50,7 +44,7 @@ const SAMPLED =
 const outcomesOf = (counts: ReadonlyMap<string, number>) =>
   Object.fromEntries([...counts].sort(([, a], [, b]) => b - a).map(([outcome, count]) => [outcome, Math.round(count)]))
 
-class LineTally implements Tally {
+export class Tally {
   readonly #window: Window
   readonly #lines = { counted: 0, outside: 0, future: 0, skipped: 0 }
   readonly #outcomes = new Map<string, number>()
@@ -168,5 +162,3 @@ class LineTally implements Tally {
     }
   }
 }
-
-export const createTally = (window: Window): Tally => new LineTally(window)

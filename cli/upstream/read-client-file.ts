@@ -120,9 +120,7 @@ class ServerReader {
     for (const [name, value] of Object.entries(isObject(given) ? given : {})) {
       const isSecret = SECRET_NAME.test(name) && typeof value === 'string' && !value.includes('${')
       if (isSecret) {
-        this.note(
-          `header ${name} is left out, because it contains a secret: add it manually, with the secret from the environment`,
-        )
+        this.note(`header ${name} is left out, because it contains a secret: add it with process.env`)
         continue
       }
       const text = this.text(value, `header ${name}`)
@@ -137,7 +135,7 @@ function readServer(name: string, server: Readonly<Record<string, unknown>>, rea
   const { variables, notes } = reader
   const { command, args, env, cwd, url = server['serverUrl'], headers, envFile } = server
   if (server['disabled'] === true) reader.note('left out, because it is disabled')
-  else if (url === undefined && command === undefined) reader.note('left out, because it has no command and no URL')
+  else if (url === undefined && command === undefined) reader.note('left out, because it has neither command nor URL')
   else {
     if (envFile !== undefined) reader.note('envFile is left out: start mcp-host with --env-file')
     const address = url === undefined ? undefined : reader.text(url, 'url')

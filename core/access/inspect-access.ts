@@ -63,7 +63,7 @@ function inspect(path: string, { target: route, params }: Matched<CompiledRoute>
       denialOnRoute(access.audienceOf(user, route).denialOf(item), user, route, access),
     /** Whether plugins hide the item from lists. */
     isUnlisted: ({ kind, key }: CatalogItem): boolean =>
-      kind === 'tools' && notesFor(author.unlisted, route).some(isHidden => isHidden(key)),
+      kind === 'tools' && notesFor(author.unlisted, route).some(isHidden => isHidden(key, route)),
     explain: (item: CatalogItem, user: User | undefined): readonly string[] =>
       access.explain?.(item, user, route) ?? [],
     explainPlugins: (item?: CatalogItem): readonly string[] => [

@@ -40,7 +40,7 @@ const loaders: Record<string, Loader> = {
  * Loads `file`, or `mcp.config.*` from `cwd` up to the nearest package.json. Throws a StartError (exit code 2) for a missing or
  * unreadable config.
  */
-export async function loadConfig({ cwd, file }: { cwd: string; file?: string }): Promise<LoadedConfig> {
+export async function loadConfig({ cwd, file }: { cwd: string; file?: string | undefined }): Promise<LoadedConfig> {
   const path = file === undefined ? undefined : resolve(cwd, file)
   if (path !== undefined && !(extname(path) in loaders)) {
     throw stop('MH1003', path, undefined, `unknown config format; use ${EXTENSIONS.join(', ')}`)

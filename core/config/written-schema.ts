@@ -21,39 +21,8 @@ export function writtenSchema(plugins: Readonly<Record<string, Declaring>>): Jso
     title: 'mcp-host config',
     ...rest,
     properties: keys,
-    $defs: writeOnce(Object.fromEntries([...options, ...shared])),
+    $defs: Object.fromEntries([...options, ...shared]),
   }
-}
-
-/** An option shared by this many plugins becomes one `$defs` entry if the file gets smaller. */
-const OFTEN = 3
-const LONG = 150
-
-type Definitions = Readonly<Record<string, JsonSchema>>
-
-const optionsOf = ({ properties }: JsonSchema) => Object.entries((properties ?? {}) as Definitions)
-
-function writeOnce(definitions: Definitions): Definitions {
-  const counts = new Map<string, number>()
-  const textOf = (name: string, option: JsonSchema) => `${name} ${JSON.stringify(option)}`
-  for (const [name, option] of Object.values(definitions).flatMap(optionsOf)) {
-    const text = textOf(name, option)
-    if (text.length > LONG) counts.set(text, (counts.get(text) ?? 0) + 1)
-  }
-  const shared = new Map<string, JsonSchema>()
-  const linked = ([name, option]: readonly [string, JsonSchema]) => {
-    if ((counts.get(textOf(name, option)) ?? 0) < OFTEN) return [name, option]
-    const title = `option-${name}`
-    if (shared.has(title) && JSON.stringify(shared.get(title)) !== JSON.stringify(option)) return [name, option]
-    shared.set(title, option)
-    return [name, { $ref: `#/$defs/${title}` }]
-  }
-  const written = Object.entries(definitions).map(([name, definition]) => {
-    const options = optionsOf(definition)
-    if (options.length === 0) return [name, definition]
-    return [name, { ...definition, properties: Object.fromEntries(options.map(linked)) }]
-  })
-  return Object.fromEntries([...written, ...shared])
 }
 
 const VALUES: ReadonlySet<string> = new Set(['default', 'examples', 'const', 'enum', 'required'])

@@ -19,7 +19,7 @@ import { createToolKeys, type RouteToolKeys, type ToolKey } from './tool-key-han
 type Wrap = (call: Call, next: Next) => Promise<object>
 type Answer = (call: Call) => object | Promise<object>
 type Redirect = (call: Call) => Readonly<Record<string, unknown>> | undefined
-type IsHidden = (name: string) => boolean
+type IsHidden = (name: string, route: McpRoute) => boolean
 type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly string[]
 
 /** The location of a toolset in the options of its plugin. */
@@ -210,13 +210,13 @@ export const contributedTo = (notes: McpRegistrations, route: CompiledRoute): re
   ...new Set(notesFor(notes.contributed, route).flatMap(({ toolset, source }) => (source ? [] : [toolset]))),
 ]
 
-export function createUnlisting(notes: McpRegistrations): (route: CompiledRoute) => IsHidden {
-  const found = new Map<CompiledRoute, IsHidden>()
+export function createUnlisting(notes: McpRegistrations): (route: CompiledRoute) => (name: string) => boolean {
+  const found = new Map<CompiledRoute, (name: string) => boolean>()
   return route => {
     let list: IsHidden[] | undefined
-    const isHidden: IsHidden = name => {
+    const isHidden = (name: string) => {
       list ??= notesFor(notes.unlisted, route)
-      return list.some(hides => hides(name))
+      return list.some(hides => hides(name, route))
     }
     const known = found.get(route) ?? isHidden
     found.set(route, known)

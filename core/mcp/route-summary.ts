@@ -1,10 +1,17 @@
 // Summarizes a route for the start page, with an example call.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import { isObject } from './is-object.ts'
-import type { ProvidedSource } from './provided.ts'
 import type { Revision } from './revisions.ts'
 import { type CompiledRoute, samplePath, sampleUrl } from './routes.ts'
 import { isStandardSchema } from './schema/standard-schema.ts'
+
+/** A toolset of a plugin that can change at run time. */
+export interface ToolsetSource {
+  readonly toolset: string
+  readonly state: string
+  /** It has no items now. */
+  readonly isEmpty: boolean
+}
 
 export interface RouteSummary {
   readonly path: string
@@ -14,8 +21,7 @@ export interface RouteSummary {
   readonly toolsets: readonly string[]
   /** The number of tools, including those that some callers cannot use. */
   readonly tools: number
-  /** Toolsets of plugins that can change at run time, with their state. */
-  readonly sources: ReadonlyArray<{ readonly toolset: string; readonly state: string }>
+  readonly sources: readonly ToolsetSource[]
   readonly revisions: readonly Revision[]
   readonly stateless: boolean
   readonly callers: string
@@ -28,7 +34,7 @@ export interface RouteSummary {
 export interface RouteFacts {
   readonly items: readonly CatalogItem[]
   readonly tellsLogin: boolean
-  readonly sources: readonly ProvidedSource[]
+  readonly sources: readonly ToolsetSource[]
   /** The plugins that authenticate callers, in order. */
   readonly authenticators: readonly string[]
 }
@@ -53,7 +59,7 @@ export function summarizeRoute(
     samplePath: samplePath(route),
     toolsets: route.toolsets,
     tools: items.filter(({ kind }) => kind === 'tools').length,
-    sources: sources.flatMap(({ toolset, describe }) => (describe ? { toolset, state: describe() } : [])),
+    sources,
     revisions: route.revisions,
     stateless: route.stateless,
     callers: describeCallers(route, authenticators),

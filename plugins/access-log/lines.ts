@@ -119,7 +119,7 @@ export class Lines {
   #tell(problem: string) {
     const { file, log } = this.#settings
     if (this.#failure === undefined || this.#isStuck) {
-      log.error({ code: 'MH2210', file, problem }, 'cannot write the access log: up to 8 MB of lines are queued')
+      log.error({ code: 'MH2210', file, problem }, 'Cannot write the access log; up to 8 MB are buffered')
     }
     this.#failure = problem
     this.#isStuck = false
@@ -157,10 +157,7 @@ export class Lines {
     if (left > 0) {
       lost(left)
       const problem = this.#failure ?? 'nobody takes them'
-      log.error(
-        { code: 'MH2213', file, lines: left, problem },
-        'closed before all lines of the access log were written',
-      )
+      log.error({ code: 'MH2213', file, lines: left, problem }, 'Access log closed with unwritten lines')
     }
     // A hanging write still uses the file.
     if (this.#writing === undefined) destination.close()

@@ -114,9 +114,7 @@ async function put(path: string, text: string): Promise<string | undefined> {
     if (holder !== undefined) return holder
     if (await make(path, text)) return undefined
   }
-  throw stop(
-    `${path} comes and goes all the time: stop the other processes that start with this audit, and start again`,
-  )
+  throw stop(`${path} changes all the time: stop the other processes that start with this audit`)
 }
 
 async function take(path: string): Promise<{ lock: FileLock } | { holder: string }> {

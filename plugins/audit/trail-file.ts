@@ -186,10 +186,7 @@ export class TrailFile {
     const { path, log } = this.#settings
     this.#toldChanged = true
     const fix = `look at it with: mcp-host audit verify ${path}`
-    log.error(
-      { code: 'MH2220', file: path, seq: this.#head.seq, how, fix },
-      'The audit file was changed by another program; the chain continues',
-    )
+    log.error({ code: 'MH2220', file: path, seq: this.#head.seq, how, fix }, 'Another program changed the audit file')
     await this.#writeOwn({ event: 'changed', how })
   }
 
@@ -202,7 +199,7 @@ export class TrailFile {
     const { path, log } = this.#settings
     log.error(
       { code: 'MH2220', file: path, was: this.#size, size, head: this.#head.hash },
-      'The audit file was truncated by another program; the chain continues',
+      'Another program truncated the audit file',
     )
     this.#size = size
     await this.#writeOpened('cut')
@@ -222,10 +219,7 @@ export class TrailFile {
     try {
       const tail = await readTail(handle, size)
       const isOurs = tail && ('empty' in tail || (tail.last.hash === hash && tail.last.seq === seq))
-      if (!isOurs)
-        throw new Error(
-          `${path} was replaced by a file with other lines: ${OWN_FILE}; move it away, and a new one begins`,
-        )
+      if (!isOurs) throw new Error(`${path} was replaced by another file: ${OWN_FILE}; move it away`)
       this.#handle = handle
       this.#size = 'empty' in tail ? 0 : tail.size
       await handle.truncate(this.#size)
@@ -240,10 +234,7 @@ export class TrailFile {
     this.#toldChanged = false
     if (this.#size > 0) return known && known.ino !== ino ? this.#tellChanged('replaced') : undefined
     await this.#writeOpened('moved')
-    log.info(
-      { code: 'MH2221', file: path, seq, head: hash },
-      'The audit file was moved; the chain continues in a new file',
-    )
+    log.info({ code: 'MH2221', file: path, seq, head: hash }, 'The audit continues in a new file')
   }
 
   async #adopt(): Promise<void> {
@@ -298,10 +289,7 @@ export class TrailFile {
     if (signer?.sign(last.signed) === last.hash) return
     const why = signer ? 'it was changed' : `its key ${facts.key} is none of our secrets`
     const fix = 'look at it with: mcp-host audit verify'
-    log.error(
-      { code: 'MH2223', file: path, seq: last.seq, why, fix },
-      'The last line of the audit does not verify; the chain continues',
-    )
+    log.error({ code: 'MH2223', file: path, seq: last.seq, why, fix }, 'The last audit line does not verify')
   }
 
   async #writeHealed(): Promise<void> {

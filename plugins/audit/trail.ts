@@ -101,10 +101,7 @@ export class Trail {
     const { log } = this.#settings
     const lines = this.#queue.length + this.#lost
     if (lines > 0)
-      log.error(
-        { code: 'MH2227', file: this.#path, lines, problem: this.failure },
-        'closed before all lines of the audit were written',
-      )
+      log.error({ code: 'MH2227', file: this.#path, lines, problem: this.failure }, 'Audit closed with unwritten lines')
     else await this.#file?.sync().catch(problem => this.#fail(problem))
     this.#tellHead()
     clearTimeout(this.#syncing)

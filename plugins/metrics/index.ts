@@ -68,8 +68,7 @@ function checkPlace(host: InternalHost, { path, port, host: address, token }: Fi
   const wrong = (key: string, text: string) =>
     host.report(new StartError('MH2601', text, { at: [...host.config.at, key] }))
   if (host.config.at[0] === 'routes') {
-    const what =
-      'the metrics are those of the whole host: set their options in `plugins`; a route may only say `metrics: false`'
+    const what = 'the metrics belong to the whole host: set options in `plugins`; a route can only set `metrics: false`'
     return host.report(new StartError('MH2601', what, { at: host.config.at }))
   }
   if (token !== undefined && token.length < SHORTEST_TOKEN) {
@@ -80,10 +79,7 @@ function checkPlace(host: InternalHost, { path, port, host: address, token }: Fi
     wrong('host', what)
   }
   if (path !== undefined && token === undefined) {
-    wrong(
-      'path',
-      'anyone who can reach the host could read the metrics; set `token`, or omit `path` to use a separate port',
-    )
+    wrong('path', 'anyone could read the metrics; set `token`, or omit `path` to use a separate port')
   }
   if (path !== undefined && (port !== OWN_PORT.port || address !== OWN_PORT.host)) {
     wrong('path', 'the metrics are at a path of the host, or on a port of their own: set `path`, or `port` and `host`')

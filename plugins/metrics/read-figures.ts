@@ -114,10 +114,7 @@ export function createFigureReader(
   function warn({ name }: Figure, problem: string) {
     if (warned.has(name)) return
     warned.add(name)
-    log.warn(
-      { code: 'MH2606', figure: name, problem },
-      'a metric is invalid and not exported; fix the plugin that provides it',
-    )
+    log.warn({ code: 'MH2606', figure: name, problem }, 'A metric of a plugin is invalid and not served')
   }
 
   function find(figure: Figure, kind: Family['kind'], create: () => Family): Family | undefined {

@@ -29,7 +29,7 @@ export interface RequesterOptions extends ResponseLimits {
   readonly retries: number
   /** Concurrent requests. */
   readonly concurrency: number
-  readonly services: () => Pick<Services, 'openConnections'>
+  readonly services: () => Pick<Services, 'openConnections' | 'slot'>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -268,6 +268,14 @@ export function createRequester(options: RequesterOptions): Requester {
     }
   }
 
+  function addTrace(headers: string[], ctx: CallContext): void {
+    const call = callOf(ctx)
+    if (!call) return
+    for (const [name, value] of Object.entries(services().slot('tracer', call.offer.route).headersFor(call))) {
+      if (!headers.includes(name)) headers.push(name, value)
+    }
+  }
+
   /** Reads credentials for each attempt, because tokens expire. Returns undefined if there is nothing to wait for. */
   function authorize(
     { credentials: own, method, origin }: CompiledOperation,
@@ -287,6 +295,7 @@ export function createRequester(options: RequesterOptions): Requester {
   function targetOf(one: CompiledOperation, built: BuiltRequest, ctx: CallContext, added: AddedCredentials): Target {
     const headers = ['accept', one.accept, 'accept-encoding', 'gzip, deflate, br', ...built.headers]
     addForwarded(headers, ctx, one.credentials.owned.header)
+    addTrace(headers, ctx)
     headers.push(...added.headers)
     const cookies = [...built.cookies, ...added.cookies]
     if (cookies.length > 0) headers.push('cookie', cookies.join('; '))

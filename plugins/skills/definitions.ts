@@ -26,7 +26,7 @@ async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: Inter
   if (read)
     log.error(
       { code: 'MH2913', uri, listed: digest, found: read.digest },
-      'a skill file has changed: reload the config to update the list',
+      'A skill file has changed: reload the config',
     )
   throw new ToolError('the file is not what was listed any more; the server has to be reloaded')
 }

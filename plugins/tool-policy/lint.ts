@@ -46,10 +46,7 @@ function lintScopes({ host, services, access, routeScopes }: LintSubject, route:
   const scopes = new Set([...routeScopes(route), ...asked.flatMap(({ requirement }) => requirement.scopes)])
   for (const scope of scopes) {
     if (!supported.includes(scope)) {
-      host.log.warn(
-        { code: 'MH1219', route: route.path, scope },
-        'a scope that is needed is missing from scopesSupported',
-      )
+      host.log.warn({ code: 'MH1219', route: route.path, scope }, 'A required scope is not in scopesSupported')
     }
   }
 }
@@ -135,7 +132,7 @@ function lintTools({ host, access }: LintSubject, route: Route, items: readonly 
     if (isDestructive && access.get(route)?.ruleOf(item).sources.length === 0) {
       host.log.warn(
         { code: 'MH2725', route: route.path, tool: item.key },
-        'a destructive tool has neither a rule nor an access',
+        'A destructive tool has neither rule nor access',
       )
     }
   }

@@ -62,6 +62,11 @@ const variablesOf = (template: string): string[] =>
 
 const refersOutside = (schema: unknown): boolean => /"\$(?:ref|dynamicRef)":"(?!#)/.test(JSON.stringify(schema) ?? '')
 
+export const changedError = (kind: 'tool' | 'prompt', server: string) =>
+  new ToolError(
+    `The definition of this ${kind} at the server "${server}" has changed. An operator must accept the change first.`,
+  )
+
 export function createDefiner(settings: ServerSettings, caller: Caller) {
   const { access, maxSchema, meta, http } = settings
   const origin = http && new URL(http.url).origin
@@ -160,9 +165,7 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
       ...(access !== undefined && { access }),
       input: uncheckedSchema({ type: 'object' }),
       handler: () => {
-        throw new ToolError(
-          `The definition of this tool at the server "${settings.name}" has changed. An operator must accept the change first.`,
-        )
+        throw changedError('tool', settings.name)
       },
     }) as Definition
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isLoopback } from '../../core/auth.ts'
 import type { Definition } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
-import { parseDuration, type ServedToolset, StartError } from '../../core/plugin.ts'
+import { type McpRoute, parseDuration, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { operatorText } from '../../remote/index.ts'
 import { type AcceptedServer, readAccepted } from './accepted.ts'
 import { createHeld } from './held.ts'
@@ -108,7 +108,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   }
   const all = () => [...live.values()]
   addMetrics(host, all)
-  host.unlist(tool => all().some(one => one.isWithheld(tool)))
+  const servedOn = ({ toolsets }: McpRoute) => all().filter(({ settings: { name } }) => toolsets.includes(name))
+  host.unlist((tool, route) => servedOn(route).some(one => one.isWithheld(tool)))
   for (const [name, { settings }] of live) {
     if (settings.whenDown !== 'fail') continue
     host.readiness(`upstream ${name}`, () => {
@@ -148,8 +149,10 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const before = live.get(settings.name)
     const next = create(settings, entry)
     live.set(settings.name, next)
-    before?.retire()
-    if (before) retired.push(before)
+    if (before) {
+      next.succeed(before)
+      retired.push(before)
+    }
     for (const uri of before?.watched ?? []) next.watch(uri, true)
     if (purpose !== 'test') await next.start().catch(() => undefined)
   }
@@ -170,7 +173,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     }
   })
   host.explain((item, route) => {
-    const named = all().filter(({ settings: { name } }) => route.toolsets.includes(name))
+    const named = servedOn(route)
     if (!item) {
       return named.flatMap(one => [
         `server "${one.settings.name}": ${one.describe()}`,

@@ -1,5 +1,5 @@
 // One upstream server: its own connection for lists, its state, reconnection, and the sessions of callers.
-
+import { isDeepStrictEqual } from 'node:util'
 import { loginEnded } from '../../core/auth.ts'
 import { type CallContext, type Definition, ToolError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
@@ -18,7 +18,7 @@ import {
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
-import { type Caller, createDefiner } from './definitions.ts'
+import { type Caller, changedError, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
@@ -170,8 +170,20 @@ export class Upstream implements Caller {
     return this.#accepted ? this.#define(listsOf(this.#accepted), this.#accepted.completions).definitions : []
   }
 
-  /** Another version serves the toolset from now on. Ends after the time limit of running calls. */
-  retire(): void {
+  /** Replaces the version with other settings: serves its lists until it has read its own. */
+  succeed(before: Upstream): void {
+    const placeOf = ({ http, command }: ServerSettings) => [http?.url, command]
+    const isSame = isDeepStrictEqual(placeOf(this.settings), placeOf(before.settings))
+    const isShown = before.#state === 'up' || this.settings.whenDown !== 'hide'
+    before.#retire()
+    this.#canComplete = before.#canComplete
+    if (isSame && isShown) this.#snapshot = before.#snapshot
+    if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
+    else this.#parts.toolset.replace(this.acceptedDefinitions())
+  }
+
+  /** Ends after the time limit of running calls. */
+  #retire(): void {
     this.#isRetired = true
     this.#parts.host.clock.setTimeout(() => void this.close(), this.settings.callTimeout).unref()
   }
@@ -540,6 +552,12 @@ export class Upstream implements Caller {
     const { targets, host } = this.#parts
     this.#credentials.set(call, await targets.authorize(ctx))
     const { session, leave } = await this.#enterSession(call)
+    // The lists can have changed since the call began.
+    const kind = method === 'tools/call' ? 'tool' : 'prompt'
+    if (method !== 'resources/read' && this.#withheld.has(`${kind} ${params['name']}`)) {
+      leave()
+      throw changedError(kind, this.settings.name)
+    }
     this.#setLogLevel(call, session)
     const run = new Run({ settings: this.settings, clock: host.clock })
     session.runs?.add(run)
@@ -547,8 +565,14 @@ export class Upstream implements Caller {
       session.runs?.delete(run)
       leave()
     }
-    run.start(session.connection, method, params, this.#requestOptions(call, session))
+    run.start(session.connection, method, this.#traced(params, call), this.#requestOptions(call, session))
     return this.#follow({ run, method, params, end }, ctx, call)
+  }
+
+  /** Adds the trace context of the call, in place of the caller's. */
+  #traced(params: Json, call: Call): Json {
+    const trace = this.#parts.host.services.slot('tracer', call.offer.route).headersFor(call)
+    return Object.keys(trace).length === 0 ? params : { ...params, _meta: { ...(params['_meta'] as Json), ...trace } }
   }
 
   /** Whether the server has certainly not executed the call, and a retry can succeed. */

@@ -7,7 +7,7 @@ export default defineConfig({
   // A loopback address: only programs on this machine can call.
   http: { host: '127.0.0.1', port: 3000 },
 
-  // Signs session ids; created by the first start. MCP_HOST_SECRETS in the environment takes precedence.
+  // Signs session ids. The first start creates the file; MCP_HOST_SECRETS in the environment takes precedence.
   secrets: { file: './state/secrets' },
 
   // Serves everything that these files export. New files are added automatically.
@@ -19,7 +19,7 @@ export default defineConfig({
   plugins: {
     'transport-streamable': {}, // MCP over HTTP, every protocol version since 2025-03-26
     'transport-sse': {}, // the older transport, at /mcp/sse
-    health: {}, // GET /livez and /readyz for probes, /health for operators
-    'store-sqlite': { file: './state/mcp-host.db' }, // keeps sessions across restarts; shared by `--workers`
+    health: {}, // GET /livez and /readyz for probes, /health for people
+    'store-sqlite': { file: './state/mcp-host.db' }, // keeps sessions across restarts and shares them with `--workers`
   },
 })

@@ -265,14 +265,14 @@ describe('mcp-host call and list at a server that attacks', function () {
       tool('good', { title: 'Good' }),
       { name: 'empty', inputSchema: {} },
       { name: 'none', inputSchema: null, title: null },
-      tool('output', { outputSchema: { anyOf: [] }, title: null, annotations: { title: null } }),
+      tool('output', { outputSchema: { anyOf: [] }, title: null, description: 1 }),
       tool('deep', { inputSchema: { type: 'object', properties: { a: { default: null } } } }),
       { inputSchema: { type: 'object' } },
       null,
     ]
     const { code, stdout, stderr } = await run(['list', '--json'], {
       'tools/list': { tools, nextCursor: null },
-      'resources/list': { resources: [{ uri: 'x://a', name: 'a', size: 'big' }, { name: 'no uri' }], nextCursor: null },
+      'resources/list': { resources: [{ uri: 'x://a', name: 'a', title: 1 }, { name: 'no uri' }], nextCursor: null },
     })
     const offer = JSON.parse(stdout)
     expect(code).to.equal(0)
@@ -289,11 +289,11 @@ describe('mcp-host call and list at a server that attacks', function () {
       'warning: omitted resource "no uri": invalid uri',
       'warning: omitted tool 6: invalid name',
       'warning: omitted tool 7',
-      'warning: resource "x://a": invalid size',
+      'warning: resource "x://a": invalid title',
       'warning: the server declares prompts and does not support prompts/list',
       'warning: tool "empty": invalid inputSchema',
-      'warning: tool "none": invalid inputSchema, title',
-      'warning: tool "output": invalid outputSchema, title, annotations',
+      'warning: tool "none": invalid title, inputSchema',
+      'warning: tool "output": invalid title, description, outputSchema',
     ])
   })
 

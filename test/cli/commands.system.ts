@@ -49,7 +49,7 @@ describe('each command as a process', function () {
   for (const [args, code, output, input] of [
     [['--version'], 0, /^\d+\.\d+\.\d+/],
     [['strat'], 2, /^mcp-host: error \w+: unknown command "strat"; did you mean "start"\?/],
-    [['check'], 0, /^config mcp\.config\.mjs\n[\s\S]*The config is fine\.\n$/],
+    [['check'], 0, /^config mcp\.config\.mjs\n[\s\S]*The config is valid\.\n$/],
     [
       ['check', '--env-file', 'test.env'],
       2,

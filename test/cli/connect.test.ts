@@ -96,7 +96,7 @@ describe('the program that a client starts', () => {
       args: [join(folder, 'node_modules/npm/bin/npx-cli.js'), ...proxy],
     })
     const elsewhere = { ...starter, execPath: '/nowhere/node.exe' }
-    expect(() => throughProxy(endpointAt(given), elsewhere)).to.throw('there is no npx next to /nowhere/node.exe: ')
+    expect(() => throughProxy(endpointAt(given), elsewhere)).to.throw('npx is not next to /nowhere/node.exe: ')
   })
 })
 
@@ -136,14 +136,10 @@ describe('mcp-host connect', () => {
   for (const [what, args, message] of [
     ['a client that it does not know', ['curser', URL_GIVEN], 'there is no client "curser"; did you mean "cursor"?'],
     ['a name that no client takes', ['cursor', URL_GIVEN, '--name', 'a b'], '--name is "a b"; give 1 to 64 letters'],
-    ['a password in the URL', ['cursor', 'https://a:b@example.com/'], 'the URL has a user or password in it'],
+    ['a password in the URL', ['cursor', 'https://a:b@example.com/'], 'the URL contains a user or password'],
     ['a URL and a route', ['cursor', URL_GIVEN, '--route', '/'], '--route and --config select a local config'],
-    ['a URL to be started', ['cursor', URL_GIVEN, '--stdio'], '--stdio starts the server of a config on this machine'],
-    [
-      'a client without a file',
-      ['inspector', URL_GIVEN, '--write', '--yes'],
-      'MCP Inspector has no settings file for servers',
-    ],
+    ['a URL to be started', ['cursor', URL_GIVEN, '--stdio'], '--stdio starts the server of a local config'],
+    ['a client without a file', ['inspector', URL_GIVEN, '--write', '--yes'], 'MCP Inspector has no settings file'],
   ] as const) {
     it(`refuses ${what}`, async () => {
       const { values, positionals } = readArguments('connect', connectVerb, args)
@@ -240,7 +236,7 @@ describe('mcp-host connect', () => {
   it('writes nothing where nobody can be asked', async () => {
     const folder = await makeFolder({})
     const { code, stderr } = await runCli(['connect', 'vscode', URL_GIVEN, '--write'], folder)
-    expect(stderr).to.contain('cannot ask for confirmation without a terminal; use --yes to write the file')
+    expect(stderr).to.contain('no terminal for the confirmation; use --yes')
     expect(code).to.equal(2)
     expect(await readdir(folder)).to.deep.equal(['package.json'])
   })

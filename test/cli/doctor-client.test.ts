@@ -139,7 +139,7 @@ describe("mcp-host doctor, the client's view", () => {
       'no registration',
       ({ as }) => Object.assign(as.settings, { registration: 'off' }),
       'registration',
-      /does not register/,
+      /automatic registration/,
     ],
     [
       'no public clients',
@@ -165,7 +165,7 @@ describe("mcp-host doctor, the client's view", () => {
       'issuer',
       /2 authorization servers are listed/,
     ],
-    ['no challenge', ({ rs }) => Object.assign(rs.settings, { challenges: [] }), 'challenge', /must guess/],
+    ['no challenge', ({ rs }) => Object.assign(rs.settings, { challenges: [] }), 'challenge', /have to guess/],
     ['no scopes', () => undefined, 'scopes', /requests none/],
     [
       'no metadata at all',

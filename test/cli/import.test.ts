@@ -62,7 +62,7 @@ describe('mcp-host import', () => {
     expect(stderr)
       .to.contain('hosted: header Authorization is left out, because it contains a secret')
       .and.contain('off: left out, because it is disabled')
-      .and.contain('own: left out, because the config already has this toolset at toolsets.own')
+      .and.contain('own: left out, because it exists at toolsets.own')
       .and.contain('broken: left out')
     expect(`${stdout}${stderr}`).not.to.contain('s3cret')
   })

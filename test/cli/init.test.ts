@@ -133,12 +133,12 @@ describe('mcp-host init', () => {
   it('keeps sessions in a file where this Node can, and else says why it does not', async () => {
     const { printed, read } = await init('usual')
     expect(read('mcp.config.ts').includes('store-sqlite')).to.equal(hasSqlite)
-    const said = `Sessions are kept in memory, and end with the process: this is Node ${process.versions.node}; Node 22.13`
+    const said = 'Sessions are kept in memory. A file requires Node.js 22.13 or later'
     expect(printed.includes(said)).to.equal(!hasSqlite)
     const asked = await init('asked', { store: 'memory' })
     expect(asked.printed).to.not.include('22.13')
     const file = await init('file', { store: 'file' })
-    expect(file.printed.includes('which requires Node 22.13 or later')).to.equal(!hasSqlite)
+    expect(file.printed.includes('The session file requires Node.js 22.13 or later')).to.equal(!hasSqlite)
     const plugin = await init('mcp-host-x', { plugin: true })
     expect(plugin.printed).to.not.include('essions')
   })

@@ -69,7 +69,7 @@ describe('mcp-host add openapi', () => {
     const folder = await makeFolder({ 'orders.openapi.yaml': API, 'mcp.config.yaml': YAML })
     const printed = await add(folder, 'mcp.config.yaml')
     expect(printed).to.match(/Added toolset "orders" to mcp\.config\.yaml, served at \/orders\./)
-    expect(printed).to.match(/`credentials` is set for: key/)
+    expect(printed).to.match(/Set `credentials` to add operations with: key/)
     const text = readFileSync(join(folder, 'mcp.config.yaml'), 'utf8')
     expect(text)
       .to.include('# The routes.')

@@ -61,7 +61,7 @@ describe('mcp-host stdio', () => {
   it('needs no entry for the plugin, keeps to one that is false, and checks its options with their line', async () => {
     expect(await serve(await folderOf(ONE, '{}'))).to.include('noisy')
     const off = "{ '/mcp': { toolsets: 'all', plugins: { 'transport-streamable': {}, 'transport-stdio': false } } }"
-    expect(await refusalOf(await folderOf(off))).to.match(/^2: routes\['\/mcp'\] has transport-stdio disabled; remove/)
+    expect(await refusalOf(await folderOf(off))).to.match(/^2: routes\['\/mcp'\] disables transport-stdio; remove/)
     const wrong = "{ 'transport-stdio': { user: { scopes: ['a'] } } }"
     expect(await refusalOf(await folderOf(ONE, wrong))).to.match(
       /mcp\.config\.mjs:\d+ +plugins\['transport-stdio'\]\.user\.subject\n +MH1012 missing/,
@@ -73,7 +73,7 @@ describe('mcp-host stdio', () => {
     const decider = `by: definePlugin({ options: { type: 'object' }, provides: ['user', 'authorize'], setup() {} })()`
     const folder = await folderOf(authorized, `{ ${decider} }`)
     expect(await refusalOf(folder)).to.match(
-      /^2: routes\['\/mcp'\] refuses this client: Authentication required.*; set the caller in plugins\['transport-stdio'\]\.user/,
+      /^2: routes\['\/mcp'\] refuses this client: Authentication required.*; set plugins\['transport-stdio'\]\.user/,
     )
     const known = await folderOf(
       authorized,

@@ -6,6 +6,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { schemaText } from '../../cli/schema.ts'
+import { tasksVerb } from '../../cli/tasks.ts'
+import { readArguments } from '../../cli/verb.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { configText, runCli, stopAll } from './in-process.ts'
 import { ROOT } from './running.ts'
@@ -28,7 +30,7 @@ describe('mcp-host check', () => {
     expect(stdout).to.match(
       /^config mcp\.config\.mjs\n\nRoute +Serves +Toolsets +Protocol versions +Access\n\/ +2 tools +first, second +2024-11-05 to 2026-07-28 +open\n/,
     )
-    expect(stdout).to.match(/\n\nThe config is fine\.\n$/)
+    expect(stdout).to.match(/\n\nThe config is valid\.\n$/)
     expect(stderr).to.equal('')
     expect(code).to.equal(0)
   })
@@ -87,6 +89,18 @@ describe('mcp-host schema', () => {
 })
 
 describe('mcp-host', () => {
+  it('accepts values that begin with a dash', () => {
+    const { values, positionals } = readArguments('tasks', tasksVerb, ['localhost:3000', '--cancel', '-Ab3'])
+    expect([values['cancel'], positionals]).to.deep.equal(['-Ab3', ['localhost:3000']])
+  })
+
+  it('help CODE prints the messages of a code', async () => {
+    const [known, unknown] = await Promise.all(['MH2304', 'MH9999'].map(code => runCli(['help', code], process.cwd())))
+    expect(known?.stdout).to.match(/^MH2304/)
+    expect(known?.code).to.equal(0)
+    expect(unknown?.code).to.equal(2)
+  })
+
   it('--version prints the version of package.json', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     const { code, stdout } = await runCli(['--version'], await makeFolder({}))

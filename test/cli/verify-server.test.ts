@@ -50,23 +50,26 @@ describe('what answers at an address', function () {
   })
 
   for (const [status, body, expected] of [
-    [200, { jsonrpc: '2.0', id: 1, result: {} }, 'mcp'],
+    [200, failure(-32_602, 1), 'mcp'],
+    [200, '<html>', 'other'],
     [404, failure(-32_601, 1), 'mcp'],
     [404, failure(-32_001), 'mcp'],
     [404, failure(-32_001, null), 'mcp'],
     [400, failure(-32_602, 1), 'mcp'],
-    [404, failure(-32_601, null), 'other'],
     [404, failure(-32_600), 'other'],
     [405, failure(-32_600, null), 'other'],
     [405, failure(-32_001), 'other'],
-    [200, { jsonrpc: '2.0', method: 'notifications/message' }, 'other'],
-    [400, failure(-32_000, null), 'unsure'],
+    [400, failure(-32_000, null), 'mcp'],
     [403, failure(-32_000), 'refused'],
     [503, failure(-32_603), 'unsure'],
   ] as const) {
     it(`which says ${status} ${JSON.stringify(body)} is "${expected}"`, async () => {
-      const server = createServer((_, response) => {
-        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      const server = createServer(async (request, response) => {
+        if (typeof body === 'string') return response.writeHead(status, { 'content-type': 'text/html' }).end(body)
+        const text = (await request.toArray()).join('')
+        const { id } = text === '' ? {} : JSON.parse(text)
+        const answer = 'id' in body && body.id === 1 ? { ...body, id } : body
+        return response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
       })
       await once(server.listen(0, '127.0.0.1'), 'listening')
       const { port } = server.address() as AddressInfo

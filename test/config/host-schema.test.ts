@@ -35,32 +35,6 @@ describe('writtenSchema', () => {
     expect(ajv.compile(schema)(MINIMAL)).to.equal(true)
   })
 
-  it('shares the definition of an option that several plugins have in common', () => {
-    const description = 'What is said of it takes some room. '.repeat(5)
-    const plugin = (own: object) => ({
-      options: {
-        type: 'object',
-        additionalProperties: false,
-        properties: { url: { type: 'string', description, ...own } },
-      },
-    })
-    const four = { a: plugin({}), b: plugin({}), c: plugin({}), d: plugin({ pattern: '^x' }) }
-    const written = writtenSchema(four)
-    const defs = written['$defs'] as Record<string, { properties?: Record<string, unknown> }>
-    const own = ['a', 'b', 'c', 'd'].map(name => defs[name]?.properties?.['url'])
-    const link = { $ref: '#/$defs/option-url' }
-    expect(own).to.deep.equal([link, link, link, { type: 'string', description, pattern: '^x' }])
-    expect(defs['option-url']).to.deep.equal({ type: 'string', description })
-    const two = writtenSchema({ a: plugin({}), b: plugin({}) })['$defs'] as object
-    expect(two).not.to.have.property('option-url')
-    const own2020 = new Ajv2020({ strict: true, ...LOOSER })
-    ajvFormats.default(own2020)
-    own2020.addVocabulary(['patternErrorMessage'])
-    const check = own2020.compile(written)
-    expect(check({ ...MINIMAL, plugins: { a: { url: 'x' }, d: { url: 'x' } } })).to.equal(true)
-    expect(check({ ...MINIMAL, plugins: { a: { url: 1 } } })).to.equal(false)
-  })
-
   it('produces plain JSON deterministically', () => {
     expect(JSON.parse(JSON.stringify(schema))).to.deep.equal(schema)
     expect(JSON.stringify(writtenSchema(PLUGINS))).to.equal(JSON.stringify(schema))

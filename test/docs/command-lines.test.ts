@@ -40,8 +40,10 @@ const loadVerbs = async (): Promise<ReadonlyMap<string, Verb>> =>
   new Map(await Promise.all([...VERBS].map(async ([name, load]) => [name, await load()] as const)))
 
 function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Verb>): string | undefined {
-  const words = wordsOf(text)
+  const given = wordsOf(text)
+  const words = given[0] === 'help' ? given.slice(1) : given
   const [name = ''] = words
+  if (given !== words && /^MH\d{4}$/.test(name)) return undefined
   if (name === '' || name.startsWith('<') || name.startsWith('-')) return undefined
   const verb = verbs.get(name)
   if (!verb) return `unknown command "${name}"`

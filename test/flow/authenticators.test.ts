@@ -258,8 +258,8 @@ describe('Several authenticators on a route', () => {
     const first = { status, headers: Object.fromEntries(headers) }
     const findings = await checkChallenge({ url: guarded, first } as never)
     const texts = findings.map(({ text }) => text)
-    expect(texts).to.include('other credentials are accepted: apikey')
-    expect(texts).to.include('an invalid token gets 401 invalid_token')
+    expect(texts).to.include('Other credentials are accepted: apikey')
+    expect(texts).to.include('a made-up token is answered 401 invalid_token')
   })
 })
 

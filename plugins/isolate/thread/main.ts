@@ -80,9 +80,7 @@ const refuse = () => {
   throw new Error(NO_ITEMS)
 }
 const refuseValue = (name: string) => {
-  throw new TypeError(
-    `ctx.${name} is a value, which stays in the host: a tool with \`isolate\` can call only functions`,
-  )
+  throw new TypeError(`ctx.${name} is a value: a tool with \`isolate\` can use only functions of ctx`)
 }
 const noItems: RuntimeItems<never> = { add: refuse, remove: refuse }
 

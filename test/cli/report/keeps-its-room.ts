@@ -1,6 +1,6 @@
 // A log of nothing but new names: what is counted stays right, and what is kept stays small.
 import { expect } from 'chai'
-import { createTally } from '../../../cli/report/tally.ts'
+import { Tally } from '../../../cli/report/tally.ts'
 import { oldLine } from './log-lines.ts'
 
 /** Bytes; far less than the names would take. */
@@ -8,7 +8,7 @@ const ROOM = 150 * 1024 * 1024
 
 /** `lines`: divisible by 6. */
 export function keepsItsRoom(lines: number): void {
-  const tally = createTally({ since: -Infinity, until: Infinity, future: Infinity })
+  const tally = new Tally({ since: -Infinity, until: Infinity, future: Infinity })
   const before = process.memoryUsage().heapUsed
   for (let index = 0; index < lines; index++) {
     const name = `n${index}`

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import type { Report } from '../../../cli/report/counts.ts'
-import { createTally } from '../../../cli/report/tally.ts'
+import { Tally } from '../../../cli/report/tally.ts'
 import { reportText } from '../../../cli/report/text.ts'
 import { reportVerb } from '../../../cli/report.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
@@ -19,7 +19,7 @@ after(stopAll)
 const ALWAYS = { since: -Infinity, until: Infinity, future: Infinity }
 
 function reportOn(lines: ReadonlyArray<string | undefined>, most = 10): Report {
-  const tally = createTally(ALWAYS)
+  const tally = new Tally(ALWAYS)
   for (const line of lines) tally.line(line)
   return tally.report(most, [])
 }

@@ -5,7 +5,7 @@ import type { Destination } from '../../../plugins/access-log/destination.ts'
 import { Lines } from '../../../plugins/access-log/lines.ts'
 import { eventually } from '../../support/eventually.ts'
 
-const CANNOT = 'cannot write the access log: up to 8 MB of lines are queued'
+const CANNOT = 'Cannot write the access log; up to 8 MB are buffered'
 
 /** A writer whose patience is short, what it logged, and how many lines it lost. */
 function startLines(write: Destination['write'], patience = 5) {
@@ -72,6 +72,6 @@ describe('Access log writer', () => {
     for (const line of ['one\n', 'two\n', 'three\n']) lines.write(line)
     await lines.close()
     expect(lost()).to.equal(2)
-    expect(told.find(({ message }) => message.startsWith('closed'))?.lines).to.equal(2)
+    expect(told.find(({ message }) => message.startsWith('Access log closed'))?.lines).to.equal(2)
   })
 })

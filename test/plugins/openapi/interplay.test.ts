@@ -46,14 +46,16 @@ describe('Tools of an OpenAPI document', () => {
     source = {},
     plugins = {},
     route = {},
+    start = startHost,
   }: {
     source?: object
     plugins?: object
     route?: object
+    start?: typeof startHost
   }) {
     const folder = await makeFolder({ 'shop.json': JSON.stringify(DOCUMENT) })
     const document = { document: './shop.json', baseUrl: api.url, allowHosts: [api.host], ...source }
-    const { url, host } = await startHost(
+    const { url, host } = await start(
       {
         routes: { '/': { toolsets: ['shop'], ...route } },
         plugins: {
@@ -78,6 +80,25 @@ describe('Tools of an OpenAPI document', () => {
     }
     return { url, host, folder, call, names }
   }
+
+  it('send the trace context of the call', async () => {
+    // The plugin loads its parts with `import()`. Under tsx, these are other instances than those of this file.
+    const hosts = await import('../../support/start-host.ts')
+    const { plugin } = await import('../../fixtures/plugins.ts')
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const tracer = plugin(
+      host =>
+        host.provide('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({ traceparent }) }),
+      { provides: ['tracer'] },
+    )
+    try {
+      const { call } = await serve({ plugins: { tracer }, start: hosts.startHost })
+      await call('listOrders')
+      expect(api.requests[0]?.headers['traceparent']).to.equal(traceparent)
+    } finally {
+      await hosts.stopHosts()
+    }
+  })
 
   it('leave out operations without a credential', async () => {
     const { names, call } = await serve({})

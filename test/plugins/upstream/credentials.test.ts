@@ -130,6 +130,14 @@ for (const revision of ['2026-07-28', '2025-11-25'] as const) {
       expect(refused.message.error.message).to.match(/^Authentication required: the server "far" refused the token/)
     })
 
+    it('replace a fixed token, which the host uses for lists', async () => {
+      const origin = await startOrigin({ isOpen: false })
+      for (const token of ['of-the-host', 'ann-1']) origin.valid.add(token)
+      const headers = { Authorization: 'Bearer of-the-host' }
+      const { textAt } = await startGateway({ url: origin.url, revision, headers, auth: { kind: 'bridge' } })
+      expect(await textAt('ann')).to.equal('ann-1')
+    })
+
     it('are not sent if the login has ended', async () => {
       const origin = await startOrigin()
       const { call } = await startGateway({ url: origin.url, revision, auth: { kind: 'bridge' } })

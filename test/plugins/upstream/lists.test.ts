@@ -1,8 +1,10 @@
 // Tests lists of upstream servers: names, changes, overrides, resources, prompts, limits and servers that are down.
 import { expect } from 'chai'
+import { routeTable, startPage } from '../../../cli/start-page.ts'
 import { examineConfig } from '../../../core/create-host.ts'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../../core/index.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
+import { plugin } from '../../fixtures/plugins.ts'
 import { serve, serveModern, serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
@@ -69,6 +71,50 @@ describe('Names of upstream tools', () => {
     const failure = await through([tool('same')], { prefix: '' }, [tool('same')]).then(() => '', String)
     expect(failure).to.match(
       /plugins\.upstream\.servers\.far: two tools are called "same".*"own".*set another `prefix`/,
+    )
+  })
+})
+
+describe('Calls of upstream tools', () => {
+  it("contain the trace context of the host, in place of the caller's", async () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const tracer = plugin(
+      host =>
+        host.provide('tracer', { run: (start, answer) => answer(start.call), headersFor: () => ({ traceparent }) }),
+      { provides: ['tracer'] },
+    )
+    const read = defineTool({
+      name: 'read',
+      handler: (_, { meta }) => ({ trace: meta['traceparent'], kept: meta['example/a'] }),
+    })
+    const origin = await startHost({ toolsets: { all: [read] }, routes: { '/': { toolsets: 'all' } } })
+    const { url } = await startHost({
+      toolsets: {},
+      routes: { '/': { toolsets: ['far'] } },
+      plugins: { 'transport-streamable': {}, tracer, upstream: { servers: { far: { url: `${origin.url}/` } } } },
+    })
+    const meta = { traceparent: '00-11111111111111111111111111111111-2222222222222222-01', 'example/a': 1 }
+    const { message } = await modern(url, 'tools/call', { name: 'far_read' }, { meta })
+    expect(message.result.structuredContent).to.deep.equal({ trace: traceparent, kept: 1 })
+  })
+})
+
+describe('The summary of a route', () => {
+  it('contains the state of its servers, and those whose tools are unknown', async () => {
+    const { gateway } = await through([tool('one')])
+    const [summary] = gateway.host.routes
+    expect(summary?.sources).to.have.lengthOf(1)
+    expect(summary?.sources[0]).to.include({ toolset: 'far', isEmpty: false })
+    expect(summary?.sources[0]?.state).to.match(/^up, test-host 1\.2\.3 \(2026-07-28\), 1 tools/)
+    expect(routeTable(gateway.host.routes)).to.match(/1 tool +own, far/)
+    const down = await startHost({
+      toolsets: {},
+      routes: { '/': { toolsets: ['far'] } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url: 'http://127.0.0.1:9/' } } } },
+    })
+    expect(routeTable(down.host.routes)).to.match(/tools of far +far/)
+    expect(startPage(down.host, 'mcp.config.json', { script: 'mcp-host', env: {}, cwd: '/srv' })).to.match(
+      /\nfar +down since .*\n/,
     )
   })
 })

@@ -1,0 +1,21 @@
+// `mcp-host help MH1012`: the messages of a code, and the pages of the documentation that name it.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { usageError } from './verb.ts'
+import { ownPackage } from './version.ts'
+
+/** The entry of docs/codes.md as plain text. */
+const plain = (entry: string) => entry.replace(/<br>/g, '\n').replace(/`` ?| ?``|`/g, '')
+
+/** Throws a usage error for an unknown code. */
+export function explainCode(code: string): string {
+  const folder = join(ownPackage.folder, 'docs')
+  const pages = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.md'))
+    .map(file => ({ path: join(folder, file), text: readFileSync(join(folder, file), 'utf8') }))
+    .filter(({ text }) => text.includes(code))
+  if (pages.length === 0) throw usageError(`there is no code ${code}`, `${join(folder, 'codes.md')} lists the codes.`)
+  const entry = new RegExp(`^- \`${code}\`: (.*)$`, 'm').exec(pages.map(({ text }) => text).join('\n'))?.[1]
+  const paths = pages.map(({ path }) => `  ${path}`).join('\n')
+  return `${code}${entry === undefined ? '' : `\n${plain(entry)}`}\n\nDocumentation:\n${paths}`
+}
