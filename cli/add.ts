@@ -196,9 +196,9 @@ mcp-host add upstream NAME -- COMMAND ARGUMENT...  the same for a stdio server`,
     const shown = (path: string) => printable(relative(cwd, join(project.folder, path)))
     print([...files.keys()].map(path => `made ${shown(path)}`).join('\n'))
     const served = kind !== 'plugin' && (await isServed(project, main))
-    print(served ? `${project.configName} serves it already.` : use)
+    print(served ? `${project.configName} already serves it.` : use)
     const missing = neededBy(kind).filter(name => !project.packages.has(name))
     if (missing.length > 0)
-      print(`Its test needs what is not in package.json yet. Run:\n  ${installLine(missing, '-D')}`)
+      print(`Its test needs packages that package.json does not contain yet. Run:\n  ${installLine(missing, '-D')}`)
   },
 })

@@ -329,8 +329,7 @@ export const loginVerb = defineVerb({
   async run(values, [given = ''], context) {
     const url = checkServerUrl(given)
     const reach = readReach(context, values)
-    if (headersOf(context, reach, {}).has('authorization'))
-      throw usage('--header Authorization takes the place of a login')
+    if (headersOf(context, reach, {}).has('authorization')) throw usage('--header Authorization replaces a login')
     const timeout = readSeconds('login-timeout', values['login-timeout'])
     const accounts = openAccounts(context, reach)
     const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
@@ -345,7 +344,7 @@ export const loginVerb = defineVerb({
       logIn(accounts, about, { credentials, browser: !values['no-browser'], signal, timeout }),
     )
     if (!status) {
-      context.print(`${wanted.url} lets anyone in: there is nothing to log in to`)
+      context.print(`${wanted.url} does not require a login`)
       return 0
     }
     const { issuer, clientId, scope, expiresAt, refreshable } = status

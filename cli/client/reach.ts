@@ -41,7 +41,7 @@ function readHeader(line: string, option: string, { env, secrets }: CommandConte
     return value
   })
   const [, name, value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(text.trim()) ?? []
-  if (name === undefined) throw usage(`${option} is no header; write it as 'Name: value', or @file`)
+  if (name === undefined) throw usage(`${option} is not a header; write it as 'Name: value', or @file`)
   try {
     new Headers([[name, value]])
   } catch {

@@ -67,7 +67,7 @@ function withoutWords(schema: unknown): unknown {
 }
 
 const unjudged = (before: unknown, after: unknown, path: string) =>
-  change(path, 'changed, which is not judged', 'unknown', { before, after })
+  change(path, 'changed, with unknown effect on clients', 'unknown', { before, after })
 
 const notJudged =
   (keyword: string): Compare =>

@@ -137,7 +137,7 @@ describe('each command as a process', function () {
     tls.target = (await startHost({ toolsets: { none: [] }, routes, plugins })).url
     const { ended } = startTrusting(file, ['doctor', '--url', `${tls.url}/mcp`], folder)
     const { code, stdout } = await ended
-    expect(stdout).to.match(/^ok +host guard +a foreign Host gets 403$/m)
+    expect(stdout).to.match(/^ok +host guard +A foreign Host gets 403$/m)
     expect(stdout).to.match(/^WRONG +metadata +resource is http:.*: http behind https;/m)
     expect(stdout).to.match(/^WRONG +metadata +the challenge contains http:.*\n +fix: set http\.publicUrl/m)
     expect(code).to.equal(1)

@@ -264,7 +264,7 @@ describe('mcp-host doctor', () => {
   for (const args of [['doctor'], ['doctor', '--url', 'localhost:3000'], ['doctor', 'localhost:3000']]) {
     it(`needs a URL: ${args.join(' ')}`, async () => {
       const { code, stderr } = await runCli(args, await makeFolder({}))
-      expect(stderr).to.match(/^mcp-host: error \w+: doctor requires the http/)
+      expect(stderr).to.match(/^mcp-host: error \w+: doctor needs a URL/)
       expect(code).to.equal(2)
     })
   }

@@ -259,7 +259,7 @@ describe('Several authenticators on a route', () => {
     const findings = await checkChallenge({ url: guarded, first } as never)
     const texts = findings.map(({ text }) => text)
     expect(texts).to.include('Other credentials are accepted: apikey')
-    expect(texts).to.include('a made-up token is answered 401 invalid_token')
+    expect(texts).to.include('An invalid token gets 401 invalid_token')
   })
 })
 
