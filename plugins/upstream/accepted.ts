@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isObject, StartError } from '../../core/plugin.ts'
 import { canonicalJson, hasOwnHash, withHash } from '../families/canonical-json/index.ts'
 import type { Item, Snapshot } from './lists.ts'
-import { isIncluded, isServed } from './names.ts'
+import { isIncluded, isServed, labelOf } from './names.ts'
 import type { ServerSettings } from './settings.ts'
 
 /** Lists whose items are instructions for models. Resources are data, and change. */
@@ -70,11 +70,21 @@ export const listsOf = ({ tools, prompts }: AcceptedServer): Snapshot => ({
   resourceTemplates: [],
 })
 
+/** False for values that are too deep to compare. */
+function isAsAccepted(item: Item, known: Item): boolean {
+  try {
+    return isDeepStrictEqual(canonicalJson(item), known)
+  } catch (error) {
+    if (error instanceof RangeError) return false
+    throw error
+  }
+}
+
 interface Reviewed {
   readonly served: Snapshot
   /** Names of withheld tools that were accepted. Calls of them get an error. */
   readonly changedTools: readonly string[]
-  /** Reasons for withheld items. */
+  /** Reasons for withheld items, by label. */
   readonly withheld: ReadonlyMap<string, string>
 }
 
@@ -93,10 +103,9 @@ export function reviewLists(
       if (!isChosen(list, name, settings)) return true
       const known = accepted && Object.hasOwn(accepted[list], name) ? accepted[list][name] : undefined
       const isNew = known === undefined
-      if (isNew ? newTools === 'serve' : changed === 'serve' || isDeepStrictEqual(canonicalJson(item), known))
-        return true
+      if (isNew ? newTools === 'serve' : changed === 'serve' || isAsAccepted(item, known)) return true
       const what = isNew ? 'it has not been accepted' : 'it has changed since it was accepted'
-      withheld.set(`${list.slice(0, -1)} ${name}`, `${what}: run \`mcp-host accept ${settings.name}\``)
+      withheld.set(labelOf(list.slice(0, -1), name), `${what}: run \`mcp-host accept ${settings.name}\``)
       if (!isNew && list === 'tools') changedTools.push(name)
       return false
     })

@@ -10,10 +10,10 @@ import {
   ToolError,
 } from '../../core/index.ts'
 import { isObject, uncheckedSchema } from '../../core/plugin.ts'
-import { checkVisible, visibleLine, visibleText, visibleTexts } from '../families/texts/index.ts'
+import { checkVisible, visibleText, visibleTexts } from '../families/texts/index.ts'
 import { changeArguments, changeInput } from './arguments.ts'
 import type { Item, Snapshot } from './lists.ts'
-import { isIncluded, isServed, promptName, toolName } from './names.ts'
+import { isIncluded, isServed, labelOf, promptName, toolName } from './names.ts'
 import type { ServerSettings } from './settings.ts'
 import { passedMeta, safeIcons } from './texts.ts'
 
@@ -50,8 +50,6 @@ function annotationsOf(given: unknown, own: ToolAnnotations | undefined): ToolAn
   return { ...(title !== undefined && { title }), ...Object.fromEntries(hints), ...own }
 }
 
-/** Characters of a name in the log. */
-const MAX_LABEL = 200
 /** Characters of a URI or template. */
 const MAX_URI = 8_192
 
@@ -174,23 +172,23 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
     const next = new Map<string, Definition>()
     const left = new Map<string, string>()
     const definitions: Definition[] = []
-    function add(label: string, item: Item, make: () => Definition) {
+    function add(kind: string, name: string, item: Item, make: () => Definition) {
       try {
         const { icons: _, ...rest } = item
         const size = JSON.stringify(rest).length
         if (size > maxSchema) throw new Error(`it has ${size} characters; the limit is ${maxSchema} (maxSchema)`)
-        const key = `${label} ${canComplete} ${JSON.stringify(item)}`
+        const key = `${kind} ${name} ${canComplete} ${JSON.stringify(item)}`
         const definition = kept.get(key) ?? make()
         next.set(key, definition)
         definitions.push(definition)
       } catch (error) {
-        left.set(visibleLine(label).slice(0, MAX_LABEL), (error as Error).message)
+        left.set(labelOf(kind, name), (error as Error).message)
       }
     }
     for (const item of snapshot.tools) {
       const { name } = item
       if (typeof name !== 'string' || name === '') left.set('tool', 'it has no name')
-      else if (isIncluded(settings, name)) add(`tool ${name}`, item, () => defineOneTool(item, name))
+      else if (isIncluded(settings, name)) add('tool', name, item, () => defineOneTool(item, name))
     }
     for (const [key, list] of [
       ['uri', snapshot.resources],
@@ -200,14 +198,14 @@ export function createDefiner(settings: ServerSettings, caller: Caller) {
         const uri = item[key]
         if (typeof uri !== 'string') left.set('resource', `it has no ${key}`)
         else if (isServed(settings.resources, uri))
-          add(`resource ${uri}`, item, () => defineOneResource(item, key, canComplete))
+          add('resource', uri, item, () => defineOneResource(item, key, canComplete))
       }
     }
     for (const item of snapshot.prompts) {
       const { name } = item
       if (typeof name !== 'string' || name === '') left.set('prompt', 'it has no name')
       else if (isServed(settings.prompts, name))
-        add(`prompt ${name}`, item, () => defineOnePrompt(item, name, canComplete))
+        add('prompt', name, item, () => defineOnePrompt(item, name, canComplete))
     }
     definitions.push(...changedTools.map(defineChangedTool))
     kept = next

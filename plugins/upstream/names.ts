@@ -1,6 +1,7 @@
 // Names of upstream tools and prompts, and filters for them.
 import { createHash } from 'node:crypto'
 import { matchesGlob } from '../../core/auth.ts'
+import { visibleLine } from '../families/texts/index.ts'
 import type { ServerSettings } from './settings.ts'
 
 /** Limit of the Anthropic and OpenAI APIs. */
@@ -29,6 +30,12 @@ export const toolName = ({ prefix, overrides }: Pick<ServerSettings, 'prefix' | 
 
 export const promptName = ({ prefix }: Pick<ServerSettings, 'prefix'>, name: string): string =>
   fitName(`${prefix}${name}`)
+
+/** Characters of a label. */
+const MAX_LABEL = 200
+
+/** An item in messages, such as `tool search`. */
+export const labelOf = (kind: string, name: unknown): string => visibleLine(`${kind} ${name}`).slice(0, MAX_LABEL)
 
 const fits = (globs: readonly string[], text: string) => globs.some(glob => matchesGlob(glob, text))
 

@@ -22,7 +22,7 @@ import { type Caller, changedError, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
-import { toolName } from './names.ts'
+import { labelOf, toolName } from './names.ts'
 import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
@@ -554,7 +554,7 @@ export class Upstream implements Caller {
     const { session, leave } = await this.#enterSession(call)
     // The lists can have changed since the call began.
     const kind = method === 'tools/call' ? 'tool' : 'prompt'
-    if (method !== 'resources/read' && this.#withheld.has(`${kind} ${params['name']}`)) {
+    if (method !== 'resources/read' && this.#withheld.has(labelOf(kind, params['name']))) {
       leave()
       throw changedError(kind, this.settings.name)
     }

@@ -6,6 +6,7 @@ import { createHost, reloadHost } from '../../core/create-host.ts'
 import { definePrompt, defineTool, type PromptDefinition, type ToolDefinition } from '../../core/index.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { plugin } from '../fixtures/plugins.ts'
+import { serveModern, stopServers } from '../remote/support/servers.ts'
 import { eventually } from '../support/eventually.ts'
 import { modern } from '../support/rpc.ts'
 import { createTestLog, startHost, stopHosts } from '../support/start-host.ts'
@@ -13,6 +14,7 @@ import { runCli, startCli, stopAll } from './in-process.ts'
 
 after(stopAll)
 after(stopHosts)
+after(stopServers)
 after(removeFolders)
 
 const tool = (name: string, description: string) => defineTool({ name, description, handler: () => description })
@@ -146,6 +148,35 @@ describe('Changed definitions of an upstream server', () => {
     const { url } = await serveFolder(made)
     expect(await list(url, 'tools')).to.deep.equal(['far_one'])
     expect((await call(url, 'far_one')).result.content[0].text).to.match(/"far" has been unavailable/)
+  })
+
+  it('are withheld also if they are too deep to compare', async () => {
+    let schema = '{"type":"object"}'
+    const server = await serveModern(
+      ({ id, response }) => {
+        const tools = `[{"name":"one","inputSchema":${schema}},{"name":"two","inputSchema":{"type":"object"}}]`
+        response.writeHead(200, { 'Content-Type': 'application/json' })
+        response.end(`{"jsonrpc":"2.0","id":${id},"result":{"resultType":"complete","tools":${tools}}}`)
+      },
+      { tools: {} },
+    )
+    const made = await setUp([], { url: server, prefix: '' })
+    await runCli(['accept', 'far'], made.folder)
+    schema = `{"type":"object","default":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
+    const { url } = await serveFolder(made)
+    expect(await list(url, 'tools')).to.deep.equal(['two'])
+  })
+
+  it('have escaped and short names in the log', async () => {
+    const tools = [{ name: `evil\u202e${'x'.repeat(10_000)}`, inputSchema: { type: 'object' } }]
+    const server = await serveModern(
+      ({ id, json }) => json({ jsonrpc: '2.0', id, result: { resultType: 'complete', tools } }),
+      { tools: {} },
+    )
+    const { log } = await serveFolder(await setUp([], { url: server, newTools: 'withhold' }))
+    const [label = ''] = Object.keys(log.find(({ code }) => code === 'MH2945')?.reasons ?? {})
+    expect(label).to.match(/^tool evil\\u\{202e\}x+$/)
+    expect(label).to.have.lengthOf(200)
   })
 
   it('do not hide a tool of another server with the same name', async () => {
