@@ -111,9 +111,9 @@ function useOf(kind: Kind, identifier: string, main: string, { configName, tools
     const [toolset = 'main'] = toolsets.keys()
     const sources = [...(toolsets.get(toolset) ?? []), `./${main}`].map(quote).join(', ')
     const key = isJson ? quote(toolset) : toolset
-    return `No toolset of ${configName} takes it yet. Put it in there, such as:\n  ${key}: [${sources}]`
+    return `No toolset in ${configName} contains it yet. Add it, for example:\n  ${key}: [${sources}]`
   }
-  const told = `${configName} does not know it yet. Put it in there:`
+  const told = `${configName} does not contain it yet. Add:`
   if (/\.(?:json|ya?ml)$/.test(configName))
     return `${told}\n  under plugins:  ${isJson ? quote(`./${main}`) : `./${main}`}: {}`
   const lines = [
@@ -157,7 +157,7 @@ function readKind(kind: string): Kind {
 function checkName(kind: Kind, name: string): void {
   if (NAME.test(name) && /[A-Za-z0-9]/.test(name)) return
   const fits = 'a name has 1 to 128 letters A to Z and a to z, digits, _, - and .'
-  throw usage(`"${printable(name, 150)}" is no name of a ${kind} that all clients take: ${fits}`)
+  throw usage(`"${printable(name, 150)}" is not a ${kind} name that all clients accept: ${fits}`)
 }
 
 async function checkPluginName(name: string): Promise<void> {
@@ -196,9 +196,9 @@ mcp-host add upstream NAME -- COMMAND ARGUMENT...  the same for a stdio server`,
     const shown = (path: string) => printable(relative(cwd, join(project.folder, path)))
     print([...files.keys()].map(path => `made ${shown(path)}`).join('\n'))
     const served = kind !== 'plugin' && (await isServed(project, main))
-    print(served ? `${project.configName} serves it already.` : use)
+    print(served ? `${project.configName} already serves it.` : use)
     const missing = neededBy(kind).filter(name => !project.packages.has(name))
     if (missing.length > 0)
-      print(`Its test needs what is not in package.json yet. Run:\n  ${installLine(missing, '-D')}`)
+      print(`Its test needs packages that package.json does not contain yet. Run:\n  ${installLine(missing, '-D')}`)
   },
 })

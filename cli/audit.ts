@@ -50,7 +50,7 @@ const LOCK = /\.lock(?:\.[\da-f-]+)*$/
 async function fileIn(place: string, { cwd, say }: CommandContext): Promise<string[]> {
   const path = resolve(cwd, place)
   if ((await stat(path)).isFile()) return [await realpath(path)]
-  say(`${place}: skipped, it is no file`)
+  say(`${place}: skipped, because it is not a file`)
   return []
 }
 
@@ -59,13 +59,13 @@ async function filesOf(places: readonly string[], context: CommandContext): Prom
   const found = new Set<string>()
   for (const place of places) {
     if (LOCK.test(place)) {
-      say(`${place}: skipped, it is the lock of an audit, and no audit`)
+      say(`${place}: skipped, because it is an audit lock file`)
       continue
     }
     try {
       const info = await stat(resolve(cwd, place))
       const isFolder = info.isDirectory()
-      if (!isFolder && !info.isFile()) throw new Error('it is no file, and no folder')
+      if (!isFolder && !info.isFile()) throw new Error('it is neither a file nor a folder')
       const names = isFolder ? (await readdir(resolve(cwd, place))).filter(name => name.endsWith('.jsonl')).sort() : []
       if (isFolder && names.length === 0) throw new Error('the folder has no *.jsonl file')
       for (const name of isFolder ? names.map(name => join(place, name)) : [place])
@@ -76,7 +76,9 @@ async function filesOf(places: readonly string[], context: CommandContext): Prom
     }
   }
   if (found.size === 0)
-    throw usage('all that was named are locks, or no files: name the audit itself, such as audit.jsonl')
+    throw usage(
+      'no audit file given: the arguments are lock files or not files; give the audit file, such as audit.jsonl',
+    )
   return [...found]
 }
 
@@ -97,14 +99,12 @@ function chainText(report: ChainReport, isCut: boolean): string {
     ['lines', lines === 0 ? '0' : `${lines}, seq ${firstSeq} to ${lastSeq}`],
     ...(lines > 0 ? [['time', `${firstTime} to ${lastTime}`]] : []),
     ...(signedBy.length > 0 ? [['signed', signedBy.join(', ')]] : []),
-    ...(firstSeq > 1 ? [['before', `${firstSeq - 1} lines stand in files that were not given, or were removed`]] : []),
+    ...(firstSeq > 1 ? [['before', `${firstSeq - 1} lines are in files that were not given, or were removed`]] : []),
     ...(lost + refused > 0
       ? [['gaps', `${lost} lines were lost and ${refused} calls refused while it could not be written`]]
       : []),
-    ...(healed > 0 ? [['healed', `${healed} times a process was killed, or the power cut, while it wrote`]] : []),
-    ...(changed > 0
-      ? [['changed', `${changed} times the host noticed that somebody changed a file while it wrote`]]
-      : []),
+    ...(healed > 0 ? [['healed', `${healed} times the process was killed or lost power while it wrote`]] : []),
+    ...(changed > 0 ? [['changed', `${changed} times the host detected a change to a file while it wrote`]] : []),
     ['head', head || '-'],
     ['result', isCut && !broken ? 'BROKEN: lines were cut off, here or in another chain' : resultText(broken)],
   ]
@@ -113,11 +113,11 @@ function chainText(report: ChainReport, isCut: boolean): string {
 
 async function verify(places: readonly string[], values: AuditValues, context: CommandContext): Promise<void> {
   const [first] = places
-  if (first === undefined) throw usage('FILE is missing: mcp-host audit verify FILE..., or the folder that they are in')
+  if (first === undefined) throw usage('FILE is missing: mcp-host audit verify FILE..., or their folder')
   const { head: heads = [], 'allow-plain': allowPlain = false } = values
   const strangeHead = heads.find(head => !/^[\da-f]{64}$/.test(head))
   if (strangeHead !== undefined)
-    throw usage(`--head: it is no hash; one has 64 hexadecimal digits, as in "head" of the host's log`)
+    throw usage(`--head: it is not a hash of 64 hexadecimal digits, as in "head" of the host's log`)
   const secrets = await secretsOf(values, context)
   const signers = secrets.generated ? [] : secrets.keys('audit').map(keySigner)
   const { chains, strange, missingHeads } = await verifyTrail(await filesOf(places, context), {
@@ -128,7 +128,7 @@ async function verify(places: readonly string[], values: AuditValues, context: C
   const isCut = missingHeads.length > 0
   if (chains.length > 0) context.print(chains.map(chain => chainText(chain, isCut)).join('\n\n'))
   const broken = [...strange, ...chains.flatMap(({ broken }) => broken ?? [])]
-  const missing = broken.length > 0 ? [] : missingHeads.map(head => `--head ${head}: no line has it: ${CUT}`)
+  const missing = broken.length > 0 ? [] : missingHeads.map(head => `--head ${head}: no line has this hash: ${CUT}`)
   const problems = [...broken.map(brokenText), ...missing]
   if (problems.length === 0) return
   if (missing.length === 0 && broken.every(({ isKeyMissing }) => isKeyMissing)) {
@@ -141,12 +141,11 @@ async function verify(places: readonly string[], values: AuditValues, context: C
 }
 
 const NO_KEY = 3
-const CUT = 'lines were cut off the end, or the file that had it is not among those given'
+const CUT = 'lines were removed from the end, or its file was not given'
 const NO_SECRETS =
-  'No secrets are known: put those of the host into MCP_HOST_SECRETS, or name its config with --config, and with --env-file ' +
-  'the file that its secrets are in.'
+  'There are no secrets: set MCP_HOST_SECRETS to those of the host, or give its config with --config and --env-file.'
 const OTHER_SECRETS =
-  'The secrets that are known are others: give those that the host had when it wrote the file, old ones too.'
+  'The secrets differ from those of the file: give the secrets that the host had when it wrote the file, including old ones.'
 
 async function who(subject: string | undefined, values: AuditValues, context: CommandContext): Promise<void> {
   if (subject === undefined) throw usage('SUBJECT is missing: mcp-host audit who SUBJECT --issuer URL')

@@ -23,7 +23,7 @@ function checkLines(file: string, text: string): void {
     const line = lines[index] ?? ''
     if (/^\s*(#|$)/.test(line)) continue
     const value = NAMED.exec(line)?.[1]
-    if (value === undefined) throw stop(file, index + 1, 'no variable; a line is NAME=value, or begins with #')
+    if (value === undefined) throw stop(file, index + 1, 'not a variable; a line is NAME=value, or begins with #')
     const [quote = ''] = /^["'`]/.exec(value) ?? []
     if (quote === '' || value.indexOf(quote, 1) !== -1) continue
     const end = lines.findIndex((later, at) => at > index && later.includes(quote))

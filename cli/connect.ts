@@ -91,7 +91,7 @@ async function write(
   const entry = JSON.parse(JSON.stringify(config.entry(reached))) as object
   const edit = planEdit(file, before ?? '', config, name, entry)
   if (!edit) {
-    print(`${file} has it already.`)
+    print(`${file} already has it.`)
     return 0
   }
   const added = JSON.stringify({ [name]: entry }, undefined, 2)
@@ -105,7 +105,7 @@ async function write(
     return 1
   }
   const old = await writeConfig(file, before, edit.text)
-  print(`written${old === undefined ? '' : `; the old file is ${old}`}\n${client.next}`)
+  print(`written${old === undefined ? '' : `; the previous version is ${old}`}\n${client.next}`)
   return 0
 }
 

@@ -37,7 +37,7 @@ async function readSides(
   const [old, newer] = given
   if (newer !== undefined) {
     const files = [old ?? '', newer] as const
-    if (options.config !== undefined) throw usage('two locks need no --config')
+    if (options.config !== undefined) throw usage('--config cannot be combined with two lock files')
     return {
       names: [nameOf(files[0], cwd), nameOf(newer, cwd)],
       before: await readLockFile(files[0], context),
@@ -60,7 +60,7 @@ function inText({ names: [before, after], ...sides }: Sides, changes: readonly C
   const note = notLocked(sides.after)
   const head =
     changes.length === 0
-      ? `${before} and ${after} say the same.`
+      ? `${before} and ${after} are equal.`
       : `From ${before} to ${after}: ${countsText(changes)}\n\n${changesText(changes)}`
   return [...head.split('\n').map(line => printable(line)), ...(note === '' ? [] : ['', printable(note)])].join('\n')
 }

@@ -67,14 +67,14 @@ async function identify(
 ): Promise<Identified> {
   if (token === undefined) return { lines: [line('token', 'none given')], user: undefined }
   if (address.authenticators.length === 0) {
-    return { lines: [line('token', 'ignored: no plugin of this route finds out who calls')], user: undefined }
+    return { lines: [line('token', 'ignored: no plugin of this route authenticates callers')], user: undefined }
   }
   const claims = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
   const read = claims ? [line('claims', describeClaims(claims))] : []
   try {
     await host.start()
     const user = await address.identify(`Bearer ${token}`)
-    const how = user ? "verified by the config's own plugins" : "the config's plugins took no user from it"
+    const how = user ? "verified by the config's own plugins" : 'no plugin accepted it'
     return { lines: [line('token', how)], user }
   } catch (error) {
     if (HostError.is(error) && error.kind !== 'unavailable' && !hasTemporaryKeys) {
@@ -86,7 +86,7 @@ async function identify(
     }
     const { iss } = claims ?? {}
     const user = claims && readUser(claims, typeof iss === 'string' ? iss : '')
-    const guess = user ? 'what follows takes its claims as they are' : 'nor can its claims be read'
+    const guess = user ? 'the following steps use its claims unverified' : 'and its claims cannot be read'
     const why = hasTemporaryKeys
       ? 'without `secrets` only the running host has the keys of its tokens'
       : errorText(error)
@@ -114,7 +114,7 @@ function explainItem(address: InspectedAddress, kind: ItemKind, key: string, use
       key,
       address.items.flatMap(other => (other.kind === kind ? other.key : [])),
     )
-    return [line(label, `there is no ${label} "${key}" at this address${hint}`), line('result', 'error -32602')]
+    return [line(label, `there is no ${label} "${key}" at this path${hint}`), line('result', 'error -32602')]
   }
   const denial = address.denialOf(item, user)
   const steps = [...address.explain(item, user), ...address.explainPlugins(item)]
@@ -192,7 +192,7 @@ function signsWithTemporaryKeys(config: unknown, env: NodeJS.ProcessEnv): boolea
   return isObject(plugins) && ['dev-auth-server', 'auth-bridge'].some(name => plugins[name])
 }
 
-const HOOK = 'configureSession may change what this caller is offered; this command does not run it'
+const HOOK = 'configureSession can change the result for this caller; this command does not run it'
 
 export const explainVerb = defineVerb({
   summary: 'Explain, step by step, what a caller can access',

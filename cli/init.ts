@@ -27,15 +27,15 @@ import { defineVerb, type VerbValues } from './verb.ts'
 const ADDRESS = 'http://127.0.0.1:3000/mcp'
 
 const ABOUT: Readonly<Record<string, string>> = {
-  'mcp.config.ts': 'what is served, and to whom',
-  'mcp.config.yaml': 'what is served, and to whom',
+  'mcp.config.ts': 'toolsets, routes and plugins',
+  'mcp.config.yaml': 'toolsets, routes and plugins',
   'tools/days_between.ts': 'a tool that needs only its arguments',
-  'tools/server_status.ts': 'a tool that uses its context: who calls, from where',
-  'test/tools.test.ts': 'the tools by themselves',
-  'test/server.test.ts': 'the server, as a client sees it',
+  'tools/server_status.ts': 'a tool that uses its context: caller and request',
+  'test/tools.test.ts': 'tests of the tools',
+  'test/server.test.ts': 'tests of the server with a client',
   '.env.example': 'secrets and settings of one machine',
-  'src/index.ts': 'the plugin: its options and what it does',
-  'test/index.test.ts': 'the plugin in a real host',
+  'src/index.ts': 'the plugin: options and behaviour',
+  'test/index.test.ts': 'tests of the plugin in a host',
 }
 
 interface Made {
@@ -86,7 +86,7 @@ type InitOptions = VerbValues<typeof OPTIONS>
 function readGiven(options: InitOptions, folder: string | undefined): Given {
   const { name, format, store, plugin: isPlugin = false } = options
   if (isPlugin && (format !== undefined || store !== undefined || options.protected)) {
-    const what = '--format, --protected and --store are for servers: leave them out, or --plugin'
+    const what = '--format, --protected and --store are for servers: omit them, or --plugin'
     throw usage(what)
   }
   return {
@@ -109,11 +109,11 @@ interface Chosen extends Choices {
 }
 
 async function choose(given: Given, asks: boolean, { cwd }: CommandContext): Promise<Chosen> {
-  if (asks) assertInstalled(['@clack/prompts'], { what: 'asking (npm create mcp-host can, and --yes asks nothing)' })
+  if (asks) assertInstalled(['@clack/prompts'], { what: 'prompts (use npm create mcp-host, or --yes)' })
   const choices = asks ? await (await import('./init/ask-choices.ts')).askChoices(given) : fillChoices(given, cwd)
   const name = toPackageName(choices.name, choices.isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME)
   if (name === choices.name) return choices
-  const note = `npm takes no package called "${printable(choices.name, MAX_SHOWN)}"; it is called ${name}.\n`
+  const note = `"${printable(choices.name, MAX_SHOWN)}" is not a valid npm package name; using ${name}.\n`
   return { ...choices, name, note }
 }
 
@@ -126,7 +126,7 @@ async function install(folder: string, command: string, { print }: CommandContex
   const child = spawn(program, args, { cwd: folder, stdio: 'inherit', shell: process.platform === 'win32' })
   const [code] = await once(child, 'close')
   if (code !== 0)
-    throw new StartError('MH3311', `the files are there, but ${command} failed; run it in ${printable(folder)}`)
+    throw new StartError('MH3311', `the files were created, but ${command} failed; run it in ${printable(folder)}`)
 }
 
 export const initVerb = defineVerb({

@@ -33,7 +33,7 @@ export const surfaceOfConfig = (
 export const notLocked = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
   atRunTime.length === 0
     ? ''
-    : `Not locked: ${atRunTime.join(', ')} decides at run time what each caller is offered beside this, or in its place.`
+    : `Not locked: ${atRunTime.join(', ')} can change at run time what each caller is offered.`
 
 const NAMES = ['tools', 'resources', 'resource templates', 'prompts']
 
@@ -98,8 +98,8 @@ export function holdTo(
     const changes = compareSurfaces(lock, surface)
     const lines = changes.slice(0, MOST_LINES).map(change => `  ${change.impact}: ${changeLine(change)}`)
     const more = changes.length > MOST_LINES ? [`  and ${changes.length - MOST_LINES} more`] : []
-    const what = `--frozen: this config does not serve what ${nameOf(file, context.cwd)} says (${countsText(changes)})`
-    const fix = 'mcp-host diff shows all of it; where it is meant, mcp-host lock writes it down'
+    const what = `--frozen: this config differs from ${nameOf(file, context.cwd)} (${countsText(changes)})`
+    const fix = 'run mcp-host diff to see the changes; if they are intended, run mcp-host lock'
     throw usage([`${what}:`, ...lines, ...more, fix].join('\n'))
   }
   return { accept, lock: { file, isFrozen: true } }

@@ -85,6 +85,9 @@ export function openLog(values: LogValues, context: LogContext, pid?: number): C
     { directory: context.cwd },
   )
   if (isForPerson && !isPretty)
-    log.info({ code: 'MH3011', run: installLine([PRETTY]) }, 'the log is JSON: what makes it readable is not installed')
+    log.info(
+      { code: 'MH3011', run: installLine([PRETTY]) },
+      'the log is JSON, because the package for readable output is not installed',
+    )
   return log
 }

@@ -172,8 +172,7 @@ function report(error: unknown, verbose: boolean, { stderr, secrets, runnable }:
 }
 
 const NEVER_SETTLES =
-  'it waits for a promise that never settles, and nothing else is left to do: look for an `await` at the top of the config, ' +
-  'or of a module that it imports'
+  'a promise never settles: check each top-level `await` in the config and in the modules that it imports'
 
 /** Runs `mcp-host ...argv` and returns its exit code. Never rejects. */
 export function main(argv: readonly string[], environment: CommandEnvironment): Promise<number> {

@@ -100,7 +100,7 @@ function toFailure(error: RemoteError, url: string, runnable: (text: string) => 
   const scopes = readScope(error)
   if (scopes && scopes.length > 0) {
     const command = [`mcp-host login ${shellWord(url)}`, ...scopes.map(shellWord)].join(' --add-scope ')
-    const text = `${url} wants the scope ${scopes.join(' ')} for this; get it with: ${command}`
+    const text = `${url} requires the scope ${scopes.join(' ')}; get it with: ${command}`
     return new Failure('scope needed', runnable(text), { status })
   }
   // The server's own error, unchanged.

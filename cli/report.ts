@@ -88,13 +88,13 @@ async function reportOnLogs(
         tally.line(line)
       })
       if (lines > 0 && tally.read === readBefore)
-        notes.push(`${printable(name)} has no line of an access log or an audit`)
+        notes.push(`${printable(name)} contains no lines of an access log or audit`)
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       if (lines === 0 && !code?.startsWith('Z_')) {
         throw usage(`${printable(name)} cannot be read: ${errorText(cause)}`, cause)
       }
-      notes.push(`${printable(name)} ends before its end (${errorText(cause)}); what came before it is counted`)
+      notes.push(`${printable(name)} is truncated (${errorText(cause)}); the readable part is counted`)
     }
   }
   return tally.report(most, notes)
@@ -102,9 +102,9 @@ async function reportOnLogs(
 
 function whyNothing({ outside, future, skipped }: LineCounts): string {
   if (outside > 0) return `${outside} lines are outside of --since and --until`
-  if (future > 0) return `${future} lines have times that are not yet; look at the clock of who wrote them`
-  if (skipped === 0) return 'there is no line of a request in it'
-  return `${skipped} lines, and none is of an access log or an audit; report reads JSON lines: access-log writes them with format: 'json'`
+  if (future > 0) return `${future} lines have times in the future; check the clock of the machine that wrote them`
+  if (skipped === 0) return 'it contains no requests'
+  return `${skipped} lines, none of an access log or audit; report reads JSON lines, which access-log writes with format: 'json'`
 }
 
 export const reportVerb = defineVerb({

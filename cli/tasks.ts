@@ -27,7 +27,7 @@ async function listTasks(ask: AskTasks): Promise<JsonObject[]> {
     const { tasks, nextCursor } = page
     if (!Array.isArray(tasks)) throw new StartError('MH3211', 'the server answered without `tasks`')
     for (const task of tasks.slice(0, MOST_LISTED - found.length)) {
-      if (!isObject(task)) throw new StartError('MH3211', 'the server answered with a task that is no object')
+      if (!isObject(task)) throw new StartError('MH3211', 'the server sent a task that is not an object')
       found.push(task as JsonObject)
     }
     if (nextCursor === undefined || tasks.length === 0 || found.length >= MOST_LISTED) return found

@@ -321,11 +321,11 @@ export const tokenEndpointAlone = (listed: string, tokenEndpoint: string): Serve
 
 function refusePkce({ issuer, metadataUrl }: ServerInfo): never {
   throw new AuthError(
-    `${printableUrl(issuer)} does not say in ${printableUrl(metadataUrl ?? issuer)} that it does PKCE`,
+    `${printableUrl(issuer)} does not declare support for PKCE in ${printableUrl(metadataUrl ?? issuer)}`,
     {
       code: 'pkce_unsupported',
       fix: {
-        text: 'its operator must list S256 in `code_challenge_methods_supported`; where it is known to do it all the same,',
+        text: 'its operator must list S256 in `code_challenge_methods_supported`; if the server is known to support PKCE anyway,',
         option: 'assumePkceS256',
         value: [printableUrl(issuer)],
       },

@@ -79,7 +79,7 @@ function createConnectionNews(log: Logger, figures: Figures) {
       closed(1, { reason: 'pipelined' })
     },
     slowReaders(readers: SlowReaders) {
-      log.warn({ code: 'MH1309', ...readers }, 'closed connections whose readers do not read')
+      log.warn({ code: 'MH1309', ...readers }, 'closed connections because their clients do not read')
       closed(readers.connections, { reason: 'slow_reader' })
     },
   }
@@ -98,7 +98,7 @@ function createStartup(run: () => Promise<void>, { draining }: Pick<InFlight, 'd
   return {
     hasStarted: () => started,
     async start() {
-      if (draining()) throw new StartError('MH1306', 'the host is closed; make another with createHost')
+      if (draining()) throw new StartError('MH1306', 'the host is closed; create another one with createHost')
       starting ??= run()
       await starting
       started = true
@@ -503,4 +503,4 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts
 }
 
 const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'
-const ONLY_ASKED = "this host was made with `purpose: 'inspect'`, to be asked and not to listen; make one to serve"
+const ONLY_ASKED = "this host was made with `purpose: 'inspect'`, for inspection only; create another host to serve"

@@ -31,8 +31,7 @@ export function createReadiness(
       failing.delete(name)
       return answer
     } catch (err) {
-      if (!failing.has(name))
-        log.error({ code: 'MH1511', err, condition: name }, 'a condition of readiness cannot be checked')
+      if (!failing.has(name)) log.error({ code: 'MH1511', err, condition: name }, 'cannot check a readiness condition')
       failing.add(name)
       // The error text can contain secrets.
       return 'it cannot be checked; the log says why'

@@ -194,7 +194,7 @@ function switchAll(switches: Switches, { catalog, log }: Pick<HostParts, 'catalo
       failed.add(key)
       log.error(
         { code: 'MH1512', err, plugin: key },
-        'a plugin failed to take its new options, and keeps its old ones: reload again or restart',
+        'a plugin failed to apply its new options and keeps the previous ones: reload again or restart',
       )
     }
   }

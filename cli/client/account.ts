@@ -67,7 +67,7 @@ const grantOf = ({ grant }: Login, context: Pick<CommandContext, 'say'>): Grant 
         onUserCode({ userCode, verificationUri, verificationUriComplete }) {
           context.say(`Open ${verificationUri} on any device and enter the code ${userCode}`)
           if (verificationUriComplete !== undefined) context.say(`or open ${verificationUriComplete}`)
-          step(context, 'waiting', 'for you to log in there; Ctrl-C ends')
+          step(context, 'waiting', 'to log in; Ctrl-C cancels')
         },
       }
 

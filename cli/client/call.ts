@@ -52,7 +52,7 @@ export async function checkResult(
   } catch (error) {
     if (signal.aborted) throw signal.reason
     const why = late.aborted ? `it took more than ${patience / 1_000} s` : errorText(error)
-    say(`note: the result was not checked against the tool's output schema: ${why}`)
+    say(`note: the result was not validated against the tool's output schema: ${why}`)
     return undefined
   } finally {
     await worker.terminate()

@@ -82,7 +82,7 @@ export function explainFailure(
     const command = [loginCommand(login.url, login.profile), ...scopes.map(shellWord)].join(' --add-scope ')
     return new StartError(
       'MH3204',
-      printable(`${login.url} wants the scope ${required.join(' ')} for this; log in with: ${command}`),
+      printable(`${login.url} requires the scope ${required.join(' ')}; log in with: ${command}`),
       about,
     )
   }

@@ -63,7 +63,7 @@ export async function findSecret(
 
 const missing = (login: Login, cause?: unknown): ClientAuth => {
   const from = login.secretFile ?? login.privateKeyFile
-  const why = cause === undefined ? 'which is kept nowhere' : `and ${from} cannot be read: ${errorText(cause)}`
+  const why = cause === undefined ? 'which is not saved' : `and ${from} cannot be read: ${errorText(cause)}`
   return () => {
     throw new AuthError(`a new token needs the secret of the client ${login.clientId}, ${why}`, {
       code: 'client_secret_missing',

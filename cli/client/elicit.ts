@@ -138,7 +138,7 @@ export function createElicitor(
   return params => {
     if (!hasPerson(context)) {
       context.say(`The server asks: ${params.message}`)
-      context.say('Declined: there is nobody at a terminal to ask.')
+      context.say('Declined: there is no terminal to ask for input.')
       return Promise.resolve({ action: 'decline' })
     }
     const answer = turn.then(() => askPerson(context, params, signal))

@@ -71,7 +71,7 @@ function section(title: string, rows: ReadonlyArray<readonly [string, string]> |
 }
 
 function describe({ server, protocolVersion, tools, resources, resourceTemplates, prompts }: Offer): string {
-  const who = server === null ? 'a server that does not say its name' : `${server.name} ${server.version}`
+  const who = server === null ? 'a server without a name' : `${server.name} ${server.version}`
   const uris = resources?.map(
     ({ uri, title, name, description }) => [uri, firstLine(description ?? title ?? name)] as const,
   )

@@ -44,7 +44,7 @@ const isAnswer = (text: string): boolean => {
 
 async function askForAddress(context: CommandContext, signal: AbortSignal): Promise<string | undefined> {
   for (;;) {
-    const text = (await ask(context, 'Paste that address here: ', { signal }))?.trim()
+    const text = (await ask(context, 'Paste the URL here: ', { signal }))?.trim()
     if (text === undefined || isAnswer(text)) return text
     if (text !== '') context.say('This is no callback URL: it has neither code nor error. Paste the complete URL.')
   }
@@ -56,7 +56,7 @@ async function createReceiver(context: CommandContext, options: ReceiverOptions)
   const shown = new Map<string, () => void>()
 
   function showUrl(url: URL): void {
-    say('Open this address in a browser, and log in:')
+    say('Open this URL in a browser, and log in:')
     stderr.write(`\n  ${url.href}\n\n`)
     say('If the browser cannot show the last page, copy its URL from the address bar.')
     shown.get(url.href)?.()
@@ -190,7 +190,9 @@ export async function receiverFor(accounts: Accounts, login: Login, browser: boo
 
 function wrongPlace({ url }: Login, status: number, then: string): StartError {
   const found =
-    status === 404 ? `nothing is served at ${url} (404)` : `${url} answers HTTP ${status}, and not as an MCP server`
+    status === 404
+      ? `nothing is served at ${url} (404)`
+      : `${url} responds with HTTP ${status}, and is not an MCP server`
   return new StartError('MH3207', `${found}; check the path${then}`)
 }
 
@@ -222,7 +224,7 @@ export async function logIn(
 ): Promise<SessionStatus | undefined> {
   const reached = accounts.fetchFor(login)
   const asked = await asksForLogin(login.url, reached, signal)
-  step(accounts.context, 'server', `${login.url} ${asked ? 'asks for a login' : 'does not ask for a login'}`)
+  step(accounts.context, 'server', `${login.url} ${asked ? 'requires a login' : 'does not require a login'}`)
   if (!asked) {
     const verdict = await verifyServer(login.url, reached, signal)
     if (verdict.kind === 'other') throw wrongPlace(login, verdict.status, '')

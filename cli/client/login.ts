@@ -71,7 +71,7 @@ function readParameter(text: string): readonly [string, string] {
   const pair = readPair('authorize-param', text, 'audience=value')
   if (!RESERVED_PARAMETERS.includes(pair[0])) return pair
   const instead = { scope: '; give --scope', resource: '; give --resource' }[pair[0]] ?? ''
-  throw usage(`--authorize-param may not set ${pair[0]}, which is the client's own${instead}`)
+  throw usage(`--authorize-param cannot set ${pair[0]}, which the client sets itself${instead}`)
 }
 
 function readTrusted(texts: readonly string[]): Record<string, string[]> {
@@ -298,7 +298,7 @@ function tellRefused(
 ): number {
   const refused = notGranted(granted, [...scopes, ...addedScopes])
   if (refused.length === 0) return 0
-  const ask = 'the login is kept without; ask whoever runs the server which scopes you may have'
+  const ask = 'the login is saved without them; ask the operator of the server for access'
   say(`mcp-host: the server did not grant ${refused.join(', ')}: ${ask}`)
   const named = [...(readScopes('scope', values.scope) ?? []), ...(readScopes('add-scope', values['add-scope']) ?? [])]
   return named.some(scope => refused.includes(scope)) ? 1 : 0
@@ -316,7 +316,7 @@ export const SECRET_INSTEAD = {
   'client-secret': SECRET_ELSEWHERE,
   secret: SECRET_ELSEWHERE,
   'private-key': 'give --private-key-file <file>',
-  token: 'tokens are got, not given; for one that you have, see doctor --token',
+  token: 'login obtains tokens and accepts none; to check a token that you have, use doctor --token',
 } as const
 
 export const loginVerb = defineVerb({
@@ -329,8 +329,7 @@ export const loginVerb = defineVerb({
   async run(values, [given = ''], context) {
     const url = checkServerUrl(given)
     const reach = readReach(context, values)
-    if (headersOf(context, reach, {}).has('authorization'))
-      throw usage('--header Authorization takes the place of a login')
+    if (headersOf(context, reach, {}).has('authorization')) throw usage('--header Authorization replaces a login')
     const timeout = readSeconds('login-timeout', values['login-timeout'])
     const accounts = openAccounts(context, reach)
     const wanted = readLogin(context, url, values, await accounts.logins.find(url, values.profile), reach)
@@ -345,7 +344,7 @@ export const loginVerb = defineVerb({
       logIn(accounts, about, { credentials, browser: !values['no-browser'], signal, timeout }),
     )
     if (!status) {
-      context.print(`${wanted.url} lets anyone in: there is nothing to log in to`)
+      context.print(`${wanted.url} does not require a login`)
       return 0
     }
     const { issuer, clientId, scope, expiresAt, refreshable } = status

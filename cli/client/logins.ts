@@ -89,7 +89,9 @@ export function checkServerUrl(given: string): string {
   const scheme = LOOPBACK.test(given) ? 'http://' : HOST.test(given) ? 'https://' : ''
   const url = `${scheme}${given}`
   if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url
-  throw usage(`"${given}" is no http or https URL; give the server's whole address, such as https://example.com/mcp`)
+  throw usage(
+    `"${given}" is not an http or https URL; give the complete URL of the server, such as https://example.com/mcp`,
+  )
 }
 
 const nameOf = ({ url, profile }: Pick<Login, 'url' | 'profile'>): string =>
@@ -104,7 +106,7 @@ function parse(text: string, path: string): Login {
   } catch {
     // Reported below.
   }
-  throw new StartError('MH3209', `${path} is no login of this version; delete it and log in again`)
+  throw new StartError('MH3209', `${path} is not a login file of this version; delete it and log in again`)
 }
 
 export function createLogins(directory: string): Logins {

@@ -41,11 +41,11 @@ function readHeader(line: string, option: string, { env, secrets }: CommandConte
     return value
   })
   const [, name, value = ''] = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/.exec(text.trim()) ?? []
-  if (name === undefined) throw usage(`${option} is no header; write it as 'Name: value', or @file`)
+  if (name === undefined) throw usage(`${option} is not a header; write it as 'Name: value', or @file`)
   try {
     new Headers([[name, value]])
   } catch {
-    throw usage(`${option} ${name} has a value that no header can have`)
+    throw usage(`${option} ${name} has a value that is invalid in a header`)
   }
   secrets.add(value.length >= 8 ? value : undefined)
   return [name, value.trim()]
@@ -137,8 +137,7 @@ export function createRequestIds({ say }: CommandContext): RequestIds {
       return response
     },
     tell() {
-      if (last !== undefined)
-        say(`request id: ${printable(last, MOST)} (by it the server's operator finds the request)`)
+      if (last !== undefined) say(`request id: ${printable(last, MOST)} (for the operator of the server)`)
     },
   }
 }

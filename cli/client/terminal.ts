@@ -124,17 +124,17 @@ function describe(event: AuthEvent): readonly [label: string, text: string] | un
     case 'authorization-server-found':
       return ['authorization server', event.issuer]
     case 'several-authorization-servers':
-      return ['note', `several authorization servers are listed; the first is used: ${event.listed.join(', ')}`]
+      return ['note', `several authorization servers are listed; using the first: ${event.listed.join(', ')}`]
     case 'registered':
       return ['registered as', event.clientId]
     case 'registration-dropped':
-      return ['registration', `${event.clientId} is not used any more: ${event.why}`]
+      return ['registration', `${event.clientId} is no longer used: ${event.why}`]
     case 'authorization-started':
-      return ['asking you', `to log in at ${event.issuer}${scopesOf(event.scope)}`]
+      return ['login', `at ${event.issuer}${scopesOf(event.scope)}`]
     case 'refresh-failed':
       return ['renewal', `failed: ${event.code}`]
     case 'step-up':
-      return ['more scopes', `the server asks for ${event.scope}`]
+      return ['more scopes', `the server requires ${event.scope}`]
     case 'tolerated':
       return ['note', `${event.what} (${flagOf(event.option)})`]
     case 'token-obtained':

@@ -109,7 +109,7 @@ async function logOut(accounts: Accounts, login: Login, forgetClient: boolean, s
   if (forgetClient) await accounts.logins.forget(login)
   const forgotten = forgetClient ? '; the client is forgotten' : ''
   if (cached?.accessToken === undefined && cached?.refreshToken === undefined)
-    return `there was no login at ${login.url}${forgotten}`
+    return `no login at ${login.url}${forgotten}`
   const how = revoked
     ? 'the tokens are revoked'
     : 'the tokens are deleted; the authorization server could not revoke them'
@@ -162,7 +162,7 @@ export const logoutVerb = defineVerb({
 
 /** A bound token is useless without the key, which stays with the login. */
 const BOUND =
-  'this token is bound to a key of this login (DPoP): as a bearer token it is refused; use `mcp-host call`, `list` or `proxy`'
+  'this token is bound to a key (DPoP), so servers refuse it as a bearer token; use `mcp-host call`, `list` or `proxy`'
 
 export const tokenVerb = defineVerb({
   summary: 'Print a valid access token, for use in scripts',

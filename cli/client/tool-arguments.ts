@@ -31,7 +31,7 @@ function refuseInexact(json: string, name?: string): void {
   const number = findInexactNumber(json)
   if (number === undefined) return
   const what = name === undefined || number !== json.trim() ? `the number ${number}` : `${name} is ${number}: it`
-  throw usage(`${serverText(what)} would be sent with other digits; write it as a string if the tool accepts one`)
+  throw usage(`${serverText(what)} would lose digits; write it as a string if the tool accepts one`)
 }
 
 async function readDocument(given: string, context: InputContext): Promise<ToolArguments> {
@@ -40,11 +40,11 @@ async function readDocument(given: string, context: InputContext): Promise<ToolA
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw usage(`the arguments are no JSON: ${errorText(cause)}`, cause)
+    throw usage(`the arguments are not JSON: ${errorText(cause)}`, cause)
   }
   refuseInexact(text)
   if (isObject(value)) return value as ToolArguments
-  throw usage('the arguments are no JSON object, such as {"a": 1}')
+  throw usage('the arguments are not a JSON object, such as {"a": 1}')
 }
 
 function typesOf(schema: unknown): readonly string[] {
@@ -81,7 +81,7 @@ function readValue(name: string, text: string, schema: unknown): unknown {
 function readPair(pair: string, { properties }: InputSchema): [name: string, value: unknown] {
   const [, name, text = ''] = /^([^=]+)=([\s\S]*)$/.exec(pair) ?? []
   if (name === undefined) {
-    throw usage(`"${pair}" is no argument; write name=value for each, or one JSON object, @file or -`)
+    throw usage(`"${pair}" is not an argument; write name=value for each, or one JSON object, @file or -`)
   }
   const known = properties && Object.keys(properties)
   if (known && known.length > 0 && !Object.hasOwn(properties, name)) {

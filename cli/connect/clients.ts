@@ -56,7 +56,7 @@ export const CLIENTS = {
       isUrl(reached)
         ? ['claude', 'mcp', 'add', '--transport', 'http', name, reached.url]
         : ['claude', 'mcp', 'add', name, '--', reached.command, ...reached.args],
-    next: 'In Claude Code, /mcp shows it, and logs in where that is needed.',
+    next: 'In Claude Code, /mcp shows it, and logs in if required.',
   },
   'claude-desktop': {
     title: 'Claude Desktop',
@@ -72,13 +72,13 @@ export const CLIENTS = {
     title: 'Cursor',
     remote: true,
     config: { file: ({ home }) => join(home, '.cursor', 'mcp.json'), key: 'mcpServers', entry: asIs },
-    next: 'In Cursor, Settings > MCP shows it, and logs in where that is needed.',
+    next: 'In Cursor, Settings > MCP shows it, and logs in if required.',
   },
   vscode: {
     title: 'VS Code',
     remote: true,
     config: { file: ({ cwd }) => join(cwd, '.vscode', 'mcp.json'), key: 'servers', inProject: true, entry: withType },
-    next: 'In VS Code, "MCP: List Servers" starts it, and logs in where that is needed.',
+    next: 'In VS Code, "MCP: List Servers" starts it, and logs in if required.',
   },
   codex: {
     title: 'Codex CLI',
@@ -121,7 +121,7 @@ export const CLIENTS = {
       key: 'context_servers',
       entry: asIs,
     },
-    next: 'In Zed, Settings > AI > MCP Servers shows it, and logs in where that is needed.',
+    next: 'In Zed, Settings > AI > MCP Servers shows it, and logs in if required.',
   },
   junie: {
     title: 'JetBrains Junie',
@@ -185,7 +185,7 @@ export const CLIENTS = {
         ? ['--transport', 'http', '--server-url', reached.url]
         : ['--', reached.command, ...reached.args]),
     ],
-    next: 'It opens a page in the browser; "Connect" there.',
+    next: 'It opens a page in the browser; select "Connect".',
   },
   json: {
     title: 'other clients',

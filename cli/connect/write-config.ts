@@ -104,7 +104,7 @@ async function replaceFile(file: string, text: string, mode: number): Promise<vo
 
 export async function writeConfig(file: string, before: string | undefined, text: string): Promise<string | undefined> {
   if ((await readConfig(file)) !== before)
-    throw new StartError('MH3310', `${file} was changed meanwhile; run this again`)
+    throw new StartError('MH3310', `${file} was changed in the meantime; run this again`)
   try {
     if (before === undefined) {
       await mkdir(dirname(file), { recursive: true })

@@ -84,7 +84,7 @@ function noteEarlier({ issuer, metadataUrl }: ServerInfo, tries: readonly Try[],
   for (const { url, answer } of tries) {
     if (url === metadataUrl) continue
     if (answer.startsWith('200')) {
-      findings.push(issuers.note(`${url} is not the metadata of ${issuer}; clients that stop there cannot log in`))
+      findings.push(issuers.note(`${url} is not the metadata of ${issuer}; clients that use it cannot log in`))
       // An issuer on another origin can have only the OpenID Connect location.
     } else if (url === wellKnown('oauth-authorization-server', issuer) && url.startsWith(new URL(server).origin)) {
       const text = `${url} answered ${answer}: clients that know only RFC 8414 find no metadata`

@@ -34,22 +34,22 @@ async function askFormat(): Promise<ConfigFormat> {
     { value: 'ts' as const, label: 'TypeScript', hint: 'typed and completed in every editor' },
     { value: 'yaml' as const, label: 'YAML', hint: 'checked against a schema; tools are TypeScript all the same' },
   ]
-  return answerTo(select<ConfigFormat>({ message: 'What shall the config be written in?', options }))
+  return answerTo(select<ConfigFormat>({ message: 'Which config format?', options }))
 }
 
 async function askStore(): Promise<Store> {
   const file = {
     value: 'file' as const,
     label: 'In a file',
-    hint: 'one machine; outlives restarts, and --workers share it',
+    hint: 'one machine; kept across restarts, and shared by --workers',
   }
   const without = { ...file, hint: `${file.hint}; takes Node 22.13 or later` }
   const options = [
     hasSqlite() ? file : without,
     { value: 'redis' as const, label: 'In Redis', hint: 'several machines' },
-    { value: 'memory' as const, label: 'In memory', hint: 'nothing outlives the process' },
+    { value: 'memory' as const, label: 'In memory', hint: 'lost when the process ends' },
   ]
-  return answerTo(select<Store>({ message: 'Where are sessions kept?', options, initialValue: defaultStore() }))
+  return answerTo(select<Store>({ message: 'Where should sessions be stored?', options, initialValue: defaultStore() }))
 }
 
 export async function askChoices(given: Given): Promise<Choices> {
@@ -58,11 +58,11 @@ export async function askChoices(given: Given): Promise<Choices> {
   const usual = isPlugin ? DEFAULT_PLUGIN_NAME : DEFAULT_NAME
   const folder = given.folder ?? (await ask('In which folder?', isEmpty('.') ? '.' : usual)).trim()
   const made = toPackageName(basename(resolve(folder)), usual)
-  const name = given.name ?? (await ask('What is it called?', made)).trim()
+  const name = given.name ?? (await ask('Name?', made)).trim()
   if (isPlugin) return { folder, name, format: 'ts', isProtected: false, store: 'memory', isPlugin }
   const format = given.format ?? (await askFormat())
   const isProtected =
-    given.isProtected ?? (await answerTo(confirm({ message: 'Shall callers have to log in?', initialValue: false })))
+    given.isProtected ?? (await answerTo(confirm({ message: 'Require a login?', initialValue: false })))
   const store = given.store ?? (await askStore())
   return { folder, name, format, isProtected, store, isPlugin }
 }

@@ -129,7 +129,7 @@ const ENV_OF_MEMORY = '# Signs session ids. Default: a temporary secret for each
 const OTHERS: Readonly<Record<Exclude<Store, 'file'>, Replacements>> = {
   redis: [
     [ENV_OF_FILE, ENV_OF_REDIS],
-    ['sessions are kept in `state/`', 'sessions are kept in Redis, at the address in [CONFIG](CONFIG)'],
+    ['sessions are kept in `state/`', 'sessions are kept in Redis, at the URL in [CONFIG](CONFIG)'],
     ['testHost(config)', "testHost(config, { plugins: { 'cluster-redis': false } })"],
   ],
   memory: [

@@ -39,7 +39,7 @@ function assertWithin(folder: string, paths: Iterable<string>): void {
   const [link] = links
   if (link === undefined) return
   const way = `${printable(link)} in ${printable(folder)} is a link to ${printable(endOf(join(folder, link)))}`
-  throw usage(`nothing was written: ${way}; put a folder in its place, or run this in that one`)
+  throw usage(`nothing was written: ${way}; replace it with a folder, or run this in the link's target`)
 }
 
 export function assertFree(folder: string, paths: Iterable<string>, fix: string): void {

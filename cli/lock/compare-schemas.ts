@@ -67,7 +67,7 @@ function withoutWords(schema: unknown): unknown {
 }
 
 const unjudged = (before: unknown, after: unknown, path: string) =>
-  change(path, 'changed, which is not judged', 'unknown', { before, after })
+  change(path, 'changed, with unknown effect on clients', 'unknown', { before, after })
 
 const notJudged =
   (keyword: string): Compare =>
@@ -75,7 +75,7 @@ const notJudged =
     if (isSame(before, after)) return []
     if (isSame(withoutWords(before), withoutWords(after)))
       return [change(path, `${keyword} changed`, 'words', { before, after })]
-    return [change(path, `${keyword} changed, which is not judged`, 'unknown', { before, after })]
+    return [change(path, `${keyword} changed, with unknown effect on clients`, 'unknown', { before, after })]
   }
 
 const WORDS = ['title', 'description', 'examples', 'default', 'deprecated', '$comment', 'readOnly', 'writeOnly']
@@ -175,7 +175,7 @@ function compareNamed(
   const after = kind === 'added' ? { after: { [name]: schema } } : {}
   if (rest === false) return [change(path, kind, kind === 'added' ? 'more' : 'less', after)]
   if (isAny(rest) && kind === 'added') return [change(path, kind, 'same', after)]
-  if (isAny(rest)) return [change(path, 'removed: a client that still sends it is not refused, and ignored', 'unknown')]
+  if (isAny(rest)) return [change(path, 'removed: accepted and ignored if a client still sends it', 'unknown')]
   return [
     change(path, kind, 'same', after),
     ...(kind === 'added' ? walk(rest, schema, path) : walk(schema, rest, path)),
@@ -276,7 +276,10 @@ export function compareSchemas(before: JsonObject, after: JsonObject): SchemaCha
   const isJudged =
     found.every(({ verdict }) => verdict !== 'unknown') && found.some(({ verdict }) => verdict !== 'words')
   if (!isJudged || !(isEntangled(before) || isEntangled(after))) return found
-  return [...found, change('', 'other parts of the schema depend on what changed, which is not judged', 'unknown')]
+  return [
+    ...found,
+    change('', 'other parts of the schema depend on the change, with unknown effect on clients', 'unknown'),
+  ]
 }
 
 /** A canonical form for names that look alike in most fonts. */

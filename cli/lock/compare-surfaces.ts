@@ -90,8 +90,9 @@ const compareSchema =
   (role: 'input' | 'output'): Compare =>
   (before, after) => {
     if (role === 'output' && before === undefined) return [differs('harmless', 'output: has a schema now', { after })]
-    if (role === 'output' && after === undefined) return [differs('breaking', 'output: has no schema any more')]
-    if (!isObject(before) || !isObject(after)) return [differs('may-break', `${role}: changed, which is not judged`)]
+    if (role === 'output' && after === undefined) return [differs('breaking', 'output: no longer has a schema')]
+    if (!isObject(before) || !isObject(after))
+      return [differs('may-break', `${role}: changed, with unknown effect on clients`)]
     const found = compareSchemas(before as JsonObject, after as JsonObject)
     if (found.length === 0) return [differs('harmless', `${role}: an equivalent schema`)]
     const impacts = role === 'input' ? OF_INPUT : OF_OUTPUT
@@ -225,7 +226,7 @@ const FIELDS: Readonly<Record<string, Compare>> = {
   _meta: compareMeta,
 }
 
-const CHANGED = differs('may-break', 'changed, which is not judged')
+const CHANGED = differs('may-break', 'changed, with unknown effect on clients')
 
 const ruleOf = (list: SurfaceList) => (name: string) =>
   name === 'name' && list.startsWith('resource')
@@ -239,8 +240,8 @@ function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem
   const found = [
     ...compareNeeds(before.needs, after.needs),
     ...compareFlag(before.visibility === 'listed', after.visibility === 'listed', [
-      differs('harmless', 'listed for callers who may not use it, too'),
-      differs('may-break', 'no longer listed for callers who may not use it'),
+      differs('harmless', 'now also listed for callers without access'),
+      differs('may-break', 'no longer listed for callers without access'),
     ]),
     ...(wasTask === task
       ? []
@@ -251,11 +252,11 @@ function compareItems(list: SurfaceList, before: SurfaceItem, after: SurfaceItem
           ),
         ]),
     ...compareFlag(before.unlisted === true, after.unlisted === true, [
-      differs('may-break', 'left out of lists: clients find it by a search'),
-      differs('read', 'lists have it now: every model reads it'),
+      differs('may-break', 'not in lists: clients find it by search'),
+      differs('read', 'in lists now: every model reads it'),
     ]),
     ...compareEach(wasDigests, digests, key => () => [
-      differs('read', `the page of its \`${key}\` changed: look at it`),
+      differs('read', `the page of its \`${key}\` changed: review it`),
     ]),
     ...compareEach(before.shown, after.shown, ruleOf(list)),
   ]
@@ -298,12 +299,12 @@ const compareFacts = (before: SurfaceRoute, after: SurfaceRoute): Difference[] =
   ...compareNames('revision', before.revisions, after.revisions),
   ...compareNames('transport', before.transports, after.transports),
   ...compareFlag(before.stateless, after.stateless, [
-    differs('breaking', 'it has no sessions any more'),
+    differs('breaking', 'it no longer has sessions'),
     differs('may-break', 'it has sessions now'),
   ]),
   ...compareFlag(before.listen, after.listen, [
     differs('harmless', 'subscriptions/listen is served now'),
-    differs('breaking', 'subscriptions/listen is gone'),
+    differs('breaking', 'subscriptions/listen is no longer served'),
   ]),
   ...compareEach(
     before.capabilities,
@@ -342,7 +343,7 @@ function newRoute(at: string, route: SurfaceRoute, known: ReadonlySet<string>): 
   const needs = route.needs.length === 0 ? '' : `, and needs ${route.needs.join(' and ')}`
   const { capabilities: after } = route
   return [
-    { at: [at], ...withWords(differs('harmless', `the address is new${needs}`, { after })) },
+    { at: [at], ...withWords(differs('harmless', `the path is new${needs}`, { after })) },
     ...compareLists(at, {}, route, known),
   ]
 }
@@ -362,9 +363,12 @@ function compareRunTime({ atRunTime: was }: Surface, { atRunTime: now }: Surface
   const { gone, added } = listDifference(was, now)
   return [
     ...added.map(name =>
-      differs('may-break', `${name} decides at run time what each caller is offered: no lock has that`),
+      differs(
+        'may-break',
+        `${name} decides at run time what each caller is offered: the lock file does not contain this`,
+      ),
     ),
-    ...gone.map(name => differs('may-break', `there is no ${name} any more`)),
+    ...gone.map(name => differs('may-break', `${name} was removed`)),
   ]
 }
 
@@ -394,7 +398,7 @@ export function compareSurfaces(before: Surface, after: Surface): Change[] {
       .sort()
       .flatMap(at => {
         const [was, now] = [before, after].map(({ routes }) => (Object.hasOwn(routes, at) ? routes[at] : undefined))
-        if (!now) return [{ at: [at], ...differs('breaking', 'the address is gone') }]
+        if (!now) return [{ at: [at], ...differs('breaking', 'the path was removed') }]
         return was ? compareRoutes(at, was, now) : newRoute(at, now, known)
       }),
   ]

@@ -5,9 +5,9 @@ import { type Change, IMPACTS, type Impact } from './compare-surfaces.ts'
 
 const TITLES: Readonly<Record<Impact, readonly [title: string, counted: string]>> = {
   breaking: ['Breaks clients', 'breaking'],
-  'may-break': ['May break clients: this cannot be judged', 'may break'],
-  opens: ['Lets more through: fewer callers are refused or asked', 'let more through'],
-  read: ['Models and people read it', 'read by models'],
+  'may-break': ['May break clients: effect unknown', 'may break'],
+  opens: ['Allows more: fewer callers are refused or asked', 'allow more'],
+  read: ['Read by models and people', 'read by models'],
   harmless: ['Harmless', 'harmless'],
 }
 

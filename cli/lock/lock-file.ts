@@ -71,8 +71,8 @@ function parse(text: string, name: string): unknown {
   try {
     return JSON.parse(utf8Text(text))
   } catch (cause) {
-    const why = /^<{7} /m.test(text) ? 'two branches were merged in it' : errorText(cause)
-    throw usage(`${name} is no JSON: ${why}; write it anew with \`mcp-host lock\``, cause)
+    const why = /^<{7} /m.test(text) ? 'it contains merge conflicts' : errorText(cause)
+    throw usage(`${name} is not JSON: ${why}; write it again with \`mcp-host lock\``, cause)
   }
 }
 
@@ -80,20 +80,20 @@ function parse(text: string, name: string): unknown {
 export function readLock(text: string, name: string): Lock {
   const value = parse(text, name)
   if (!isObject(value) || typeof value['format'] !== 'number') {
-    throw usage(`${name} is no lock: it has no "format"; \`mcp-host lock\` writes one`)
+    throw usage(`${name} is not a lock file: it has no "format"; \`mcp-host lock\` writes one`)
   }
   if (value['format'] !== SURFACE_FORMAT) {
     const what = `${name} has the format ${value['format']}, and this version reads ${SURFACE_FORMAT}`
-    throw usage(`${what}; write it anew with \`mcp-host lock\`, or use the version that wrote it`)
+    throw usage(`${what}; write it again with \`mcp-host lock\`, or use the version that wrote it`)
   }
   if (isDeeper(value, MOST_LEVELS) || !isLock(value)) {
-    throw usage(`${name} is no lock, or one of which something is gone; write it anew with \`mcp-host lock\``)
+    throw usage(`${name} is not a lock file, or is incomplete; write it again with \`mcp-host lock\``)
   }
   const { upstreams: _, ...surface } = value
   const changed = findChanged(surface)
   if (changed !== undefined) {
-    const what = `${name} was changed by hand: the hash of ${changed} is not that of what stands there`
-    throw usage(`${what}; write it anew with \`mcp-host lock\`, and look at what that changes`)
+    const what = `${name} was changed manually: the hash of ${changed} does not match its content`
+    throw usage(`${what}; write it again with \`mcp-host lock\`, and review the difference`)
   }
   return value
 }
@@ -101,13 +101,13 @@ export function readLock(text: string, name: string): Lock {
 /** Reads a file or stdin up to the size limit, because a device or a pipe might never end. */
 async function readBounded(file: string, name: string, { stdin, cwd }: LockContext): Promise<string> {
   const path = resolve(cwd, file)
-  if (file !== '-' && !(await stat(path)).isFile()) throw usage(`${name} is no file; - reads the lock from stdin`)
+  if (file !== '-' && !(await stat(path)).isFile()) throw usage(`${name} is not a file; - reads the lock from stdin`)
   const pieces: Buffer[] = []
   let size = 0
   for await (const piece of file === '-' ? stdin : createReadStream(path)) {
     pieces.push(Buffer.from(piece))
     size += piece.length
-    if (size > MOST_BYTES) throw usage(`${name} is too long for a lock`)
+    if (size > MOST_BYTES) throw usage(`${name} is too large for a lock file`)
   }
   return Buffer.concat(pieces).toString()
 }
@@ -120,7 +120,7 @@ export async function readLockFile(file: string, context: LockContext): Promise<
     if (cause instanceof StartError) throw cause
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
     const why = isMissing ? 'there is none' : errorText(cause)
-    throw usage(`${name}: ${why}; \`mcp-host lock\` writes the lock of a config: keep it with the config`, cause)
+    throw usage(`${name}: ${why}; run \`mcp-host lock\` to create the lock file, and commit it with the config`, cause)
   }
 }
 

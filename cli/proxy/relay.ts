@@ -34,7 +34,7 @@ export function createIgnoredTools(globs: readonly string[]): IgnoredTools {
   function check({ method, params: { name } }: Call) {
     if (method !== 'tools/call') return
     if (typeof name !== 'string')
-      throw new Failure('ignored', 'beside --ignore-tool, a call names its tool with a string', { code: -32_602 })
+      throw new Failure('ignored', 'with --ignore-tool, the tool name of a call must be a string', { code: -32_602 })
     if (isNamed(name))
       throw new Failure('ignored', `the tool ${JSON.stringify(name)} is left out by --ignore-tool`, { code: -32_602 })
   }
@@ -125,7 +125,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
 
   async function receive(text: string): Promise<void> {
     const messages = readMessages(text)
-    if (messages.length === 0) return note('the server sent something that is no JSON-RPC message; it was left out')
+    if (messages.length === 0) return note('ignored a message of the server that is not JSON-RPC')
     for (const [index, message] of messages.entries()) {
       const id = answeredId(message)
       const exchange = id === undefined ? undefined : pending.get(id)
@@ -150,7 +150,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     const failure = settings.explain(thrown)
     if (failure.code === UNSUPPORTED_VERSION && exchange.out.requests[0]?.method === 'initialize')
       settings.refusedInitialize()
-    if (exchange.out.requests.length === 0) note(`a message without an answer was not taken: ${failure.message}`)
+    if (exchange.out.requests.length === 0) note(`could not send a notification: ${failure.message}`)
     for (const id of exchange.open.keys()) {
       pending.delete(id)
       refuse(id, failure)
@@ -169,7 +169,7 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
       ids.add(id)
     }
     if (pending.size + ids.size > MAX_PENDING) throw tooMany('requests wait')
-    if (ids.size === 0 && untaken >= MAX_PENDING) throw tooMany('messages without an answer are on their way')
+    if (ids.size === 0 && untaken >= MAX_PENDING) throw tooMany('notifications are pending')
   }
 
   /** False if cancellation is signalled by closing the response instead of a message. */

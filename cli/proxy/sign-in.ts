@@ -28,12 +28,12 @@ const TOLD: readonly AuthEvent['type'][] = [
 ]
 
 const showLogin = (login: Login, context: CommandContext) => async (url: URL) => {
-  context.say(`${login.url} asks for a login; if no browser opens, go to:`)
+  context.say(`${login.url} requires a login; if no browser opens, go to:`)
   context.stderr.write(`  ${printable(url.href, 8_000)}\n`)
   try {
     await context.openBrowser(url)
   } catch (cause) {
-    throw new AuthError('no browser could be opened here', {
+    throw new AuthError('no browser could be opened on this machine', {
       code: 'interaction_required',
       fix: `log in at a terminal: ${loginCommand(login.url, login.profile)}`,
       cause,

@@ -39,20 +39,20 @@ const HTTP_SSE = 'HTTP+SSE'
 const FEATURES: readonly Feature[] = [
   {
     name: 'old revision',
-    words: `a revision before ${MODERN_REVISION}`,
+    words: `a protocol version before ${MODERN_REVISION}`,
     isUsed: ({ revision }) => isOldRevision(revision),
   },
   {
     name: SESSIONS,
     words: 'sessions',
-    allows: 'routes may be `stateless: true`',
+    allows: 'routes can be `stateless: true`',
     isUsed: ({ revision, session, transport }) =>
       isOldRevision(revision) && (session !== undefined || transport !== undefined),
   },
   {
     name: HTTP_SSE,
     words: HTTP_SSE,
-    allows: 'transport-sse may go',
+    allows: 'transport-sse can be removed',
     isUsed: ({ transport }) => transport === 'transport-sse',
   },
   {
@@ -119,7 +119,7 @@ function stillUsed({ name, words }: Feature, row: FeatureRow, clients: readonly 
   const names = namesOf(name, clients, span)
   const last = row.last === undefined ? '' : `, last at ${minuteOf(row.last)}`
   if (names.length === 0)
-    return `Somebody still uses ${words}${last}: ${span.sampled ? 'about ' : ''}${row.calls} calls.`
+    return `Anonymous clients still use ${words}${last}: ${span.sampled ? 'about ' : ''}${row.calls} calls.`
   const told = names.slice(0, MOST_NAMES).join(', ')
   const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
   const who = names.length === 1 ? '1 client still uses' : `${names.length} clients still use`
@@ -128,12 +128,12 @@ function stillUsed({ name, words }: Feature, row: FeatureRow, clients: readonly 
 
 function unused({ words, allows }: Feature, row: FeatureRow, { from, until }: Span): string {
   const since = row.last === undefined ? from : Date.parse(row.last)
-  if (!Number.isFinite(since)) return `Nobody used ${words} in what was counted.`
+  if (!Number.isFinite(since)) return `No counted call used ${words}.`
   const long = until - since
   if (row.last === undefined && long < LONG_ENOUGH) {
-    return `Nobody used ${words}, but that is of ${durationText(long)} only: look at a week or more${allows === undefined ? '' : ` before ${allows}`}.`
+    return `No client used ${words}, but the log covers only ${durationText(long)}: check a week or more${allows === undefined ? '' : ` before ${allows}`}.`
   }
-  return `Nobody used ${words} since ${minuteOf(since)}${allows === undefined ? '' : `: ${allows}`}.`
+  return `No client has used ${words} since ${minuteOf(since)}${allows === undefined ? '' : `: ${allows}`}.`
 }
 
 const isQuiet = ({ last }: Use, { until, sampled }: Span): boolean =>
@@ -150,8 +150,7 @@ function adviseOn(rows: readonly FeatureRow[], clients: readonly ClientRow[], sp
   return untold.length === 0 ? sentences : [...sentences, `${capital(untoldText(untold))}.`]
 }
 
-const untoldText = (features: readonly string[]): string =>
-  `what was read does not tell who uses ${features.join(', ')}`
+const untoldText = (features: readonly string[]): string => `the log does not contain the use of ${features.join(', ')}`
 
 const MOST_CLIENTS = 1_000
 

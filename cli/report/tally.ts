@@ -135,9 +135,9 @@ export class Tally {
     const span = { from: this.#from, until: this.#until, sampled }
     const mixed =
       this.#sources.size > 1
-        ? ['access logs and audits were read: requests that are in both count twice; name the files of one kind']
+        ? ['access logs and audits were read: requests that are in both are counted twice; give files of one kind']
         : []
-    const lost = this.#lost > 0 ? [`the audit says that it lost ${this.#lost} lines`] : []
+    const lost = this.#lost > 0 ? [`the audit reports ${this.#lost} lost lines`] : []
     const counted =
       this.#counted > 0
         ? [`the audit counts ${this.#counted} refusals of anonymous requests: their causes are not listed`]

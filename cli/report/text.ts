@@ -23,9 +23,9 @@ const minute = (at: string | undefined) => (at === undefined ? '-' : minuteOf(at
 function linesText({ counted: kept, outside, future, skipped }: LineCounts): string {
   const parts = [
     `${counted(kept, 'line')} counted`,
-    outside > 0 && `${outside} outside of the time that was asked for`,
-    future > 0 && `${future} with a time that is not yet`,
-    skipped > 0 && `${skipped} skipped that are torn or of something else`,
+    outside > 0 && `${outside} outside of the requested time`,
+    future > 0 && `${future} with a time in the future`,
+    skipped > 0 && `${skipped} skipped as incomplete or unknown`,
   ]
   return parts.filter(Boolean).join(', ')
 }
@@ -78,8 +78,8 @@ function legacyLines({ legacy: { features, clients, notListed, advice } }: Repor
   ])
   const clientHead = ['client', 'revision', 'uses', 'calls', 'first seen', 'last seen']
   return [
-    ...section('the old protocol', ['', '', 'clients', 'calls', 'first seen', 'last seen'], featureRows, width),
-    ...section('who still uses it', clientHead, clients.map(clientCells), width),
+    ...section('the legacy protocol', ['', '', 'clients', 'calls', 'first seen', 'last seen'], featureRows, width),
+    ...section('its users', clientHead, clients.map(clientCells), width),
     ...(notListed > 0 ? [`  and ${counted(notListed, 'call')} of clients that are not listed`] : []),
     '',
     ...advice,

@@ -39,7 +39,7 @@ function createCounts(log?: Logger): (...one: ToCount) => Counted {
     const full = () =>
       log?.warn(
         { code: 'MH2705', limit: name, callers: MOST_CALLERS, means },
-        'a rate limit counts as many callers as it can',
+        'a rate limit has no free counters for further callers',
       )
     const counter = { count: createMemoryCount({ window, full }).count, until: 0 }
     counters.set(name, counter)

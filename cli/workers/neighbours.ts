@@ -103,7 +103,7 @@ class HubNeighbours implements Neighbours {
         this.#questions.delete(question)
         reject(unavailable(reason))
       }
-      if (!this.#channel.send({ ...message, question } as ToHub)) return fail('the primary of this host is gone')
+      if (!this.#channel.send({ ...message, question } as ToHub)) return fail('the primary process of this host ended')
       const timer = setTimeout(fail, ANSWER_TIME, `the primary of this host did not answer within ${ANSWER_TIME} ms`)
       this.#questions.set(question, { resolve, reject, timer: timer.unref() })
     })

@@ -32,7 +32,7 @@ const seconds = (checks: number) => (checks * PULSE_INTERVAL) / 1_000
 
 const SILENT = `A worker does not respond: its event loop is blocked; after ${seconds(KILLED_AFTER)} s it is replaced`
 const FIX =
-  'the access log shows the last calls of this worker; with `isolate: true` a tool runs in another process and is ended at its limit'
+  'see the last calls of this worker in the access log; with `isolate: true` a tool runs in its own process, with limits'
 
 function watchPulse(worker: WorkerProcess, log: Logger): void {
   let missed = 0
@@ -40,14 +40,14 @@ function watchPulse(worker: WorkerProcess, log: Logger): void {
     const fields = { worker: worker.pid, seconds: seconds(missed + 1) }
     if (worker.isAwake()) {
       if (missed >= LOGGED_AFTER)
-        log.warn({ code: 'MH3121', worker: worker.pid, seconds: seconds(missed) }, 'a worker answers again')
+        log.warn({ code: 'MH3121', worker: worker.pid, seconds: seconds(missed) }, 'a worker responds again')
       missed = 0
       return
     }
     missed++
     if (missed === LOGGED_AFTER) log.error({ code: 'MH3122', ...fields, fix: FIX }, SILENT)
     if (missed === KILLED_AFTER) {
-      log.error({ code: 'MH3123', ...fields }, 'killed a worker: it does not answer any more')
+      log.error({ code: 'MH3123', ...fields }, 'killed a worker: it does not respond')
       worker.kill()
     }
   }, PULSE_INTERVAL).unref()
@@ -97,7 +97,8 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings) {
     if (closed) return
     const wait = nextWait(served)
     const left = serving()
-    const next = wait < LONGEST_WAIT ? 'another is started' : `they keep ending: one is tried every ${wait / 1000} s`
+    const next =
+      wait < LONGEST_WAIT ? 'another is started' : `workers keep ending: a start is tried every ${wait / 1000} s`
     log.error(
       {
         code: 'MH3124',
@@ -108,7 +109,7 @@ export function createSeat({ start, log, serving, refilled }: SeatSettings) {
         wait,
         serving: left,
       },
-      `${what}; ${left === 0 ? 'none is left to serve; ' : ''}${next}`,
+      `${what}; ${left === 0 ? 'no worker is left; ' : ''}${next}`,
     )
     timer = setTimeout(async () => {
       const worker = start()

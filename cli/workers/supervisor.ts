@@ -37,7 +37,7 @@ async function drain(seats: readonly Seat[], handOver: boolean, log: Logger) {
     }),
   )
   for (const { pid, code, signal } of ends.filter(({ report, served }) => served && !report)) {
-    log.error({ code: 'MH3124', worker: pid, exitCode: code, signal }, 'a worker ended before it had drained')
+    log.error({ code: 'MH3124', worker: pid, exitCode: code, signal }, 'a worker ended before it was drained')
   }
   const sum = (count: (end: WorkerEnd) => number | undefined) => ends.reduce((all, end) => all + (count(end) ?? 0), 0)
   return { finished: sum(({ report }) => report?.finished), cancelled: sum(({ report }) => report?.cancelled) }
@@ -111,7 +111,7 @@ function warnOfDifferences(seats: readonly Seat[], log: Logger): void {
   const workers = seats.flatMap(({ pid }) => pid ?? [])
   log.warn(
     { code: 'MH3126', changed, workers },
-    'the workers serve different configs, because files were changed: send SIGHUP to this process',
+    'the workers serve different configs, because files changed between their starts: send SIGHUP to this process',
   )
 }
 
@@ -155,7 +155,7 @@ export async function supervise(count: number, options: StartOptions, context: C
   void nextSignal(context.process, 'SIGTERM', 'SIGINT').then(killAll)
   // After Ctrl-C no other node takes over, so idle connections are closed at once.
   const drained = drain(seats, signal !== 'SIGINT', log)
-  context.print(`${signal}: draining; a second signal ends at once`)
+  context.print(`${signal}: draining; a second signal stops immediately`)
   const { finished, cancelled } = await drained
   context.print(`stopped; running requests: ${finished} finished, ${cancelled} cancelled`)
   process.exit(0)

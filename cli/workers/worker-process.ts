@@ -162,9 +162,7 @@ export async function endInTime(
   if (order) worker.order(order)
   const heard = !order || (await isInTime(Promise.race([worker.heard, worker.ended]), HEARING_TIME))
   if (!heard || !(await isInTime(worker.ended, limit - (performance.now() - start)))) {
-    const why = heard
-      ? 'it took too long to drain'
-      : 'it did not hear that it is to end; something holds up its event loop'
+    const why = heard ? 'it took too long to drain' : 'it did not react to the stop message; its event loop is blocked'
     log.error({ code: 'MH3123', worker: worker.pid }, `killed a worker: ${why}`)
     worker.kill()
   }

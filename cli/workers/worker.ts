@@ -72,7 +72,7 @@ const whenOrphaned = () =>
 async function logOrphaned(orphaned: Promise<void>, { stop, leave }: Orders, log: ProcessLog): Promise<void> {
   const isOrdered = Promise.race([stop, leave]).then(() => true)
   if (!(await Promise.race([isOrdered, orphaned.then(() => false)]))) {
-    log.warn({ code: 'MH3127' }, 'the primary is gone: this worker drains and ends')
+    log.warn({ code: 'MH3127' }, 'the primary process ended: this worker drains and ends')
   }
 }
 

@@ -20,10 +20,13 @@ export async function openBrowser(url: URL, env: NodeJS.ProcessEnv = process.env
   const commands = browserCommands(env, process.platform)
   for (const command of commands) if (await run(withUrl(command, url.href), env)) return
   const tried = commands.map(([program]) => program).join(', ')
-  throw new AuthError(`no browser could be opened here (${tried ? `tried ${tried}` : 'there is no screen'})`, {
-    code: 'interaction_required',
-    fix: 'set BROWSER to a command that opens one, or show the person the URL with your own `openBrowser`',
-  })
+  throw new AuthError(
+    `no browser could be opened on this machine (${tried ? `tried ${tried}` : 'there is no screen'})`,
+    {
+      code: 'interaction_required',
+      fix: 'set BROWSER to a command that opens one, or show the person the URL with your own `openBrowser`',
+    },
+  )
 }
 
 type Command = readonly [program: string, ...args: string[]]

@@ -41,7 +41,7 @@ export const openAccess: AccessDecider = {
   authorize(rule, user) {
     if (rule === true) return user ? undefined : ANONYMOUS
     if (typeof rule !== 'string') return meetsRule(rule, user)
-    return { reason: `no plugin knows the policy "${rule}"`, scopes: [], listed: false }
+    return { reason: `no plugin defines the policy "${rule}"`, scopes: [], listed: false }
   },
   scopesToEnter: rule => (typeof rule === 'object' ? list(rule.scope) : []),
   deniesInBody: () => false,

@@ -17,17 +17,17 @@ export function checkConventions(routes: readonly Route[], provides: Provides, s
   for (const route of routes) {
     const { path, authorize, cors } = route
     if (authorize !== undefined && !provides('authorize', route)) {
-      tell('MH1211', `no plugin of this route can decide it; switch on ${suggest('authorize')}`, path, 'authorize')
+      tell('MH1211', `no plugin of this route enforces it; switch on ${suggest('authorize')}`, path, 'authorize')
     } else if (typeof authorize === 'string' && !provides('policy', route)) {
       tell(
         'MH1212',
-        `no plugin of this route knows the policy "${authorize}"; switch on ` +
+        `no plugin of this route defines the policy "${authorize}"; switch on ` +
           `${suggest('policy')}, or for a scope or a role write { scope: '${authorize}' } or { role: '${authorize}' }`,
         ...[path, 'authorize'],
       )
     }
     if (cors !== undefined && !provides('cors', route)) {
-      tell('MH1213', `no plugin of this route knows "${cors}"; switch on ${suggest('cors')}`, path, 'cors')
+      tell('MH1213', `no plugin of this route defines "${cors}"; switch on ${suggest('cors')}`, path, 'cors')
     }
   }
 }
@@ -170,7 +170,7 @@ function warnOpenHost({ routes, catalog, slot, http, purpose, log }: OpenDoorFac
   const fields = { host: http.host, routes: open.map(({ path }) => path), fix }
   log.warn(
     { code: 'MH1217', ...fields },
-    'every machine in the network can call tools without a token, by any host name',
+    'every machine in the network can call tools without a token, and every host name is accepted',
   )
 }
 

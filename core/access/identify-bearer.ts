@@ -313,6 +313,6 @@ export function needResource(host: Pick<KernelHost, 'config' | 'log' | 'name' | 
   const unknown = host.routes.find(route => !URL.canParse(resourceOf(route)))
   if (!unknown) return
   const fix = `set http.publicUrl, or plugins.${host.name}.audience`
-  const text = `routes['${unknown.path}']: whom are tokens for? ${host.config.http.host} is not how clients reach it; ${fix}`
+  const text = `routes['${unknown.path}']: the token audience is unknown, because clients do not use ${host.config.http.host}; ${fix}`
   host.report(new StartError('MH1221', text, { exitCode: 2 }).orAt(host.config.at))
 }

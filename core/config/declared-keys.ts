@@ -53,7 +53,7 @@ export function collectKeys(
       for (const [name, value] of Object.entries(declared ?? {})) {
         const refuse = (why: string) =>
           new StartError('MH1026', `it declares ${WORDS[kind]} "${name}", ${why}`, { at: ['plugins', plugin] })
-        if (taken[kind]?.includes(name)) throw refuse("which is a key of the host's own")
+        if (taken[kind]?.includes(name)) throw refuse('which is a key of mcp-host')
         const other = keys[kind].get(name) ?? { value, plugin }
         const isShared = kind !== 'routeKeys' && kind !== 'storeKeys' && isDeepStrictEqual(other.value, value)
         if (other.plugin !== plugin && !isShared) {

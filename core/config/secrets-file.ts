@@ -83,7 +83,7 @@ function linesOf(path: string, text: string): string[] {
     secrets.push(secret)
   }
   if (secrets.length > 0) return secrets
-  throw stop(`${path} is empty; put a secret into it (openssl rand -base64 32), or delete it, and a start makes one`)
+  throw stop(`${path} is empty; put a secret into it (openssl rand -base64 32), or delete it, and startup creates one`)
 }
 
 /** The secrets in order; undefined for a missing file. Throws a StartError for an invalid file. */

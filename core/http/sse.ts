@@ -123,7 +123,7 @@ export function openEventStream(res: ServerResponse, { headers, log }: EventStre
   function canWrite(): boolean {
     if (isClosed()) return false
     if (res.writableLength <= MAX_WAITING) return true
-    log.warn({ code: 'MH1309', waiting: res.writableLength }, 'closed a stream whose reader does not read')
+    log.warn({ code: 'MH1309', waiting: res.writableLength }, 'closed a stream because its client does not read')
     res.destroy()
     return false
   }

@@ -118,7 +118,7 @@ export function createLogWriter(
 const FLUSH_TIME = 1_000
 const WARN = 40
 const FATAL = 60
-const LEFT_OUT = 'left out log lines of one kind'
+const LEFT_OUT = 'suppressed repeated log lines'
 const ALL_LINES = '--log-level debug writes all of them'
 
 /** Lines that clients can cause. Audit lines at `info` are complete. */

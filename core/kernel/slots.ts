@@ -42,7 +42,7 @@ export function createSlots<Slots extends object>(
     filled.set(slot, byRoute)
     for (const route of routes) {
       const other = byRoute.get(route)?.by
-      if (other === name) throw refuse(`it fills the ${String(slot)} of routes['${route.path}'] twice; once is to be`)
+      if (other === name) throw refuse(`it fills the ${String(slot)} of routes['${route.path}'] twice; fill it once`)
       if (other !== undefined) {
         const where = `${other} already provides the ${String(slot)} of routes['${route.path}']`
         throw refuse(`${where}; switch one of them off there`)

@@ -117,7 +117,7 @@ export function createCatalog(
     const { access } = definition
     if (access !== undefined && !decidesAccess) {
       const what = `${where}: ${kindOf(definition)} "${definition.name}" asks for access "${access}"`
-      const why = `${what}, but no plugin decides access; switch on ${suggest('access')}`
+      const why = `${what}, but no plugin enforces access; switch on ${suggest('access')}`
       throw new StartError('MH1110', why, { of: definition, at: ['access'] })
     }
     const item = compileDefinition(definition, where, faultsOf)
@@ -321,7 +321,7 @@ function createPublishing(buses: readonly ChangeBus[], log: Logger): () => Publi
     loggedAt = performance.now()
     log.warn(
       { code: 'MH1430', err, changes: late },
-      'changes are not acknowledged by the change bus: clients may hear of them late',
+      'the change bus does not acknowledge changes: clients can be notified late',
     )
     late = 0
   }

@@ -17,7 +17,7 @@ import { META } from './protocol.ts'
 
 type Answer = (call: Call) => Promise<object>
 
-const FIX = 'clients read only that it failed; what a ToolError says they read, too'
+const FIX = 'clients see a generic message; throw ToolError to send your own'
 
 export const createCallFailureLog =
   (log: Logger, tracerOn: (route: Route) => CallTracer) =>

@@ -282,7 +282,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
         if (!(cause instanceof StartError) || !request.chosen) throw cause
         if (!logged.has(request)) log.error({ code: 'MH1608', err: cause, route: route.path }, UNSERVABLE)
         logged.add(request)
-        const detail = 'what this server chose for its caller cannot be served together; its log says why'
+        const detail = 'the tools and settings selected for this caller conflict; see the log of the server'
         throw new HostError('internal', { detail, cause })
       }
     },
@@ -333,4 +333,4 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
 }
 
 const NOTHING: readonly string[] = []
-const UNSERVABLE = 'what configureSession chose cannot be served: its callers are refused'
+const UNSERVABLE = 'configureSession returned an invalid selection: its callers are refused'

@@ -205,8 +205,7 @@ function viewOf(subscriber: Subscriber, log: Logger): View | undefined {
   try {
     return subscriber.view?.()
   } catch (err) {
-    if (!HostError.is(err))
-      log.error({ code: 'MH1431', err }, 'what a client is served over a reload could not be found out')
+    if (!HostError.is(err)) log.error({ code: 'MH1431', err }, 'could not determine what a reload changes for a client')
     return undefined
   }
 }

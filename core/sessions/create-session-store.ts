@@ -265,7 +265,7 @@ class StoredSessions implements SessionStore {
         const outcome = await this.#store.transact(partitionOf(digest), [step], 'relaxed')
         if (!outcome.done) this.#keepLeft(digest, left, outcome.found.fields)
       } catch (err) {
-        this.#log.debug({ err }, 'the store was not told that a request is answered')
+        this.#log.debug({ err }, 'could not report a response to the store')
         this.#keepLeft(digest, left, {}, RETRY_DELAY)
       }
     }
@@ -429,7 +429,7 @@ class StoredSessions implements SessionStore {
     try {
       await this.#store.transact(partitionOf(digest), steps, 'relaxed')
     } catch (err) {
-      this.#log.debug({ err }, 'the store was not told that a session is in use')
+      this.#log.debug({ err }, 'could not report the use of a session to the store')
     }
   }
 

@@ -70,11 +70,8 @@ async function answerLost(
   }
   if (open.length === 0) await store.shared?.finish(session.digest, stream, writer)
   if (isOver)
-    log.warn(
-      { code: 'MH1418', requests: open.length },
-      'the store lost the end of a stream: answered its requests as lost',
-    )
-  else log.warn({ code: 'MH1419', requests: open.length }, 'answered requests of a node that is gone')
+    log.warn({ code: 'MH1418', requests: open.length }, 'the event store lost the end of a stream: its requests failed')
+  else log.warn({ code: 'MH1419', requests: open.length }, 'failed the requests of a lost node')
 }
 
 export async function followStream(

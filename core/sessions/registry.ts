@@ -225,7 +225,11 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   async function awaitRuns(patience: number) {
     await withTimeout(Promise.all(runs), patience, () => undefined)
-    if (runs.size > 0) log.warn({ code: 'MH1412', runs: runs.size }, 'left without waiting for runSession any longer')
+    if (runs.size > 0)
+      log.warn(
+        { code: 'MH1412', runs: runs.size },
+        'runSession did not end in time: the host closes without waiting for it',
+      )
   }
 
   async function endEverywhere(digest: string, holder: string, reason: string, onlyIdle: boolean) {
@@ -248,7 +252,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     } catch (err) {
       log.warn(
         { code: 'MH1413', err, session: shortId(session.id) },
-        'other nodes could not be told that a session ended',
+        'could not notify other nodes that a session ended',
       )
     }
   }

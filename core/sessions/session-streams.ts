@@ -99,7 +99,7 @@ export function createParts(
         finished: name => {
           if (session.streams.get(name) === stream) session.streams.delete(name)
         },
-        failed: err => log.error({ code: 'MH1416', err }, 'an event could not be stored: its stream cannot be resumed'),
+        failed: err => log.error({ code: 'MH1416', err }, 'cannot store an event: its stream cannot be resumed'),
         ...more,
       })
       session.streams.set(stream.name, stream)
@@ -285,7 +285,7 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   if (before && before.node !== node) {
     // A node that misses this detects it with its next write.
     const told = peers.send(before.node, { type: 'released', session: session.digest, epoch })
-    told.catch(err => log.debug({ err }, 'a node could not be told that it was relieved'))
+    told.catch(err => log.debug({ err }, 'could not notify a node that it no longer holds the stream'))
   }
   return stream
 }

@@ -44,7 +44,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): Session
   let renewedAt = clock.monotonic()
   let sweptAt = clock.now()
 
-  const fail = (err: unknown) => log.debug({ err }, 'the use of sessions could not be told to the store')
+  const fail = (err: unknown) => log.debug({ err }, 'could not report the use of sessions to the store')
 
   async function evictAll(victims: readonly Victim[]) {
     if (victims.length === 0) return
@@ -53,7 +53,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): Session
     figures.evicted(victims.length)
     if (clock.monotonic() - loggedAt < LOG_INTERVAL) return
     loggedAt = clock.monotonic()
-    const what = 'ended idle sessions: more than sessions.maxIdle, or than there is room for'
+    const what = 'ended idle sessions: their number exceeded sessions.maxIdle or the capacity of the store'
     log.warn({ code: 'MH1420', evicted, maxIdle: bounds.maxIdle }, what)
     evicted = 0
   }
@@ -142,7 +142,10 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): Session
       })
     }
     if (here.length > 0)
-      log.info({ code: 'MH1421', sessions: here.length - lost, ended: lost }, 'told the store of every session here')
+      log.info(
+        { code: 'MH1421', sessions: here.length - lost, ended: lost },
+        'registered the sessions of this node again at the session store',
+      )
   }
 
   const sweeping = clock
@@ -159,7 +162,9 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): Session
     restore,
     start: () =>
       store.onReturn(() => {
-        restoreAll().catch(err => log.warn({ code: 'MH1422', err }, 'the store could not be told of the sessions here'))
+        restoreAll().catch(err =>
+          log.warn({ code: 'MH1422', err }, 'could not register the sessions of this node at the session store'),
+        )
       }),
     stop: () => clock.clear(sweeping),
     flush,

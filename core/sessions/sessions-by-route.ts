@@ -118,7 +118,7 @@ export function createSessionsByRoute(settings: SessionsSettings): SessionsByRou
   }
   const subscribers = {
     name: 'mcp_host_subscribers',
-    help: 'Sessions and streams of subscriptions/listen at this node that are told of changes.',
+    help: 'Sessions and streams of subscriptions/listen at this node that are notified of changes.',
   }
   figures.gauge(subscribers, () => [...feeds.values()].reduce((sum, { size }) => sum + size, 0))
   const sessionFigures = createSessionFigures(figures, ids)
@@ -191,7 +191,7 @@ function createSessionFigures(figures: Figures, ids: SessionIds): SessionFigures
   })
   const evicted = figures.counter({
     name: 'mcp_host_sessions_evicted_total',
-    help: 'Idle sessions that were ended because there were more than sessions.maxIdle, or than there is room for.',
+    help: 'Idle sessions that were ended because their number exceeded sessions.maxIdle or the capacity of the store.',
   })
   const lived = figures.histogram({
     name: 'mcp_server_session_duration_seconds',
@@ -200,7 +200,7 @@ function createSessionFigures(figures: Figures, ids: SessionIds): SessionFigures
   })
   const current = {
     name: 'mcp_host_sessions',
-    help: 'Sessions that this node is home to.',
+    help: 'Sessions that belong to this node.',
     labels: ['route', 'protocol_version', 'transport'],
   }
   return {

@@ -41,7 +41,7 @@ function sessionProblem({ routes, isFilled, isCarried, suggest }: SharedParts): 
   const missing = SESSION_SLOTS.filter(slot => stateful.some(route => alone(route).includes(slot)))
   if (stateful.length === 0) return []
   return [
-    `the sessions of ${names(stateful)}, whose clients would be told "no such session" by every other process: set ` +
+    `sessions of ${names(stateful)} exist in one process only, and other processes refuse them: set ` +
       `\`stateless: true\` on ${stateful.length === 1 ? 'that route' : 'those routes'}, or switch on ` +
       `${suggest(...needed)} (nothing provides ${missing.join(', ')})`,
   ]
@@ -52,19 +52,18 @@ function listenProblem({ routes, isFilled, isCarried, suggest }: SharedParts): s
   const listening = routes.filter(route => route.stateless && route.listen && !isFilled('changeBus', route))
   if (listening.length === 0) return []
   return [
-    `the changes that subscriptions/listen on ${names(listening)} tells of: remove \`listen: true\`, or switch on ` +
-      suggest('changeBus'),
+    `subscriptions/listen on ${names(listening)} reports changes of one process only: remove \`listen: true\`, or ` +
+      `switch on ${suggest('changeBus')}`,
   ]
 }
 
 const MAKE_SECRET =
-  'make a secret with `openssl rand -base64 32` and put it into the environment as MCP_HOST_SECRETS, or into the ' +
-  "config's `secrets`, or into a file that it names, the same on every machine: `secrets: { file: './state/secrets' }`"
+  'make a secret with `openssl rand -base64 32`, and set it on every machine as MCP_HOST_SECRETS, in `secrets`, ' +
+  "or in a secrets file: `secrets: { file: './state/secrets' }`"
 
 export const NO_SECRETS =
-  'no `secrets` in the config and no MCP_HOST_SECRETS: keys were made for this process alone, so the session ids that it ' +
-  'signs and the requestState that it seals hold on no other node and not after a restart; ' +
-  "`secrets: { file: './state/secrets' }` keeps them on this machine"
+  'Using temporary keys for session ids and requestState, which are invalid on other nodes and after a restart. ' +
+  "Set MCP_HOST_SECRETS or `secrets`, such as `secrets: { file: './state/secrets' }`."
 
 function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: SharedParts): void {
   for (const route of routes.filter(keepsSessions)) {
@@ -72,13 +71,13 @@ function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: S
     if (shared === false) continue
     const refuse = (why: string) =>
       report(
-        new StartError('MH1402', `its sessions are kept for every node, but ${why}`, { at: ['routes', route.path] }),
+        new StartError('MH1402', `its sessions are shared between nodes, but ${why}`, { at: ['routes', route.path] }),
       )
     if (shared === true && !isFilled('peers', route)) {
-      const fix = `fill the slot \`peers\` there as well, or switch on ${suggest('peers')}`
-      refuse(`nothing provides peers, which carry messages between the nodes; ${fix}`)
+      const fix = `fill the slot \`peers\` on this route, or switch on ${suggest('peers')}`
+      refuse(`no plugin provides \`peers\`, which sends messages between nodes; ${fix}`)
     }
-    if (ownKeys) refuse(`the keys that sign their ids were made by this one; on every node, ${MAKE_SECRET}`)
+    if (ownKeys) refuse(`the keys that sign session ids are temporary keys of this process; ${MAKE_SECRET}`)
   }
 }
 
@@ -86,8 +85,11 @@ export function checkSharing(parts: SharedParts): void {
   checkShared(parts)
   if (parts.processes <= 1) return
   const problems = [...sessionProblem(parts), ...listenProblem(parts)]
-  if (parts.ownKeys) problems.push(`the keys that sign session ids and seal requestState: ${MAKE_SECRET}`)
+  if (parts.ownKeys) problems.push(`each process has its own keys for session ids and requestState: ${MAKE_SECRET}`)
   if (problems.length === 0) return
-  const what = [`${parts.processes} processes are to serve this config, but each would keep to itself`, ...problems]
+  const what = [
+    `this config cannot be served by ${parts.processes} processes, which would not share their state`,
+    ...problems,
+  ]
   parts.report(new StartError('MH1403', what.join('\n- '), { exitCode: 2 }))
 }

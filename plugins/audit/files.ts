@@ -172,11 +172,11 @@ export async function openTail(path: string, mode: number) {
 
 async function strangeFile(path: string, isFile: boolean): Promise<StartError> {
   const stop = (what: string) => new StartError('MH2203', what, { exitCode: 2 })
-  if (!isFile) return stop(`${path} is no file that lines can be added to: give the audit another \`file\``)
+  if (!isFile) return stop(`${path} is not a regular file: give the audit another \`file\``)
   let lines = 0
   for await (const { number, bytes } of linesOf(path)) {
     if (number === 1 && !factsIn(bytes && readLine(bytes)))
-      return stop(`${path} holds something else than an audit: give the audit another \`file\``)
+      return stop(`${path} is not an audit file: give the audit another \`file\``)
     lines = number
   }
   const look = `look at it with: mcp-host audit verify ${path}`

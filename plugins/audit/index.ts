@@ -58,8 +58,8 @@ function lintArguments(
 const hintOf = (near: string | undefined) => (near === undefined ? '' : `; did you mean "${near}"?`)
 
 const NO_KEY =
-  'the audit has no key, for there are no `secrets`: who can write its file can make a chain that verifies; put a secret into ' +
-  'the config, or into MCP_HOST_SECRETS'
+  'the audit has no key, because there are no `secrets`: anyone who can write the file can forge a valid chain; ' +
+  'put a secret into the config, or into MCP_HOST_SECRETS'
 
 /** Refused because the audit cannot be written: counted, but not written. */
 const turnedAway = new WeakSet<object>()

@@ -209,6 +209,9 @@ export class Trail {
     const { seq, hash, chain } = this.#file.head
     if (hash === this.#told) return
     this.#told = hash
-    this.#settings.log.info({ code: 'MH2228', file: this.#path, chain, seq, head: hash }, 'the head of the audit')
+    this.#settings.log.info(
+      { code: 'MH2228', file: this.#path, chain, seq, head: hash },
+      'the newest hash of the audit',
+    )
   }
 }

@@ -109,7 +109,7 @@ function readPage(
   const refusal = target ? refusalInUrl(target) : refusalOnPage(text, status >= 400)
   if (refusal) {
     const fix = withRedirectUri(explain({ type, ...refusal })?.fix ?? register, redirectUri)
-    return wrong(REDIRECT, `the provider shows people an error: ${safeText(refusal.description ?? '', secrets)}`, fix)
+    return wrong(REDIRECT, `the provider shows an error page: ${safeText(refusal.description ?? '', secrets)}`, fix)
   }
   if (status >= 400)
     return wrong(REDIRECT, `the authorization endpoint answers ${status}, and its page names no known error`, register)
@@ -293,7 +293,7 @@ async function checkProvider({ provider, path }: FilledAuthBridge, { at, log, ur
     ...checkMetadata(connection),
     checkRenewal(connection),
     ...(redirectUri === undefined
-      ? [note(REDIRECT, 'not looked at: nobody knows where this host will be', 'set http.publicUrl')]
+      ? [note(REDIRECT, 'not checked: the URL of this host is unknown', 'set http.publicUrl')]
       : [...(await checkAuthorization(connection, redirectUri)), await checkToken(connection, redirectUri)]),
   ]
 }

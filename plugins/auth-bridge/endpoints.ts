@@ -49,7 +49,7 @@ function refusePeople(ctx: HostContext, { pages }: Bridge): void {
 const isAway = (error: unknown): error is Error => error instanceof Error && 'status' in error && error.status === 503
 
 function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
-  log.warn({ code: 'MH2130', err }, 'a page of the bridge cannot be served now')
+  log.warn({ code: 'MH2130', err }, 'cannot serve a page of auth-bridge')
   const text = 'Something that this service needs does not answer. Load this page again in a moment.'
   ctx.set('Retry-After', RETRY_AFTER)
   sendPage(ctx, pages.message({ title: 'Not now', text, isError: true }), 503)
@@ -91,7 +91,10 @@ export function addEndpoints(host: InternalHost, options: FilledAuthBridge, getB
     }
   const limited = (what: string, most: number, handler: Handler, refuse: (ctx: HostContext) => unknown): Handler => {
     const tell = (ip: string) =>
-      host.log.warn({ code: 'MH2131', ip, what, most }, 'an address does this too often: more is refused for a minute')
+      host.log.warn(
+        { code: 'MH2131', ip, what, most },
+        'too many requests from one address: further ones are refused for a minute',
+      )
     const may = createAddressLimit(most, host.clock, tell)
     return async ctx => {
       if (may(ctx.ip)) await handler(ctx)

@@ -20,7 +20,7 @@ import { settle } from './upstream/settings.ts'
 import type { Upstream, UpstreamFault } from './upstream/upstream.ts'
 
 const MOST_DOCUMENTS = 30
-const STORE_AWAY = 'what this server keeps cannot be reached now'
+const STORE_AWAY = 'the store of this server is not available now'
 
 interface BridgeParts {
   readonly host: InternalHost

@@ -20,7 +20,7 @@ function checkAddress({ config: { at, http } }: InternalHost): void {
   const { publicUrl } = http
   const refuse = (why: string) => new StartError('MH2106', why, { at })
   if (publicUrl === undefined && !isLoopback(http.host))
-    throw refuse('the issuer is under http.publicUrl: set it to the https address that people know this host by')
+    throw refuse('the issuer is under http.publicUrl: set it to the https URL of this host for clients')
   if (publicUrl?.startsWith('http:') && !isLoopback(new URL(publicUrl).hostname))
     throw refuse(`http.publicUrl is ${publicUrl}: codes and cookies would go over plain http; use https`)
 }
@@ -31,7 +31,7 @@ function checkKeys(
 ): void {
   const make = 'make a secret with `openssl rand -base64 32` and put it into `secrets`, or into MCP_HOST_SECRETS'
   if (ownKeys && isShared)
-    report(new StartError('MH2107', `every node must know the keys that sign tokens; ${make}`, { at }))
+    report(new StartError('MH2107', `every node needs the keys that sign tokens; ${make}`, { at }))
   else if (ownKeys && !isKept)
     log.warn({ code: 'MH2107', fix: make }, 'The keys that sign tokens are temporary: a restart signs all users out')
   if (!isShared && !isKept && purpose === 'serve' && processes === 1)

@@ -57,7 +57,10 @@ export function createBridgeTokens({ logins, issuer, log }: Bridge, services: Se
       return tokens
     } catch (error) {
       if (!isUpstreamError(error)) throw error
-      log.warn({ code: 'MH2141', err: error, fix: error.fix, scope }, 'the identity provider gave no token for a tool')
+      log.warn(
+        { code: 'MH2141', err: error, fix: error.fix, scope },
+        'the identity provider issued no token for a tool',
+      )
       if (error.fault === 'unavailable') throw unavailable('the identity provider does not answer now')
       const fix = error.fix === undefined ? '' : ` ${error.fix}`
       throw new ToolError(`The identity provider gives no token for the scope "${scope}".${fix}`)

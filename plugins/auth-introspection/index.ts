@@ -92,8 +92,8 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
     try {
       claims = await ask(token)
     } catch (err) {
-      log.error({ code: 'MH2021', err }, 'the authorization server cannot be asked about a token')
-      return { unavailable: 'the authorization server cannot be asked about the token', retryAfter: RETRY_AFTER }
+      log.error({ code: 'MH2021', err }, 'cannot validate a token at the authorization server')
+      return { unavailable: 'cannot validate the token at the authorization server', retryAfter: RETRY_AFTER }
     }
     if (!claims) return { refused: 'the token is not active', ...(!isOwn(token) && { foreign: true }) }
     const problem = problemOf(claims)

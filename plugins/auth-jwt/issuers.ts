@@ -46,7 +46,7 @@ function audienceOf(given: IssuerOptions['audience'], at: Path): readonly string
   if (given === undefined) return undefined
   const listed = [given].flat()
   if (listed.length > 0 && !listed.includes('')) return listed.flatMap(sameResources)
-  const why = 'the audience is empty; name whom tokens are for, or leave it out for the address of each route'
+  const why = 'the audience is empty; set the audience of tokens, or omit it for the URL of each route'
   throw new StartError('MH2001', why, { at })
 }
 
@@ -58,7 +58,7 @@ function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at:
   if (sources.length > 1) throw stop(`${sources.join(' and ')} exclude each other: configure one source of keys`)
   if (sources.length === 0) throw stop(NO_KEYS)
   if (authority !== undefined && issuer !== undefined && authority !== issuer) {
-    throw stop('authority is the name of the issuer: leave issuer out, or set issuer and jwksUri')
+    throw stop('authority already names the issuer: omit issuer, or set issuer and jwksUri')
   }
   const name = issuer ?? authority
   if (name === undefined || name === '') throw stop(`${sources[0]} requires issuer`)
@@ -67,7 +67,7 @@ function nameOf({ authority, issuer, jwksUri, keys, secret }: IssuerOptions, at:
   }
   const key = secret === undefined ? undefined : publicKeyIn(secret)
   if (key !== undefined) {
-    throw stop(`it is ${key}: whoever knows it could sign any token; put public keys into keys: [...]`, 'secret')
+    throw stop(`it is ${key}: anyone who has it could sign tokens; put public keys into keys: [...]`, 'secret')
   }
   return name
 }
@@ -85,10 +85,10 @@ function algorithmsOf({ secret }: IssuerOptions, given: readonly Algorithm[] | u
 }
 
 const WITHOUT: Readonly<Record<keyof Checks, string>> = {
-  issuer: 'tokens that name any issuer are accepted, where one of the configured keys signed them',
+  issuer: 'tokens of any issuer are accepted if a configured key signed them',
   audience: 'tokens that were issued for other services are accepted',
-  lifetime: 'tokens are accepted before their time, and for ever after it',
-  signingKey: 'any key of the issuer is accepted, whatever the token and the key say of it, however short',
+  lifetime: 'tokens are accepted before and after their validity period',
+  signingKey: 'any key of the issuer is accepted, regardless of its id, algorithm and length',
 }
 
 function warnOfChecksOff(validate: Checks, host: InternalHost): void {
@@ -102,7 +102,9 @@ function listedIn(options: FilledAuthJwt, at: Path): readonly FilledIssuer[] {
   const single = { authority, issuer, jwksUri, keys, secret }
   const isNamed = Object.values(single).some(value => value !== undefined)
   if (several && isNamed) {
-    throw new StartError('MH2002', 'the issuer stands beside issuers; put it into the list', { at: [...at, 'issuers'] })
+    throw new StartError('MH2002', 'issuer cannot be combined with issuers; add it to the list', {
+      at: [...at, 'issuers'],
+    })
   }
   if (several) return several
   return isNamed || ownIssuer === false ? [single as FilledIssuer] : []
@@ -120,7 +122,7 @@ export function createProfile(host: InternalHost, options: FilledAuthJwt) {
     const place = several ? [...at, 'issuers', index] : at
     const name = nameOf(one, place)
     if (issuers.has(name)) {
-      throw new StartError('MH2002', `the issuer "${name}" is there twice; remove one of them`, { at: place })
+      throw new StartError('MH2002', `the issuer "${name}" is configured twice; remove one of them`, { at: place })
     }
     const wanted = audienceOf(one.audience ?? audience, place)
     const placed = { one, name, place, loose: !validate.signingKey }
@@ -175,7 +177,7 @@ function fetchedKeys(host: InternalHost, options: FilledAuthJwt, { one, name, pl
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw new StartError(
       'MH2002',
-      `"${shownUrl(url)}" is no http or https URL; write all of it, such as https://login.example.com`,
+      `"${shownUrl(url)}" is not an http or https URL; set the whole URL, such as https://login.example.com`,
       { at: keyed },
     )
   }
@@ -273,12 +275,12 @@ function checkOwn(
   const without = routes.filter(route => !found.has(route)).map(({ path }) => path)
   if (issuers.size > 0) {
     if (found.size > 0 || routes.length === 0) return
-    const why = 'this host gives out no tokens here; switch on auth-bridge, or leave it out'
+    const why = 'this host issues no tokens here; switch on auth-bridge, or omit it'
     report(new StartError('MH2006', why, { at: [...at, 'ownIssuer'] }))
     return
   }
   if (found.size > 0 && algorithms && !algorithms.includes(ALGORITHM)) {
-    const why = `this host signs its own tokens by ${ALGORITHM}; take it in, or leave them out`
+    const why = `this host signs its tokens with ${ALGORITHM}; add it, or omit algorithms`
     report(new StartError('MH2003', why, { at: [...at, 'algorithms'] }))
   }
   if (found.size > 0 && dpop.mode === 'required') {
@@ -288,7 +290,7 @@ function checkOwn(
   if (without.length === 0) return
   const where = found.size === 0 ? '' : ` for ${without.map(path => `routes['${path}']`).join(', ')}`
   const off = found.size === 0 ? '' : ', or switch auth-jwt off there'
-  const bridge = 'or switch on auth-bridge, with which this host gives out the tokens itself'
+  const bridge = 'or switch on auth-bridge, so that this host issues tokens'
   report(new StartError('MH2006', `${NO_KEYS.replace(':', `${where}:`)}; ${bridge}${off}`, { at }))
 }
 

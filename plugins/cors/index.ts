@@ -86,7 +86,7 @@ function warnOfAnySite(compiled: ReadonlyMap<string, CrossOrigin>, host: Interna
     const fix = `list the origins of plugins.${host.name}.policies.${cors}, or set authorize on the route`
     host.log.warn(
       { code: 'MH2744', route: path, fix },
-      'any website that somebody visits can call this route from their browser',
+      'any website can call this route from the browser of its visitors',
     )
   }
 }

@@ -176,7 +176,10 @@ function serveOnOwnPort(
     const news = {
       pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the metrics that pipelined requests'),
       slowReaders: (readers: object) =>
-        host.log.warn({ code: 'MH1309', ...readers }, 'closed connections to the metrics whose readers do not read'),
+        host.log.warn(
+          { code: 'MH1309', ...readers },
+          'closed connections to the metrics because their clients do not read',
+        ),
     }
     const { server, url } = await openOwnPort({
       at: host.config.at,

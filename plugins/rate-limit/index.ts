@@ -31,7 +31,7 @@ function faultIn(
 ): StartError | undefined {
   if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
     const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
-    return new StartError('MH2701', `it limits nothing; ${fix}`, { at })
+    return new StartError('MH2701', `it has no limits; ${fix}`, { at })
   }
   if (processes === 1 || countTogether || options.store === 'redis' || !counts(options)) return undefined
   const why = `${processes} processes serve this config and each counts separately`
@@ -43,10 +43,10 @@ const countInMemory =
   ({ log, clock }: RedisHost): CreateCount =>
   (name, { window }) => {
     const full = () => {
-      const means = 'new ones share counters, and may be refused for what others did; nobody gets more than the limit'
+      const means = 'new callers share counters and can be refused because of others; no caller exceeds the limit'
       log.warn(
         { code: 'MH2705', limit: name, callers: MOST_CALLERS, means },
-        'a rate limit counts as many callers as it can',
+        'a rate limit has no free counters for further callers',
       )
     }
     return createMemoryCount({ window, full, now: clock.monotonic }).count

@@ -72,7 +72,7 @@ function checkSaid(
   const facts = { dpopSigningAlgValuesSupported: [...new Set(where.flatMap(unknownOn))], routes: namesOf(where) }
   log.warn(
     { code: 'MH2042', ...facts },
-    'dpopSigningAlgValuesSupported is published, but nothing here does what it promises',
+    'dpopSigningAlgValuesSupported is published, but this host does not implement it',
   )
 }
 

@@ -34,10 +34,10 @@ function checkOptions({ config: { at, http, purpose }, log, report }: InternalHo
   const fail = (what: string, ...key: (string | number)[]) => new StartError('MH2040', what, { at: [...at, ...key] })
   const { resource, authorizationServers = [], resourceMetadataUri } = options
   for (const [name, value] of unchecked(options)) {
-    log.warn({ code: 'MH2042', [name]: value }, `${name} is published, but nothing here does what it promises`)
+    log.warn({ code: 'MH2042', [name]: value }, `${name} is published, but this host does not implement it`)
   }
   if (http.publicUrl === undefined && !isLoopback(http.host)) {
-    report(fail(`set http.publicUrl; its documents say how clients reach this host, and ${http.host} does not`))
+    report(fail(`set http.publicUrl: the metadata documents contain the URL for clients, which ${http.host} is not`))
   }
   if (resourceMetadataUri !== undefined && resource === undefined) {
     report(fail('it needs `resource`; one document can describe one resource only', 'resourceMetadataUri'))
@@ -52,7 +52,7 @@ function checkOptions({ config: { at, http, purpose }, log, report }: InternalHo
   }
   for (const [index, server] of authorizationServers.entries()) {
     if (process.env['NODE_ENV'] !== 'production' || !server.startsWith('http:') || isLoopbackUrl(server)) continue
-    const why = `${server} is not https: in production whoever is on the way could give out tokens; use https`
+    const why = `${server} is not https: anyone on the network path could issue tokens; use https`
     report(fail(why, 'authorizationServers', index))
   }
   if (http.publicUrl?.startsWith('http:') && !isLoopbackUrl(http.publicUrl)) {

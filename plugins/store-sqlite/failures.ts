@@ -77,7 +77,7 @@ export function explainStart(fault: Fault, file: string): StartError {
 export function unavailable(fault: Fault): Error {
   if (fault.word === 'bug') return new Error(`store-sqlite: ${fault.text}`)
   return new HostError('unavailable', {
-    detail: 'what this server keeps for its sessions cannot be reached; try again',
+    detail: 'the session store is not available; try again',
     headers: { 'Retry-After': RETRY_AFTER },
     reason: `store-sqlite: ${fault.word}: ${fault.text}`,
   })

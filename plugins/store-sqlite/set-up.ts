@@ -97,7 +97,7 @@ function maxSizeOf(host: InternalHost, options: FilledStoreSqliteOptions): numbe
   const maxSize = parseSize(options.maxSize)
   if (maxSize >= MIN_SIZE) return maxSize
   const at = [...host.config.at, 'maxSize']
-  throw new StartError('MH2403', 'it is less than 1mb; there is hardly room for one stream', { at })
+  throw new StartError('MH2403', 'less than 1mb: too small for one stream', { at })
 }
 
 /** Routes with the same file share its thread. */

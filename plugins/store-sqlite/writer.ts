@@ -161,7 +161,7 @@ export class Writer {
       const fix = 'restore a backup over the file, or delete the damaged one once nobody needs it'
       log.error(
         { code: 'MH2405', file, damaged: replaced, fix },
-        'the file was damaged: it is put aside, and everything in it is lost',
+        'the file was damaged: it was renamed, and its contents are lost',
       )
     }
     const wasOpen = this.#hasOpened
@@ -201,7 +201,7 @@ export class Writer {
       const { reason, fix } = explainTrouble(fault, file)
       log.error(
         { code: 'MH2406', file, reason, said: fault.text, fix },
-        'the file cannot be written: not ready, and what needs it gets 503',
+        'the file cannot be written: not ready, and requests that need it get 503',
       )
     } else if (before) {
       log.info({ code: 'MH2407', file }, 'the file can be written again')

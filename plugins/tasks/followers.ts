@@ -121,7 +121,7 @@ export class Followers {
   /** Unavailable stores announce their return. Other errors: invalid or newer data. */
   #couldNotTell(id: string, err: unknown) {
     if (isUnavailable(err)) return
-    this.#log.error({ code: 'MH2511', err, task: id.slice(0, 6) }, 'those who listen for a task could not be told')
+    this.#log.error({ code: 'MH2511', err, task: id.slice(0, 6) }, 'could not notify the subscribers of a task')
   }
 
   async #tell(id: string, followed: Followed): Promise<void> {

@@ -193,7 +193,7 @@ export const nodeGone = (): TaskEnd => ({
 export const taskLost = (): TaskEnd =>
   failedWith(
     new HostError('nodeLost', {
-      detail: 'the task is not there any more: its time is over, or what kept it has lost it',
+      detail: 'the task no longer exists: it has expired, or the task store has lost it',
       data: { reason: 'task-lost' },
     }),
   )

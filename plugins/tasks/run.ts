@@ -352,14 +352,14 @@ export class TaskRun {
       } catch (err) {
         const waited = clock.now() - begun
         if (waited > (this.#closing ? WHILE_CLOSING : this.#host.settings.ttl)) {
-          log.error({ code: 'MH2513', err, task }, 'how a task ended could not be kept')
+          log.error({ code: 'MH2513', err, task }, 'cannot store the result of a task')
           return false
         }
         if (!isTold && waited > this.#host.settings.lease) {
           isTold = true
           log.warn(
             { code: 'MH2513', task, fix: STORE_AWAY },
-            'how a task ended is not kept yet: the task store does not answer',
+            'the result of a task is not stored yet: the task store does not respond',
           )
         }
         await new Promise<void>(resolve => clock.setTimeout(resolve, TRY_AGAIN))
@@ -368,7 +368,7 @@ export class TaskRun {
   }
 }
 
-const STORE_AWAY = 'see that what keeps the tasks is there; what waits is kept as soon as it is'
+const STORE_AWAY = 'check the task store; results are stored as soon as it responds'
 
 const WORDS = { closing: 'the server is shutting down', late: 'the time of the task is over' }
 

@@ -53,7 +53,7 @@ interface Service {
 function checkStore({ config: { at, processes, purpose }, report, log }: InternalHost, store: TaskStore, role: string) {
   if (role !== 'both' && store.shared !== true) {
     const where = store.shared ? 'in a file of this host' : 'in this process'
-    const what = `tasks are kept ${where} alone, so nothing is left for another that a ${role} works with`
+    const what = `tasks are kept ${where} only, so a ${role} cannot share tasks with other nodes`
     const fix = 'add cluster-redis or task-store-redis, or start without this role'
     report(new StartError('MH2501', `${what}; ${fix}`, { at: [...at, 'role'] }))
     return
@@ -63,7 +63,7 @@ function checkStore({ config: { at, processes, purpose }, report, log }: Interna
   if (processes > 1) {
     report(new StartError('MH2502', `tasks are kept in one process; ${fix}, or start without --workers`, { at }))
   } else if (purpose === 'serve') {
-    log.warn({ code: 'MH2502', fix }, 'tasks are kept in this process alone: a restart loses them')
+    log.warn({ code: 'MH2502', fix }, 'tasks are kept in memory: a restart loses them')
   }
 }
 

@@ -83,7 +83,7 @@ type Handler = NonNullable<Parameters<Run>[0]>
 const invalid = (detail: string) => new HostError('invalidParams', { detail })
 
 /** The same for unknown, expired and foreign tasks. */
-const unknownTask = () => invalid('there is no such task, or its time is over')
+const unknownTask = () => invalid('the task does not exist or has expired')
 
 const missing = (tool: string) =>
   new HostError('missingCapability', {

@@ -121,7 +121,7 @@ export class TaskWorker {
     } catch (err) {
       this.#again = false
       this.#beginAll()
-      if (!this.#away) this.#host.log.warn({ code: 'MH2514', err }, 'the task store does not answer: tasks wait')
+      if (!this.#away) this.#host.log.warn({ code: 'MH2514', err }, 'the task store does not respond: tasks are queued')
       this.#away = true
     }
   }
@@ -250,7 +250,7 @@ export class TaskWorker {
       this.#tellOfUnserved()
     } catch (err) {
       this.#steadySince = Number.POSITIVE_INFINITY
-      log.debug({ err }, 'the task store does not answer')
+      log.debug({ err }, 'the task store does not respond')
     }
     this.#wake()
   }
@@ -264,7 +264,7 @@ export class TaskWorker {
       const seconds = Math.round(waited / 1_000)
       this.#host.log.warn(
         { code: 'MH2515', queue, queued, seconds, fix: UNSERVED },
-        'tasks wait, and no node takes them',
+        'tasks are queued, and no node runs them',
       )
     }
   }
@@ -280,7 +280,7 @@ export class TaskWorker {
       if (done && !again) ended('failed', this.#host.transport.clock.now() - record.createdAt)
       log.warn(
         { code: 'MH2516', task: record.id.slice(0, 6), queue: record.queue, again },
-        'the node that ran a task is gone',
+        'the node that ran a task was lost',
       )
     }
   }

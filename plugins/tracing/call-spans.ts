@@ -134,7 +134,7 @@ export function createCallSpans(
         return begin(start, tracer)
       } catch (err) {
         // A failing sampler or propagator must not fail calls.
-        if (!failing) log.error({ code: 'MH2620', err }, 'a span could not be started; calls are answered without')
+        if (!failing) log.error({ code: 'MH2620', err }, 'cannot start a span: calls continue without one')
         failing = true
         return undefined
       }

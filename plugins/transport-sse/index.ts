@@ -34,7 +34,7 @@ function createStreamGet(host: Transport, route: McpRoute) {
     whenClosed(ctx.res, () => {
       leave()
       const ended = host.sessions.end(session, new Error('the client closed the stream'))
-      ended.catch(err => host.log.warn({ code: 'MH1413', err }, 'other nodes could not be told that a session ended'))
+      ended.catch(err => host.log.warn({ code: 'MH1413', err }, 'could not notify other nodes that a session ended'))
     })
     const stream = openEventStream(ctx.res, { log: host.log })
     const heard = heardBy(stream, session.offer, user)

@@ -26,7 +26,7 @@ export function serveLine(host: Transport, caller: Caller, ends: StdioEnds): Ser
   })
   const output = createOutput(ends.output, {
     gone(why) {
-      if (why === 'unread') host.log.warn({ code: 'MH1309' }, 'closed the line of a client that does not read')
+      if (why === 'unread') host.log.warn({ code: 'MH1309' }, 'closed the connection of a client that does not read')
       abandon()
     },
   })

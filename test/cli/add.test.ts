@@ -129,11 +129,11 @@ describe('mcp-host add', () => {
   it('refuses names that clients refuse, other kinds, and names of plugins that are built in', async () => {
     const folder = await project()
     for (const [words, said] of [
-      [['tool', 'has space'], '"has space" is no name of a tool that all clients take: a name has 1 to 128'],
-      [['tool', '../x'], 'no name of a tool'],
-      [['tool', ''], 'no name of a tool'],
-      [['prompt', 'x'.repeat(129)], 'no name of a prompt'],
-      [['tool', '...'], 'no name of a tool'],
+      [['tool', 'has space'], '"has space" is not a tool name that all clients accept: a name has 1 to 128'],
+      [['tool', '../x'], 'not a tool name'],
+      [['tool', ''], 'not a tool name'],
+      [['prompt', 'x'.repeat(129)], 'not a prompt name'],
+      [['tool', '...'], 'not a tool name'],
       [['tool', 'a\u001b[2J'], '\\u001b'],
       [
         ['tols', 'x'],

@@ -106,7 +106,7 @@ describe('mcp-host audit', () => {
       expect(error).to.equal(undefined)
       expect(text).to.match(/result {2}whole/)
       const only = await run(['verify', `${file}.lock`])
-      expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 all that was named are locks, or no files/)
+      expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 no audit file given/)
     } finally {
       await lock.release()
     }

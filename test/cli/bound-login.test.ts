@@ -38,7 +38,7 @@ describe('the verbs of the client, with tokens that are bound to a key', () => {
       expect(login.code, login.stderr).to.equal(0)
       const [called, token] = await Promise.all([run('call', url, 'current_time'), run('token', url)])
       expect(called.code, called.stderr).to.equal(0)
-      expect(token.stderr).to.match(/^this token is bound to a key of this login \(DPoP\): .*\n$/)
+      expect(token.stderr).to.match(/^this token is bound to a key \(DPoP\), .*\n$/)
       expect(claimsOf(token.stdout.trim())).to.have.property('cnf').that.has.all.keys('jkt')
       const headers = { Authorization: `Bearer ${token.stdout.trim()}` }
       expect((await fetch(url, { method: 'POST', headers, body: '{}' })).status).to.equal(401)

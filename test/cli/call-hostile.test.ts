@@ -180,7 +180,7 @@ describe('mcp-host call and list at a server that attacks', function () {
     const { signal } = new AbortController()
     const hostile = result(`${'a'.repeat(60)}!`)
     await checkResult(hostile, outputSchema, { signal, context, patience: 500 })
-    expect(context.text.stderr).to.match(/^note: the result was not checked .*: it took more than 0\.5 s\n$/)
+    expect(context.text.stderr).to.match(/^note: the result was not validated .*: it took more than 0\.5 s\n$/)
     const leaving = new AbortController()
     const checking = checkResult(hostile, outputSchema, { signal: leaving.signal, context })
     leaving.abort(new Error('interrupted'))

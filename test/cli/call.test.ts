@@ -212,8 +212,8 @@ describe('mcp-host call and list', function () {
     const cases = [
       [['number=x'], 'number is number, not "x"'],
       [['nmber=1'], 'the tool has no argument "nmber"; did you mean "number"?'],
-      [['number'], '"number" is no argument; write name=value for each, or one JSON object, @file or -'],
-      [['{"a":'], 'the arguments are no JSON: '],
+      [['number'], '"number" is not an argument; write name=value for each, or one JSON object, @file or -'],
+      [['{"a":'], 'the arguments are not JSON: '],
       [['@none.json'], 'the arguments cannot be read: ENOENT'],
       [['{}', 'a=1'], 'unexpected "a=1" after the JSON arguments'],
       [['--timeout', '0'], '--timeout is a number of seconds, at most 86400'],
@@ -296,9 +296,9 @@ describe('mcp-host call and list', function () {
       [
         'http://127.0.0.1:9999999/',
         2,
-        /^mcp-host: error \w+: "http:\/\/127\.0\.0\.1:9999999\/" is no http or https URL; /,
+        /^mcp-host: error \w+: "http:\/\/127\.0\.0\.1:9999999\/" is not an http or https URL; /,
       ],
-      ['clock', 2, /; give the server's whole address, such as https:\/\/example\.com\/mcp\n$/],
+      ['clock', 2, /; give the complete URL of the server, such as https:\/\/example\.com\/mcp\n$/],
       [
         `${url.slice('http://'.length)}/nope`,
         1,

@@ -89,7 +89,7 @@ describe('arguments of a call', () => {
     })
     expect(String(await rejectionOf(read('object=[1]')))).to.contain('object is object, not "[1]"')
     expect(String(await rejectionOf(readToolArguments(['[1]'], undefined, testContext())))).to.contain(
-      '"[1]" is no argument',
+      '"[1]" is not an argument',
     )
   })
 })
@@ -106,8 +106,8 @@ describe('numbers of a call', () => {
     'object={"a":["1",{"b":-9007199254740993}]}',
     '{"text":"1","id":1915883588174806058}',
   ]) {
-    it(`are refused if they would be sent with other digits: ${given}`, async () => {
-      expect(String(await rejectionOf(read(given)))).to.match(/would be sent with other digits/)
+    it(`are refused if they would lose digits: ${given}`, async () => {
+      expect(String(await rejectionOf(read(given)))).to.match(/would lose digits/)
     })
   }
 
@@ -181,7 +181,7 @@ describe('the URL of a server', () => {
     'a b.example',
   ]) {
     it(`is none where ${JSON.stringify(given)} is given`, () => {
-      expect(() => checkServerUrl(given)).to.throw('is no http or https URL')
+      expect(() => checkServerUrl(given)).to.throw('is not an http or https URL')
     })
   }
 })

@@ -57,7 +57,7 @@ describe('each command as a process', function () {
     ],
     [['explain'], 0, /^address +\/, route \/, /],
     [['lock'], 0, /^mcp\.lock\.json: 1 address, 2 tools\n$/],
-    [['diff'], 0, /^mcp\.lock\.json and mcp\.config\.mjs say the same\.\n$/],
+    [['diff'], 0, /^mcp\.lock\.json and mcp\.config\.mjs are equal\.\n$/],
     [['diff', '-'], 2, /^mcp-host: error \w+: stdin is no JSON/, 'none'],
     [['schema'], 0, /^\{[\s\S]*"transport-streamable"/],
     [['audit', 'verify', 'gone.jsonl'], 2, /^mcp-host: error \w+: gone\.jsonl: there is no such file/],
@@ -68,7 +68,7 @@ describe('each command as a process', function () {
     [['list', 'URL'], 0, /\n\nTools\n {2}echo\n/],
     [['call', 'URL', 'echo'], 0, /^echoed\n$/],
     [['connect', 'claude-code', 'URL'], 0, /^claude mcp add --transport http /],
-    [['login', 'URL'], 0, / lets anyone in: there is nothing to log in to\n/],
+    [['login', 'URL'], 0, / does not require a login\n/],
     [['logout', '--all'], 0, /^there were no logins\n$/],
     [['status', 'URL'], 1, /^no login at /],
     [['token', 'URL'], 1, /^mcp-host: error \w+: there is no login at /],
@@ -115,7 +115,7 @@ describe('each command as a process', function () {
   it('login ends on Ctrl-C, and leaves nothing that hinders the next login', async () => {
     const desk = await startDesk()
     const { child, logged: waitFor, ended } = startCli(['login', desk.url, '--no-browser'], desk.home, desk.env)
-    await waitFor(/Paste that address here: /)
+    await waitFor(/Paste the URL here: /)
     child.kill('SIGINT')
     const { code, stderr } = await ended
     expect(code).to.equal(130)
@@ -137,9 +137,9 @@ describe('each command as a process', function () {
     tls.target = (await startHost({ toolsets: { none: [] }, routes, plugins })).url
     const { ended } = startTrusting(file, ['doctor', '--url', `${tls.url}/mcp`], folder)
     const { code, stdout } = await ended
-    expect(stdout).to.match(/^ok +host guard +a foreign Host is answered 403$/m)
+    expect(stdout).to.match(/^ok +host guard +A foreign Host gets 403$/m)
     expect(stdout).to.match(/^WRONG +metadata +resource is http:.*: http behind https;/m)
-    expect(stdout).to.match(/^WRONG +metadata +the challenge leads to http:.*\n +fix: set http\.publicUrl/m)
+    expect(stdout).to.match(/^WRONG +metadata +the challenge contains http:.*\n +fix: set http\.publicUrl/m)
     expect(code).to.equal(1)
   })
 
@@ -147,15 +147,15 @@ describe('each command as a process', function () {
     needsTerminals(this)
     const folder = await makeFolder({})
     const { child, printed, ended } = startInTerminal(['init', 'asked'], folder, { CI: '' })
-    await printed(/What is it called\?/)
+    await printed(/Name\?/)
     child.stdin.write('\r')
-    await printed(/What shall the config be written in\?/)
+    await printed(/Which config format\?/)
     // Down, to YAML.
     child.stdin.write('\u001b[B')
     child.stdin.write('\r')
-    await printed(/Shall callers have to log in\?/)
+    await printed(/Require a login\?/)
     child.stdin.write('\r')
-    await printed(/Where are sessions kept\?/)
+    await printed(/Where should sessions be stored\?/)
     // Up or down, to Redis: from a file, or from memory.
     child.stdin.write(isBuiltin('node:sqlite') ? '\u001b[B' : '\u001b[A')
     child.stdin.write('\r')
@@ -163,7 +163,7 @@ describe('each command as a process', function () {
     expect(await readFile(join(folder, 'asked/mcp.config.yaml'), 'utf8')).to.include('cluster-redis')
 
     const other = startInTerminal(['init', 'left'], folder, { CI: '' })
-    await other.printed(/What is it called\?/)
+    await other.printed(/Name\?/)
     other.child.stdin.write('\u0003')
     expect((await other.ended).stdout).to.include('Nothing was written.')
     expect(await readdir(folder)).not.to.include('left')

@@ -268,7 +268,7 @@ describe("a client's file", () => {
   it('that was changed meanwhile is not written', async () => {
     const folder = await makeFolder({ 'a.json': 'theirs' })
     const error = await rejectionOf(writeConfig(join(folder, 'a.json'), 'mine', 'new'))
-    expect(String(error)).to.contain('was changed meanwhile; run this again')
+    expect(String(error)).to.contain('was changed in the meantime; run this again')
     expect(await readFile(join(folder, 'a.json'), 'utf8')).to.equal('theirs')
   })
 

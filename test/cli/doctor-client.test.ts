@@ -199,7 +199,7 @@ describe("mcp-host doctor, the client's view", () => {
     const findings = await examine(fake.serverUrl)
     const found = findings.filter(({ check, level }) => check === 'identity provider' && level !== 'ok')
     expect(found.map(({ text }) => text)).to.deep.equal([
-      `${first} is not the metadata of ${issuer}; clients that stop there cannot log in`,
+      `${first} is not the metadata of ${issuer}; clients that use it cannot log in`,
     ])
   })
 

@@ -55,7 +55,7 @@ const hasSqlite = isBuiltin('node:sqlite')
 const EXPECTED: Readonly<Record<Store, readonly string[]>> = {
   file: hasSqlite ? [] : ['it needs the database of Node 22.13 or later'],
   redis: [],
-  memory: ['no `secrets` in the config'],
+  memory: ['Using temporary keys'],
 }
 
 /** Each file says what the store is, and nothing of the others. */
@@ -183,7 +183,7 @@ describe('mcp-host init', () => {
     expect(printed).to.match(/"My Server!".*my-server/)
     expect(JSON.parse(read('package.json')).name).to.equal('my-server')
     const scoped = await init('x', { name: '@acme/tools' })
-    expect(scoped.printed).to.not.include('npm takes no')
+    expect(scoped.printed).to.not.include('is not a valid npm package name')
     expect(scoped.read('mcp.config.ts')).to.include("name: 'tools'")
     const steering = await init('y', { name: '\u001b[31mred' })
     expect(steering.printed).to.include('\\u001b[31mred').and.not.include('\u001b')

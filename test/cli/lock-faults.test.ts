@@ -43,13 +43,13 @@ describe('a lock that is hostile', function () {
       const { code, stderr } = await runCli(['diff', name, 'sound.json'], folder)
       expect([code, stderr]).to.deep.equal([
         2,
-        `mcp-host: error MH3001: ${name} is no file; - reads the lock from stdin\n`,
+        `mcp-host: error MH3001: ${name} is not a file; - reads the lock from stdin\n`,
       ])
     }
   })
 
   it('steers no terminal by what is decided at run time: nothing but what there is may stand there', async () => {
-    const evil = '\u001b[2Jold.json and new.json say the same.'
+    const evil = '\u001b[2Jold.json and new.json are equal.'
     const folder = await makeFolder({ 'old.json': lockText(lockOf({})) })
     await writeFile(join(folder, 'new.json'), JSON.stringify(lockOf({}, { atRunTime: [evil] })))
     const { code, stdout, stderr } = await runCli(['diff', 'old.json', 'new.json'], folder)
@@ -62,7 +62,7 @@ describe('a lock that is hostile', function () {
   it('of an older version says what to run', () => {
     const text = JSON.stringify(lockOf({}, { format: 1 }))
     expect(() => readLock(text, 'mcp.lock.json')).to.throw(
-      'mcp.lock.json has the format 1, and this version reads 2; write it anew with `mcp-host lock`',
+      'mcp.lock.json has the format 1, and this version reads 2; write it again with `mcp-host lock`',
     )
   })
 

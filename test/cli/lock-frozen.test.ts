@@ -58,7 +58,7 @@ describe('mcp-host start --frozen', () => {
     expect(lines[1]).to.equal('  harmless: /  tool "more0": added')
     expect(lines.slice(10)).to.deep.equal([
       '  and 3 more',
-      'mcp-host diff shows all of it; where it is meant, mcp-host lock writes it down',
+      'run mcp-host diff to see the changes; if they are intended, run mcp-host lock',
     ])
     expect(code).to.equal(2)
   })

@@ -63,7 +63,7 @@ describe('mcp-host lock', () => {
     const { stdout } = await runCli(['lock'], folder)
     expect(stdout).to.equal(
       'mcp.lock.json: 1 address, 2 tools (1 breaking, 1 may break)\n' +
-        'Not locked: configureSession decides at run time what each caller is offered beside this, or in its place.\n',
+        'Not locked: configureSession can change at run time what each caller is offered.\n',
     )
   })
 

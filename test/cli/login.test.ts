@@ -27,10 +27,10 @@ describe('mcp-host login', function () {
     expect([code, desk.browser.opened.length]).to.deep.equal([0, 1])
     expect(stdout).to.match(new RegExp(`${desk.fake.as.issuer} .*${clientId}.*read write.*20[-0-9]+ [0-9:]+`))
     for (const step of [
-      `server                ${desk.url} asks for a login`,
+      `server                ${desk.url} requires a login`,
       `authorization server  ${desk.fake.as.issuer}`,
       `registered as         ${clientId}`,
-      `asking you            to log in at ${desk.fake.as.issuer}, scopes read write`,
+      `login                 at ${desk.fake.as.issuer}, scopes read write`,
     ]) {
       expect(stderr.split('\n')).to.include(step)
     }
@@ -169,9 +169,9 @@ describe('mcp-host login', function () {
       const desk = await startDesk()
       const { child, logged: waitFor, ended } = desk.start(['login', desk.url, ...args], env)
       const [, address = ''] = await waitFor(/^ {2}(http:\S+\/authorize\?\S+)$/m)
-      await waitFor(/Paste that address here: /)
+      await waitFor(/Paste the URL here: /)
       child.stdin.write('https://example.com/somewhere\n')
-      await waitFor(/This is no callback URL[\s\S]*Paste that address here: /)
+      await waitFor(/This is no callback URL[\s\S]*Paste the URL here: /)
       child.stdin.end(`${await authorize(address)}\n`)
       const { code, stdout, stderr } = await ended
       expect(code, stderr).to.equal(0)
@@ -292,7 +292,7 @@ describe('mcp-host login', function () {
     const desk = await startDesk()
     const { code, stdout } = await desk.run(['login', url])
     open.close()
-    expect([code, stdout]).to.deep.equal([0, `${url} lets anyone in: there is nothing to log in to\n`])
+    expect([code, stdout]).to.deep.equal([0, `${url} does not require a login\n`])
   })
 
   it('is no login where no MCP server answers at that path: told before anybody is asked, or undone', async () => {

@@ -275,10 +275,7 @@ describe('mcp-host proxy, and lines that no client should send', () => {
     expect(client.seen.splice(0)).to.have.length(1_000)
     for (let sent = 0; sent <= 1_000; sent++) client.say({ method: 'notifications/x' })
     const { id, error } = await client.until(() => true)
-    expect([id, error?.message]).to.deep.equal([
-      undefined,
-      'at most 1000 messages without an answer are on their way at once',
-    ])
+    expect([id, error?.message]).to.deep.equal([undefined, 'at most 1000 notifications are pending at once'])
     await eventually(
       'all that may be on their way',
       () => held.length,

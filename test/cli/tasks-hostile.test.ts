@@ -76,7 +76,7 @@ describe('mcp-host tasks at a server that lies', function () {
       `{"jsonrpc":"2.0","id":1,"result":{"result":${deep(50_000)}}}`,
       `{"jsonrpc":"2.0","id":1,"result":{"tasks":["${'a'.repeat(65 * 2 ** 20)}"]}}`,
     ]
-    const says = [/a task that is no object/, /too deep to be shown/, /more than 64 MB/]
+    const says = [/a task that is not an object/, /too deep to be shown/, /more than 64 MB/]
     for (const [index, answer] of answers.entries()) {
       const { code, stderr } = await run(answer)
       expect([code, stderr]).to.satisfy(([, text]: [number, string]) => says[index]?.test(text), stderr)

@@ -76,7 +76,7 @@ describe('workers that cannot start any more', function () {
     const { running, folder, workers } = await startCrew(2, crewConfig({ before }))
     await writeFile(join(folder, 'broken'), '')
     for (const pid of workers) process.kill(pid, 'SIGKILL')
-    await running.logged(/none is left to serve; another is started/)
+    await running.logged(/no worker is left; another is started/)
     await running.logged(/"wait":800,/)
     await rm(join(folder, 'broken'))
     const [, url = ''] = await running.logged(/"url":"([^"]+)","serving":\d,"msg":"a worker serves"/)

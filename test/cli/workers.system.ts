@@ -92,7 +92,7 @@ describe('mcp-host start --workers 2', function () {
     // That is when all who could write to stdout and stderr have ended: the workers too.
     const { code, stderr } = await running.ended
     expect(code).to.equal('SIGKILL')
-    const gone = linesOf(stderr).filter(({ msg }) => msg === 'the primary is gone: this worker drains and ends')
+    const gone = linesOf(stderr).filter(({ code }) => code === 'MH3127')
     expect(gone.map(({ pid, level }) => [pid, level]).sort()).to.deep.equal(workers.map(pid => [pid, 40]).sort())
   })
 })
@@ -113,7 +113,7 @@ describe('a start with workers that cannot succeed', function () {
   it('for sessions in memory says so once, with both ways out, and exits 2', async () => {
     const { code, stderr, stdout } = await start({ routes: "{ '/': { toolsets: 'first' } }" })
     expect(stderr).to.match(
-      /^mcp-host: error \w+: 2 processes are to serve this config, but each would keep to itself\n- [^\n]+\n$/,
+      /^mcp-host: error \w+: this config cannot be served by 2 processes, which would not share their state\n- [^\n]+\n$/,
     )
     expect(stderr).to.match(/routes\['\/'\]/)
     expect(stderr).to.match(/set `stateless: true` on that route, or switch on .*store-sqlite.*cluster-redis/)

@@ -96,9 +96,7 @@ describe('change notifications of a call', function () {
     redis.resume()
     expect(answers.map(({ message }) => message.result.content[0].text)).to.deep.equal(['done', 'done'])
     expect(await toldUntilLast(stream)).to.deep.equal(['page://0'])
-    expect(node?.output)
-      .to.include('changes are not acknowledged by the change bus')
-      .and.include('Redis did not answer')
+    expect(node?.output).to.include('the change bus does not acknowledge changes').and.include('Redis did not respond')
   })
 
   it('made outside of calls are published before shutdown', async () => {

@@ -45,7 +45,7 @@ describe('stream end lost in Redis', function () {
     expect(more).to.deep.equal([])
     expect((await b.request('ping')).status).to.equal(200)
     const said = nodes[1]?.log.filter(({ level }) => level === 'warn').map(({ message }) => message)
-    expect(said).to.deep.equal(['the store lost the end of a stream: answered its requests as lost'])
+    expect(said).to.deep.equal(['the event store lost the end of a stream: its requests failed'])
   })
 
   it('a client connected at another node gets an error', async () => {

@@ -120,7 +120,7 @@ describe('Keys and context members of a plugin', () => {
     const taken = adding({ user: 1 }, () => undefined)
     await expectStopped(
       config({ '/': { toolsets: 'all' } }, { taken }),
-      'member of `ctx` "user", which is a key of the host\'s own',
+      'member of `ctx` "user", which is a key of mcp-host',
     )
     const undeclared = adding({}, host => host.context('tenant', () => 1))
     await expectStopped(
@@ -139,7 +139,7 @@ describe('Keys and context members of a plugin', () => {
     })()
     await expectStopped(
       config({ '/': { toolsets: 'all' } }, { route }),
-      'the route key "toolsets", which is a key of the host\'s own',
+      'the route key "toolsets", which is a key of mcp-host',
     )
   })
 })

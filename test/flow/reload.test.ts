@@ -248,7 +248,7 @@ describe('config reload', () => {
     await edit('mcp.config.ts', "word: 'a'", "word: 'bad'")
     await edit('tools/word.ts', "'one'", "'two'")
     expect(await reload()).to.deep.equal({ restart: [], taken: ['toolsets.talk'], told: 0 })
-    const failed = log.filter(({ message }) => message?.startsWith('a plugin failed to take its new options'))
+    const failed = log.filter(({ code }) => code === 'MH1512')
     expect(failed.map(({ plugin }) => plugin)).to.deep.equal(["plugins['./plugins/shaky.ts']"])
     await edit('mcp.config.ts', "word: 'bad'", "word: 'good'")
     expect((await reload()).taken).to.deep.equal(["plugins['./plugins/shaky.ts']"])

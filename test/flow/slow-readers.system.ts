@@ -53,7 +53,7 @@ afterEach(stopHosts)
 
 /** The readers that the host says it gave up. */
 function givenUp({ log }: StartedHost): SlowReaders {
-  const lines = log.filter(({ message }) => message === 'closed connections whose readers do not read')
+  const lines = log.filter(({ code }) => code === 'MH1309')
   const sum = (field: string) => lines.reduce((total, line) => total + Number(line[field]), 0)
   return { connections: sum('connections'), waiting: sum('waiting') }
 }

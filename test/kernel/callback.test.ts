@@ -206,7 +206,7 @@ describe('Host.callback', () => {
     const others = await ask(requestHead(url, { method: 'GET', path: '/large' }))
     const slow = await ask(call)
     const reader = readSlowly(slow)
-    const given = () => log.lines.filter(({ message }) => message === 'closed connections whose readers do not read')
+    const given = () => log.lines.filter(({ code }) => code === 'MH1309')
     // The slow reader takes its whole response within the timeout.
     while (reader.got < LARGE) {
       await reader.read(PIECE)

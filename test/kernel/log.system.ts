@@ -86,7 +86,7 @@ describe('Log rate limit', () => {
     const { stderr, code } = await running.ended
     const lines = linesOf(stderr)
     const refused = lines.filter(({ msg }) => msg === 'refused a request')
-    const left = lines.filter(({ msg }) => msg === 'left out log lines of one kind')
+    const left = lines.filter(({ msg }) => msg === 'suppressed repeated log lines')
     expect([refused.length, left.map(({ kind, lines }) => [kind, lines]), code]).to.deep.equal([
       MAX_LINES,
       [['refused a request', 200 - MAX_LINES]],

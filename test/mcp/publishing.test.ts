@@ -114,7 +114,7 @@ describe('Response to a call that publishes changes', () => {
       Array.from({ length: count }, () => modern(url, 'tools/call', { name: 'at once', arguments: {} })),
     )
     const done = answers.filter(({ message }) => message.result.isError !== true).length
-    const lines = log.filter(({ message }) => message?.includes('not acknowledged'))
+    const lines = log.filter(({ code }) => code === 'MH1430')
     expect([done, lines.length]).to.deep.equal([count, 1])
     expect(String(lines[0]?.err)).to.include('no bus today')
   })

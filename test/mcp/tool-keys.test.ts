@@ -171,7 +171,7 @@ describe('Tool key of a plugin', () => {
     const clash = 'it declares the tool key "page", and so does one, with another schema'
     await expectStopped(withPlugins({ one: reading(PAGE), two: reading(LATER) }), clash)
     const taken = plugin(() => undefined, { toolKeys: { timeout: PAGE } })
-    await expectStopped(withPlugins({ taken }), 'the tool key "timeout", which is a key of the host\'s own')
+    await expectStopped(withPlugins({ taken }), 'the tool key "timeout", which is a key of mcp-host')
   })
 
   it('stops startup for a tool with an invalid value, or one that its plugin refuses', async () => {

@@ -63,7 +63,7 @@ const progress = (events: ReadonlyArray<{ message: { params?: { progress?: numbe
 
 /** Redis hangs until the message is given up. */
 async function refuse(gate: Gate | undefined) {
-  const refusals = () => log.filter(({ message }) => message?.startsWith('an event could not be stored')).length
+  const refusals = () => log.filter(({ code }) => code === 'MH1416').length
   const before = refusals()
   redis.pause()
   gate?.open()

@@ -82,7 +82,9 @@ describe('grant-store-redis in a host', () => {
       expect(String(error).match(/openssl rand/g)).to.have.length(1)
     }
     const error = await rejectionOf(start({ 'grant-store-redis': {} }, { secrets: undefined } as never))
-    expect(String(error)).to.include('grants are for every node, but the keys that seal them were made by this one')
+    expect(String(error)).to.include(
+      'grants are for every node, but the keys that seal them are temporary keys of this process',
+    )
   })
 
   it('fails startup if another host uses different secrets', async () => {

@@ -217,7 +217,7 @@ describe('Redis connection during an outage', () => {
     expect(await connection.run(client => client.get('key'))).to.equal(null)
     const lines = log.filter(({ redis: name }) => name !== undefined && log)
     const told = lines.filter(({ level }) => level !== 'debug').map(({ message }) => message)
-    expect(told).to.deep.equal(['Redis does not answer; trying again until it does', 'Redis is back'])
+    expect(told).to.deep.equal(['Redis does not respond; retrying', 'Redis is back'])
     expect(JSON.stringify(log)).to.include('ECONNREFUSED').and.not.include(PASSWORD)
     await redis.remove()
   })

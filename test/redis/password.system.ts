@@ -80,7 +80,7 @@ describe('redis.password as a function', () => {
     await whenHealthy(connection)
     const first = connectionsAt(redis)
     tokens.failing.times = 1
-    const lines = () => log.filter(({ message }) => message?.startsWith('Redis could not be given a new password'))
+    const lines = () => log.filter(({ code }) => code === 'MH2320')
     await eventually('a line in the log', () => lines().length)
     const had = tokens.given.length
     await eventually('a new password', () => tokens.given.length > had)

@@ -38,7 +38,7 @@ describe('Redis Sentinel failover', function () {
     expect(told.map(({ message }) => message)).to.deep.equal([
       'Sentinels name the primary of Redis',
       'connected to Redis',
-      'Redis does not answer; trying again until it does',
+      'Redis does not respond; retrying',
       'Sentinels name the primary of Redis',
       'Redis is back',
     ])

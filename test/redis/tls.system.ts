@@ -103,7 +103,7 @@ describe('Redis over mutual TLS', () => {
       const redis = await startRedis({ tls: { ...server, ca: ours.cert } })
       const host = await startRedisHost({ url: redis.url, tls: { ca: ours.cert, ...client } })
       const line = await whyNot(host)
-      expect(line?.message).to.equal('Redis does not answer; trying again until it does')
+      expect(line?.message).to.equal('Redis does not respond; retrying')
       expect(String(line?.['fix'])).to.match(fix)
       expect((await host.plugin.checkReadiness()).checks).to.include({ redis: false })
     })

@@ -49,7 +49,7 @@ const stateless = { toolsets: 'all', stateless: true }
 describe('Startup of one of two processes fails', () => {
   it('with in-memory sessions, listing the routes and both solutions', async () => {
     const message = await refusal({ '/': { toolsets: 'all' }, '/b': { toolsets: 'all' }, '/c': stateless })
-    expect(message).to.include("the sessions of routes['/'], routes['/b'], whose clients")
+    expect(message).to.include("sessions of routes['/'], routes['/b'] exist in one process only")
     expect(message).to.match(/`stateless: true`.*cluster-redis/)
   })
 
@@ -129,7 +129,7 @@ describe('Host process with inter-process messages', () => {
       host.provide('sessionStore', { ...createMemorySessionStore(host.config.node), shared: true })
       host.provide('eventStore', createMemoryEventStore())
     })
-    expect(await carried({ '/': { toolsets: 'all' } }, { everywhere })).to.include('nothing provides peers')
+    expect(await carried({ '/': { toolsets: 'all' } }, { everywhere })).to.include('no plugin provides `peers`')
   })
 })
 

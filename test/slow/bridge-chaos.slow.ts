@@ -111,7 +111,7 @@ describe('auth-bridge: three nodes killed one after the other', function () {
   it('ends only logins whose rotated upstream refresh token was lost, and logs it', async () => {
     idp.rotates = true
     const { signedOut, twice } = await liveThrough(1)
-    const lost = linesOf('a node died while it renewed a login').length
+    const lost = linesOf('a node stopped while it renewed a login').length
     expect(signedOut.length).to.be.at.most(lost)
     expect(twice).to.deep.equal([])
   })

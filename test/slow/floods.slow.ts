@@ -47,9 +47,7 @@ afterEach(stopHosts)
 
 /** Connections that the host closed because their readers do not read. */
 const connectionsClosed = (log: readonly LogLine[]) =>
-  log
-    .filter(({ message }) => message === 'closed connections whose readers do not read')
-    .reduce((sum, line) => sum + Number(line['connections']), 0)
+  log.filter(({ code }) => code === 'MH1309').reduce((sum, line) => sum + Number(line['connections']), 0)
 
 const callLarge = (url: string, headers: Record<string, string> = {}) => {
   const request = modernRequest('tools/call', { name: 'large' })

@@ -179,7 +179,7 @@ describe('missing optional packages', () => {
       return String(stdout).replaceAll('\r', '')
     }
     expect(await inTerminal(bare))
-      .to.include('--yes asks nothing')
+      .to.include('or --yes')
       .and.include(lineFor('@clack/prompts'))
     const { text } = await said(bare, CLI, 'init', 'made', '--yes')
     expect(text).to.include('Made made in made')

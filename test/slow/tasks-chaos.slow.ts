@@ -136,7 +136,7 @@ describe('tasks on several nodes', function () {
     expect(tally.onceRunTwice).to.equal(0)
     expect(tally.againNotCompleted).to.equal(0)
     expect(tally.againRunAgain, 'runs that were given back').to.be.above(0)
-    expect(crew.output()).to.include('listening on').and.not.include('the node that ran a task is gone')
+    expect(crew.output()).to.include('listening on').and.not.include('the node that ran a task was lost')
   })
 
   it('Redis data loss: clients are notified, and new tasks are served', async () => {

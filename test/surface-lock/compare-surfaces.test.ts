@@ -240,8 +240,8 @@ describe('Surface change impact', () => {
     const [before, after] = [surfaceOf(base()), surfaceOf(base(), '/other')]
     const found = compareSurfaces(before, after).map(({ impact, at, what }) => [impact, ...at, what])
     expect(found).to.deep.equal([
-      ['breaking', '/', 'the address is gone'],
-      ['harmless', '/other', 'the address is new'],
+      ['breaking', '/', 'the path was removed'],
+      ['harmless', '/other', 'the path is new'],
     ])
   })
 

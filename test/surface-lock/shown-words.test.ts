@@ -173,7 +173,7 @@ describe('New text in a surface diff', () => {
     const withBoth = { ...before.routes, ...after.routes }
     const { format, server, atRunTime } = before
     const text = changesText(compareSurfaces(before, withHash({ format, server, atRunTime, routes: withBoth })))
-    expect(text).to.contain('/x: the address is new\n').and.to.contain(EVIL).and.not.to.contain('tool "a"')
+    expect(text).to.contain('/x: the path is new\n').and.to.contain(EVIL).and.not.to.contain('tool "a"')
   })
 })
 

@@ -200,7 +200,7 @@ describe('Host purpose', () => {
     const host = await createHost(configOf({}), { purpose: 'inspect', log: createTestLog() })
     await host.start()
     const error = await host.listen().catch((error: Error) => error)
-    expect(String(error)).to.match(/purpose: 'inspect'.*not to listen/)
+    expect(String(error)).to.match(/purpose: 'inspect'.*for inspection only/)
     await host.close()
   })
 })

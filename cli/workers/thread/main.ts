@@ -15,7 +15,7 @@ function kill(why: string): void {
     level: 50,
     time: Date.now(),
     pid: process.pid,
-    msg: `ended this worker: its primary is gone, and ${why}`,
+    msg: `ended this worker: its primary process ended, and ${why}`,
   }
   try {
     writeSync(2, `${JSON.stringify(line)}\n`)
@@ -29,5 +29,5 @@ for await (const _ of setInterval(CHECK_INTERVAL)) {
   if (process.ppid === primary) continue
   waited += CHECK_INTERVAL
   if (waited > STOPPING_TIME) kill('it took too long to drain')
-  else if (waited > HEARING_TIME && Atomics.load(noticed, 0) === 0) kill('something blocks its event loop')
+  else if (waited > HEARING_TIME && Atomics.load(noticed, 0) === 0) kill('its event loop is blocked')
 }

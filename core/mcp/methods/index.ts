@@ -71,7 +71,7 @@ export function createMethodTable(settings: HandlerSettings): MethodTable {
 
   return {
     add(name, method, routes) {
-      if (METHODS.has(name)) throw new Error(`the method "${name}" is the host's own`)
+      if (METHODS.has(name)) throw new Error(`the method "${name}" is reserved for the host`)
       for (const route of routes) {
         const methods = added.get(route) ?? new Map<string, Method>()
         const other = methods.get(name)

@@ -18,9 +18,8 @@ export type TrustedIssuers = ReadonlyMap<string, TrustedIssuer>
 
 function problemOf(url: string): string | undefined {
   const { protocol, hostname, search } = new URL(url)
-  if (protocol === 'http:' && !isLoopback(hostname))
-    return 'who listens on the way could put keys of their own in its place; use https'
-  return search === '' ? undefined : 'it has a query, which the name of an issuer never has'
+  if (protocol === 'http:' && !isLoopback(hostname)) return 'anyone on the network path can replace its keys; use https'
+  return search === '' ? undefined : 'an issuer cannot have a query'
 }
 
 export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: FilledAuthBridge): TrustedIssuers {
@@ -33,8 +32,8 @@ export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: Fil
     const problem = problemOf(issuer)
     if (problem !== undefined) refuse('issuer', problem)
     if (jwksUri?.startsWith('http:') && problemOf(jwksUri) !== undefined)
-      refuse('jwksUri', 'keys over plain http are anybody’s; use https')
-    if (trusted.has(issuer)) refuse('issuer', 'it is there twice')
+      refuse('jwksUri', 'keys are fetched over plain http: anyone on the network path can replace them; use https')
+    if (trusted.has(issuer)) refuse('issuer', 'duplicate issuer')
     const keys = createIssuerKeys({ issuer, jwksUri, maxAge: MAX_AGE, maxStale: MAX_STALE, loose: false, log })
     host.onClose(() => keys.close())
     trusted.set(issuer, { issuer, tenant, keys })

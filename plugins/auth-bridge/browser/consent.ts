@@ -39,7 +39,7 @@ async function readAsked(bridge: Bridge, interaction: Interaction): Promise<Aske
   const { params, session } = interaction
   // The client's metadata document may be unavailable now.
   const client = await provider.Client.find(asText(params['client_id'])).catch((err: unknown) => {
-    bridge.log.info({ code: 'MH2120', err }, 'a client that somebody is asked about cannot be read any more')
+    bridge.log.info({ code: 'MH2120', err }, 'cannot read the client of a consent page')
     return undefined
   })
   const login = session?.uid === undefined ? undefined : await accounts.loginOf(session.uid, session.accountId)
@@ -142,7 +142,7 @@ export async function answerConsent(ctx: HostContext, bridge: Bridge, interactio
   if (!isTokenFor(bridge, formOf(asked), csrf)) return sayForeign(ctx, bridge)
   const { client, login } = asked
   const fact = { subject: login.person.subject, client: client.clientId, decision }
-  bridge.log.info({ code: 'MH2121', ...fact }, 'a person answered whether a client may act for them')
+  bridge.log.info({ code: 'MH2121', ...fact }, 'a user answered a consent request')
   const result =
     decision === 'deny'
       ? { error: 'access_denied', error_description: 'the person said no' }

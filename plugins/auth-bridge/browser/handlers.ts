@@ -63,17 +63,14 @@ async function changeAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
   if (fields['signOut'] === 'yes') {
     await session.destroy()
     await bridge.logins.endAll(login, browserOf(ctx, bridge.issuer))
-    bridge.log.info({ code: 'MH2122', subject }, 'a person signed out')
+    bridge.log.info({ code: 'MH2122', subject }, 'a user signed out')
     const text = 'Applications that you signed in to with this browser have to ask you again.'
     return sendPage(ctx, bridge.pages.message({ title: 'You are signed out', text, isError: false }))
   }
   const consent = (await bridge.consents.of(subject)).find(({ grantId }) => grantId === fields['revoke'])
   if (consent) {
     await revokeConsent(bridge, consent)
-    bridge.log.info(
-      { code: 'MH2123', subject, client: consent.client.id },
-      'a person took back what a client was allowed',
-    )
+    bridge.log.info({ code: 'MH2123', subject, client: consent.client.id }, 'a user revoked the access of a client')
   }
   const name = consent?.client.name ?? consent?.client.id
   const notice = consent ? `“${name}” may no longer act for you${soon(bridge)}.` : 'That was taken back already.'

@@ -146,7 +146,7 @@ function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { pers
   )
   bridge.log.debug(
     { subject: person.subject, groups: person.groups },
-    'the groups of a person, as the provider names them',
+    'the groups of a user, as returned by the provider',
   )
   const who = person.email ?? person.name ?? person.subject
   const text = `You are signed in with ${bridge.upstream.label} as ${who}, but may not use this service: ${reason}.`
@@ -199,7 +199,7 @@ export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void
 function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
   bridge.log.warn(
     { code: 'MH2125', denied: 'sign-in', ip: ctx.ip },
-    'a login came back with another browser than it began with',
+    'a login returned in a different browser from the one that started it',
   )
   const text = 'This login was not begun in this browser, or too long ago. Begin again where you came from.'
   sendPage(ctx, bridge.pages.message({ title: 'This login cannot go on', text, isError: true }), 400)
@@ -231,8 +231,8 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
   const login = await bridge.logins.begin(signedIn, browser)
   const { subject, groups } = login.person
   bridge.signedIn('ok')
-  bridge.log.info({ code: 'MH2126', subject }, 'a person signed in')
-  bridge.log.debug({ subject, groups }, 'the groups of a person, as the provider names them')
+  bridge.log.info({ code: 'MH2126', subject }, 'a user signed in')
+  bridge.log.debug({ subject, groups }, 'the groups of a user, as returned by the provider')
   if (purpose === 'account') {
     await signedInAs(ctx, bridge, login)
     return goBack(ctx, pathOf(bridge, '/account'))

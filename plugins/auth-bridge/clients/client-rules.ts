@@ -108,14 +108,12 @@ const TEXTS = ['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg', 
 const refuse = (why: string) => new errors.InvalidClientMetadata(why)
 
 function checkRedirects(uris: unknown, patterns: readonly RedirectPattern[]): void {
-  if (!Array.isArray(uris) || uris.length === 0) throw refuse('redirect_uris must name where codes are sent')
+  if (!Array.isArray(uris) || uris.length === 0) throw refuse('redirect_uris must be a list of URIs')
   if (uris.length > MAX_REDIRECTS) throw refuse(`redirect_uris: at most ${MAX_REDIRECTS} of them`)
   const foreign = uris.find(uri => !mayRedirect(patterns, uri))
   if (foreign === undefined) return
-  const shown = typeof foreign === 'string' ? JSON.stringify(foreign.slice(0, 200)) : 'what is no text'
-  throw refuse(
-    `redirect_uris: this server does not send codes to ${shown}; its operator lists where in clients.redirects`,
-  )
+  const shown = typeof foreign === 'string' ? JSON.stringify(foreign.slice(0, 200)) : 'a value that is not a string'
+  throw refuse(`redirect_uris: ${shown} is not allowed; the operator of this server can add it to clients.redirects`)
 }
 
 export const isConfidential = (client: Client) => client.metadata()['token_endpoint_auth_method'] !== 'none'

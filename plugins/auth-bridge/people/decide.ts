@@ -39,9 +39,9 @@ export function meets(person: Person, { group, domain, subject, claim }: PersonR
 function whyNot(person: Person, { domains = [], groups = [], subjects = [] }: FilledAuthBridge['allow']): string {
   const lacking = [
     ...(domains.length > 0 && person.email === undefined ? ['your account has no verified e-mail address'] : []),
-    ...(domains.length > 0 && person.email !== undefined ? ['your e-mail address is of another domain'] : []),
-    ...(groups.length > 0 && person.groups === undefined ? ['the provider does not say which groups you are in'] : []),
-    ...(groups.length > 0 && person.groups !== undefined ? ['you are in none of the groups that may'] : []),
+    ...(domains.length > 0 && person.email !== undefined ? ['the domain of your e-mail address is not allowed'] : []),
+    ...(groups.length > 0 && person.groups === undefined ? ['the provider does not return your groups'] : []),
+    ...(groups.length > 0 && person.groups !== undefined ? ['you are not in an allowed group'] : []),
     ...(subjects.length > 0 && domains.length === 0 && groups.length === 0 ? ['you are not on the list'] : []),
   ]
   return lacking.join(', and ')

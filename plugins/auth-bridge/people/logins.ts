@@ -49,7 +49,7 @@ const LOCK_PAUSE = 100
 const pause = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds))
 
 const ENDED = { ended: 'the login has ended' } as const
-const NOT_TOLD = 'the provider was not told of a sign-out'
+const NOT_TOLD = 'could not report a sign-out to the provider'
 
 const placeOf = (id: string) => grantedAt('login', id)
 const loginsOf = (browser: string) => grantedAt('logins of browser', browser)
@@ -182,7 +182,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
       const level = error.fault === 'unavailable' ? 'warn' : 'error'
       log[level](
         { code: 'MH2149', err: error, fix: error.fix },
-        'the provider cannot be asked whether people may still sign in',
+        'cannot check at the provider whether users can still sign in',
       )
       return unasked(login)
     }
@@ -215,7 +215,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     const { renewing: __, ...rest } = login
     log.warn(
       { code: 'MH2135', subject: login.person.subject },
-      'a node died while it renewed a login: its refresh token is lost',
+      'a node stopped while it renewed a login: the refresh token is lost',
     )
     return ask({ ...rest, tokens })
   }

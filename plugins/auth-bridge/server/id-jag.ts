@@ -197,7 +197,7 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
       const { refused: reason } = decision
       log.info(
         { code: 'MH2137', client: client.clientId, subject: person.subject, reason },
-        'refused the person of an assertion',
+        'refused the user of an identity assertion',
       )
       throw refuse(`the person may not use this server: ${reason}`)
     }

@@ -339,7 +339,10 @@ function configurationOf(settings: ProviderSettings): object {
       ...{ now, records, clients, refreshToken, refreshGrace: lifetimes.refreshGrace },
       replayed(model, grantId, reason) {
         settings.replayed(model)
-        log.warn({ code: 'MH2139', model, grantId, reason }, 'what was used up came again: somebody may have stolen it')
+        log.warn(
+          { code: 'MH2139', model, grantId, reason },
+          'a used code or refresh token was presented again: it may have been stolen',
+        )
       },
     }),
     clients: fixedClients(options),

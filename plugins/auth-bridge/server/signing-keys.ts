@@ -60,7 +60,7 @@ export function readSigningKeys(file: string): SigningKey[] {
       key = createPrivateKey(block)
     } catch (cause) {
       // OpenSSL errors may contain the key.
-      throw new Error(`${where} is no private key that can be read`, { cause })
+      throw new Error(`${where} is not a valid private key`, { cause })
     }
     if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') throw new Error(`${where} is not of the curve P-256`)
     return describe(key)

@@ -67,7 +67,7 @@ const KEPT = ['content-type', 'link', 'date', 'age'] as const
 
 export function checkAddress(url: string, local: boolean): void {
   if (isSecure(url, local)) return
-  throw new UpstreamError('untrusted', `${shownUrl(url)} is no https address, so nothing is sent there`)
+  throw new UpstreamError('untrusted', `${shownUrl(url)} is not an https URL, so no request is sent to it`)
 }
 
 /** Returns statuses below 500 except redirects and retry responses. Errors omit the query and sent data. */

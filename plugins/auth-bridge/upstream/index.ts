@@ -150,7 +150,7 @@ interface UpstreamSettings {
 }
 
 const NO_REFRESH =
-  'without offline_access the provider gives no refresh token: people sign in again when its token ends'
+  'without offline_access the provider issues no refresh token: users sign in again when its token expires'
 
 export function createUpstream(provider: FilledProvider, { at, log, timeout }: UpstreamSettings): Upstream {
   const settings = settle(provider, at)

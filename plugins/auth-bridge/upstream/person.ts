@@ -64,7 +64,7 @@ async function readGroupsOverage(connection: Connection, tokens: ProviderTokens,
     if (error instanceof UpstreamError && error.fault === 'unavailable') throw error
     connection.log.warn(
       { code: 'MH2146', err: error, fix: GROUPS_FIX },
-      'somebody is in too many groups for a token, and Graph does not say which',
+      'a user is in too many groups for a token, and Microsoft Graph does not list them',
     )
     return { groups: undefined, tokens: kept }
   }
@@ -143,7 +143,7 @@ function personOf(settings: Settings, claims: Claims, groups: readonly string[] 
   const { claims: places, type } = settings
   const subject = firstText(claims, places.subject)
   if (subject === undefined) {
-    throw new UpstreamError('misconfigured', `the provider says no subject at ${places.subject.join(' or ')}`, {
+    throw new UpstreamError('misconfigured', `the provider returned no subject at ${places.subject.join(' or ')}`, {
       fix: `set provider.claims.subject to what ${type} calls the id of a person; never an e-mail address`,
     })
   }
@@ -208,7 +208,7 @@ async function readList(connection: Connection, path: string, { accessToken }: P
   }
   connection.log.warn(
     { code: 'MH2142', path, pages: MAX_PAGES },
-    'GitHub has more of a list than is read: the rest does not count',
+    'a GitHub list exceeds the limit: the remaining entries are ignored',
   )
   return found
 }

@@ -109,10 +109,7 @@ async function isSigned(connection: Connection, response: Response): Promise<boo
     return true
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.fault !== 'unavailable') throw error
-    connection.log.warn(
-      { code: 'MH2147', err: error },
-      'the keys of the provider cannot be fetched: an ID token does not count',
-    )
+    connection.log.warn({ code: 'MH2147', err: error }, 'cannot fetch the keys of the provider: an ID token is ignored')
     return false
   }
 }

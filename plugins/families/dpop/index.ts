@@ -137,7 +137,7 @@ function createCheck(host: InternalHost, settings: Settings): Possession['check'
       targets: targetsOf(ctx),
     })
     if (cause !== undefined)
-      host.log.error({ code: 'MH2032', err: cause }, 'the store of used proofs (DPoP) does not answer')
+      host.log.error({ code: 'MH2032', err: cause }, 'the store of used proofs (DPoP) does not respond')
     count(1, { plugin: host.name, outcome })
     if (nonce !== undefined) ctx.set('DPoP-Nonce', nonce)
     return flaw

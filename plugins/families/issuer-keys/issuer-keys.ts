@@ -130,7 +130,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
   }
 
   const unavailable = () => ({
-    unavailable: 'the authorization server cannot be asked for its keys',
+    unavailable: 'cannot fetch the keys of the authorization server',
     retryAfter: Math.max(1, Math.ceil((retryAt - now()) / 1_000)),
   })
 

@@ -167,7 +167,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
     async close() {
       if (sending && redis.healthy) {
         await within(sending, redis.commandTimeout).catch(err =>
-          log.warn({ code: 'MH2310', reason: errorText(err) }, 'stopped before Redis had every change'),
+          log.warn({ code: 'MH2310', reason: errorText(err) }, 'stopped before Redis received all changes'),
         )
       }
       closed = true
@@ -346,7 +346,7 @@ export function redisBus(
     try {
       receiver?.(text)
     } catch (err) {
-      log.error({ code: 'MH2311', err }, 'a message of another node could not be taken')
+      log.error({ code: 'MH2311', err }, 'failed to process a message of another node (Redis)')
     }
   }
 
@@ -414,7 +414,7 @@ export function redisBus(
         else void feed.locateOnce().catch(err => log.debug({ err }, 'the change bus was not found'))
       })
       if (redis.healthy) await feed.locateOnce()
-      void readAll().catch(err => log.error({ code: 'MH2312', err }, 'changes are not read any more'))
+      void readAll().catch(err => log.error({ code: 'MH2312', err }, 'stopped reading changes from Redis'))
     },
     async close() {
       await outbox.close()

@@ -214,7 +214,9 @@ class SharedConnection {
     const refusal = explainRefusal(cause) ?? this.#health.refusal
     if (!refusal?.isLasting) return
     await this.close()
-    throw new StartError('MH2301', `${this.settings.name} refuses us: ${refusal.text}; ${refusal.fix}`, { cause })
+    throw new StartError('MH2301', `${this.settings.name} refuses this host: ${refusal.text}; ${refusal.fix}`, {
+      cause,
+    })
   }
 
   async close() {

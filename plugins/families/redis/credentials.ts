@@ -84,12 +84,12 @@ export class Credentials {
       const { password = '', expires } = await this.#ask()
       const words = ['AUTH', redis.username ?? 'default', password]
       await Promise.all(open().map(client => within(client.sendCommand(words), redis.commandTimeout)))
-      log.debug({ redis: redis.name }, 'Redis was given a new password')
+      log.debug({ redis: redis.name }, 'sent a new password to Redis')
       this.#renewBefore(expires)
     } catch (error) {
       if (this.#closed) return
       const reason = errorText(this.hide(error))
-      log.warn({ code: 'MH2320', redis: redis.name, reason }, 'Redis could not be given a new password; trying again')
+      log.warn({ code: 'MH2320', redis: redis.name, reason }, 'cannot send the new password to Redis; retrying')
       this.#renewAt(Date.now() + AGAIN)
     }
   }

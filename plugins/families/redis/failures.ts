@@ -130,7 +130,7 @@ const CLIENT_MESSAGE = /client is (?:closed|offline)|Disconnects client|[Ss]ocke
 /** Redis did not respond in time: the command may have been executed. */
 export class RedisTimeout extends Error {
   constructor(timeout: number) {
-    super(`Redis did not answer within ${timeout} ms`)
+    super(`Redis did not respond within ${timeout} ms`)
     this.name = 'RedisTimeout'
   }
 }
@@ -158,7 +158,7 @@ export function isMomentary(thrown: unknown): boolean {
 
 export const unavailable = (cause: unknown): HostError =>
   new HostError('unavailable', {
-    detail: 'what this server keeps for its sessions cannot be reached; try again',
+    detail: 'the session store is not available; try again',
     headers: { 'Retry-After': RETRY_AFTER },
     cause,
   })

@@ -41,7 +41,7 @@ export class Health {
 
   /** Public. */
   get trouble(): string {
-    return this.refusal ? `Redis refuses: ${nameRefusal(this.refusal)}` : 'Redis does not answer'
+    return this.refusal ? `Redis refuses: ${nameRefusal(this.refusal)}` : 'Redis does not respond'
   }
 
   onChange(listener: (healthy: boolean) => void): () => void {
@@ -128,7 +128,7 @@ export class Health {
     if (this.#told === `refused ${name}`) return
     log.error(
       { code: 'MH2301', redis, reason, fix },
-      'Redis refuses what this host needs: not ready, and what cannot do without it gets 503',
+      'Redis refuses commands that this host requires: not ready, and requests that need Redis get 503',
     )
     this.#told = `refused ${name}`
   }
@@ -139,8 +139,8 @@ export class Health {
     const reason = cause === undefined ? 'the connection ended' : errorText(cause)
     const fix = explainTls(cause)
     const why = { redis, reason, ...(fix !== undefined && { fix }) }
-    if (this.#told === 'down') log.debug(why, 'Redis still does not answer')
-    else log.warn({ code: 'MH2304', ...why }, 'Redis does not answer; trying again until it does')
+    if (this.#told === 'down') log.debug(why, 'Redis still does not respond')
+    else log.warn({ code: 'MH2304', ...why }, 'Redis does not respond; retrying')
     this.#told = 'down'
   }
 }

@@ -112,7 +112,7 @@ export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'k
     code: FOREIGN_KEYS,
     text: `the keys ${keyPrefix}* of ${name} are in use by a host with none of our \`secrets\``,
     fix:
-      'give hosts that are not of one deployment a redis.keyPrefix each; nodes of one deployment need a secret in common, ' +
+      'set a different redis.keyPrefix for each deployment; nodes of one deployment need a common secret, ' +
       'also while secrets are rotated (docs/config.md says how). A node that was killed counts for 15 s',
     isLasting: true,
   }
@@ -121,9 +121,9 @@ export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'k
 export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly string[]): string | undefined {
   const theirs = others.map(fingerprintsOf)
   if (theirs.some(list => !list.includes(fingerprints[0] ?? '')))
-    return 'nodes that run do not know the first of our `secrets`: they refuse the sessions that are opened here'
+    return 'running nodes do not have the first of our `secrets`: they refuse sessions that this node opens'
   if (theirs.some(([first = '']) => !fingerprints.includes(first)))
-    return 'nodes that run sign with a secret that is none of ours: the sessions that are opened there are refused here'
+    return 'running nodes sign with a secret that this node does not have: this node refuses their sessions'
   return undefined
 }
 

@@ -23,7 +23,7 @@ export function demandSecrets(
     `make a secret with \`openssl rand -base64 32\` and put it into the environment of ${where} as MCP_HOST_SECRETS, or ` +
     "into the config's `secrets`, or into a file that it names: `secrets: { file: './state/secrets' }` " +
     (where === EVERYWHERE ? `(the same file on ${where})` : '(a start makes it)')
-  report(new StartError('MH1404', `${why} were made by this one; ${how}`, { at }))
+  report(new StartError('MH1404', `${why} are temporary keys of this process; ${how}`, { at }))
 }
 
 /** Clients need time to reconnect. */
@@ -64,7 +64,7 @@ export function readStreamBounds(
 ): StreamBounds {
   const ttl = parseDuration(options.ttl)
   if (ttl < MIN_TTL) {
-    throw new StartError('MH1405', 'it is less than 1s; no client comes back so soon', { at: [...at, 'ttl'] })
+    throw new StartError('MH1405', 'less than 1s: no client reconnects this soon', { at: [...at, 'ttl'] })
   }
   return { ttl, maxEvents: options.maxEvents, maxBytes: parseSize(options.maxBytes) }
 }

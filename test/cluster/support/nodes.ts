@@ -127,7 +127,7 @@ export async function startCluster(
     const plugins = { ...one.plugins, ...(sent && { recording: recordRedis(sent) }) }
     nodes.push(await startNode(server, { ...one, plugins } as NodeConfig))
   }
-  // A node also starts while Redis does not answer yet.
+  // A node also starts while Redis does not respond yet.
   for (const { url } of nodes) await eventually('a node that is ready', async () => (await fetch(`${url}/health`)).ok)
   return { redis: server, nodes, counts: countsInRedis(server) }
 }

@@ -96,7 +96,7 @@ describe('auth-bridge: endpoints', () => {
       '60',
       'text/html; charset=utf-8',
     ])
-    const told = other.log.filter(({ message }) => message?.startsWith('an address does this too often'))
+    const told = other.log.filter(({ code }) => code === 'MH2131')
     expect(told.map(({ what }) => what)).to.deep.equal(['register', 'authorize'])
   })
 })

@@ -49,11 +49,7 @@ describe('auth-bridge: signing keys', () => {
 
   for (const [what, text, problem] of [
     ['nothing', '', 'has no PEM private key; make one with: openssl genpkey'],
-    [
-      'a certificate',
-      '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----',
-      'is no private key that can be read',
-    ],
+    ['a certificate', '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----', 'is not a valid private key'],
     [
       'another curve',
       generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export({ type: 'pkcs8', format: 'pem' }),

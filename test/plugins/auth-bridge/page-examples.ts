@@ -81,7 +81,7 @@ export const ACCOUNT: AccountView = {
 
 export const FAULT: Message = {
   title: 'You could not be signed in',
-  text: 'Your account is in none of the groups that may use Acme Tools. Ask for access, then try again.',
+  text: 'Your account is not in a group that can use Acme Tools. Ask for access, then try again.',
   detail: 'Request 01JD8Z3M',
   action: { label: 'Try again', href: '/auth/again' },
   isError: true,

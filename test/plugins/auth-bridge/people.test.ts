@@ -31,9 +31,9 @@ describe('auth-bridge: users', () => {
   after(stopBridges)
 
   const refused: ReadonlyArray<readonly [person: string, reason: string]> = [
-    ['eve', 'your e-mail address is of another domain, and you are in none of the groups that may'],
-    ['una', 'your account has no verified e-mail address, and you are in none of the groups that may'],
-    ['nil', 'your account has no verified e-mail address, and the provider does not say which groups you are in'],
+    ['eve', 'the domain of your e-mail address is not allowed, and you are not in an allowed group'],
+    ['una', 'your account has no verified e-mail address, and you are not in an allowed group'],
+    ['nil', 'your account has no verified e-mail address, and the provider does not return your groups'],
   ]
   for (const [person, reason] of refused) {
     it(`shows ${person} why access is denied`, async () => {

@@ -36,7 +36,7 @@ describe('auth-bridge: Redis outage', function () {
       () => client.refresh(tokens.refresh_token ?? ''),
       ({ error }) => error === 'temporarily_unavailable',
     )
-    expect(refused.error_description).to.equal('what this server keeps cannot be reached now')
+    expect(refused.error_description).to.equal('the store of this server is not available now')
     const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token ?? '', client_id: client.clientId }
     const answer = await fetch(`${bridge.issuer}/token`, { method: 'POST', body: new URLSearchParams(form) })
     expect([answer.status, answer.headers.get('retry-after')]).to.deep.equal([503, '5'])

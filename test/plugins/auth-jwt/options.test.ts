@@ -74,7 +74,7 @@ describe('auth-jwt: options at startup', () => {
   ]
   type Row = readonly [string, AuthJwtOptions, string]
   const insteadOfSecret = ([what, secret]: readonly [string, string]): Row[] => [
-    [`with ${what} as its secret`, { issuer: ISSUER, secret }, 'whoever knows it could sign any token'],
+    [`with ${what} as its secret`, { issuer: ISSUER, secret }, 'anyone who has it could sign tokens'],
     [
       `with ${what} as the secret of one of several`,
       { issuers: [{ authority: 'https://b.example' }, { issuer: ISSUER, secret }] },

@@ -82,7 +82,7 @@ describe('dev-auth-server: OAuth flow', () => {
         expect(response.status).to.equal(400)
         const { error, error_description } = await json(response)
         expect(error).to.equal('invalid_redirect_uri')
-        expect(error_description).to.match(/does not send codes to/)
+        expect(error_description).to.match(/is not allowed; the operator/)
       })
     }
 

@@ -199,7 +199,7 @@ describe('health: readiness condition', () => {
       expect([status, json.reasons]).to.deep.equal([503, { broken: 'it cannot be checked; the log says why' }])
       expect(text).to.not.include('hunter2')
     }
-    expect(errors()).to.deep.equal(['a condition of readiness cannot be checked'])
+    expect(errors()).to.deep.equal(['cannot check a readiness condition'])
     fault = undefined
     expect((await read(`${url}/readyz`)).status).to.equal(200)
     fault = new Error('again')

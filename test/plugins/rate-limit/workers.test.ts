@@ -46,7 +46,7 @@ describe('rate-limit: counts in the primary process', () => {
     expect(statuses(await atOnce(10, () => nodes[0].call()))).to.deep.equal({ 200: 10 })
     const lines = nodes[0].log.filter(({ message }) => message === UNCOUNTED)
     expect(lines).to.have.length(1)
-    expect(lines[0]).to.include({ onFailure: 'open', problem: 'the primary of this host is gone' })
+    expect(lines[0]).to.include({ onFailure: 'open', problem: 'the primary process of this host ended' })
   })
 
   it('refuse with 503 and `closed` if the primary process is gone', async () => {

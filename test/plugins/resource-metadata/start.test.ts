@@ -47,7 +47,7 @@ describe('resource-metadata: startup', () => {
         bearerMethodsSupported: ['header', 'query'],
       }),
     )
-    const told = log.filter(({ message }) => message?.includes('is published, but nothing here does what it promises'))
+    const told = log.filter(({ message }) => message?.includes('is published, but this host does not implement it'))
     expect(told).to.have.length(3)
   })
 

@@ -43,7 +43,9 @@ if (hasSqlite) {
     it('requires configured secrets', async () => {
       const { secrets: _, ...bare } = config()
       const problem = await problemOf(bare)
-      expect(problem).to.include('the keys that sign their ids were made by this one').and.to.include('openssl rand')
+      expect(problem)
+        .to.include('the keys that sign their ids are temporary keys of this process')
+        .and.to.include('openssl rand')
     })
 
     it('rejects invalid times and sizes with their path', async () => {

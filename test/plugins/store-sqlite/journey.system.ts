@@ -99,7 +99,7 @@ if (hasSqlite) {
         const { code, stderr } = await end(second, 'SIGTERM')
         // Who was killed could not say itself what became of its call.
         const told = linesOf(stderr).map(({ msg }) => msg)
-        expect(told).to.deep.equal(signal === 'SIGKILL' ? ['answered requests of a node that is gone'] : [])
+        expect(told).to.deep.equal(signal === 'SIGKILL' ? ['failed the requests of a lost node'] : [])
         expect(code).to.equal(0)
         expect(readdirSync(`${folder}/state`).sort()).to.deep.equal(['.gitignore', 'sessions.db', 'sessions.db.lock'])
       })

@@ -220,7 +220,7 @@ describe('Tasks: fairness between callers', () => {
     const broken = await eve.begin('required')
     const sound = await eve.begin('slow', { key: 'sound' })
     const listening = await eve.listen([broken, sound])
-    await eventually('the log says so', () => log.some(({ message }) => message?.includes('could not be told')))
+    await eventually('the log says so', () => log.some(({ code }) => code === 'MH2511'))
     const heard = await listening.next()
     expect(heard.params.taskId).to.equal(sound)
     expect((await taskClient(url, 'bob').call('plain', { key: 'b' })).status).to.equal(200)

@@ -151,7 +151,7 @@ describe('Tasks: methods', () => {
       for (const taskId of [other, 'x', long, '../../x']) {
         const { message } = await client.about(method, taskId, params)
         expect(message.error.code, `${method} ${taskId}`).to.equal(-32602)
-        expect(message.error.message).to.include('there is no such task').and.not.to.include('xx')
+        expect(message.error.message).to.include('the task does not exist').and.not.to.include('xx')
       }
       for (const taskId of [undefined, 1, null, {}]) {
         const { message } = await client.send(method, { ...params, taskId })

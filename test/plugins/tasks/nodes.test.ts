@@ -288,7 +288,7 @@ describe('Tasks: queue without worker', () => {
     }
     const { url, log } = await startTasks(createBench(), { role: 'front', lease: '300ms' }, store)
     await taskClient(url, 'ann').begin('slow', { key: '1' })
-    const told = () => log.filter(({ message }) => message === 'tasks wait, and no node takes them')
+    const told = () => log.filter(({ code }) => code === 'MH2515')
     await eventually('it is told', () => told().length > 0)
     const seen = looks
     await eventually('some looks later', () => looks > seen + 3)
