@@ -153,7 +153,7 @@ class StoredStream {
     const append = () => store.append(session, this.name, next.message, this.#stored)
     const seq = append()
     // A store with connections can lose the response to an append.
-    return typeof seq === 'number' ? seq : seq.catch(error => persistAfter(error, append, STORE_PATIENCE))
+    return seq instanceof Promise ? seq.catch(error => persistAfter(error, append, STORE_PATIENCE)) : seq
   }
 
   /** Retries use the same number, so nothing is stored twice or skipped. */

@@ -58,7 +58,7 @@ describe('each command as a process', function () {
     [['explain'], 0, /^address +\/, route \/, /],
     [['lock'], 0, /^mcp\.lock\.json: 1 address, 2 tools\n$/],
     [['diff'], 0, /^mcp\.lock\.json and mcp\.config\.mjs are equal\.\n$/],
-    [['diff', '-'], 2, /^mcp-host: error \w+: stdin is no JSON/, 'none'],
+    [['diff', '-'], 2, /^mcp-host: error \w+: stdin is not JSON/, 'none'],
     [['schema'], 0, /^\{[\s\S]*"transport-streamable"/],
     [['audit', 'verify', 'gone.jsonl'], 2, /^mcp-host: error \w+: gone\.jsonl: there is no such file/],
     [['init', 'made', '--yes'], 0, /Made made in made/],
@@ -138,8 +138,8 @@ describe('each command as a process', function () {
     const { ended } = startTrusting(file, ['doctor', '--url', `${tls.url}/mcp`], folder)
     const { code, stdout } = await ended
     expect(stdout).to.match(/^ok +host guard +A foreign Host gets 403$/m)
-    expect(stdout).to.match(/^WRONG +metadata +resource is http:.*: http behind https;/m)
-    expect(stdout).to.match(/^WRONG +metadata +the challenge contains http:.*\n +fix: set http\.publicUrl/m)
+    expect(stdout).to.match(/^WRONG +metadata +resource is http:.*: http behind https/m)
+    expect(stdout).to.match(/^WRONG +metadata +The challenge names http:.*\n +fix: Set http\.publicUrl/m)
     expect(code).to.equal(1)
   })
 

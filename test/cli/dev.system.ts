@@ -152,7 +152,7 @@ describe('mcp-host dev', function () {
   it('says file and line of what is no variable, and takes none of it', async () => {
     const folder = await makeFolder({ ...FILES, 'my.env': '# fine\nGREETING=x\nhunter2\n' })
     const running = startCli(['dev', '--env-file', 'my.env'], folder)
-    await running.logged(/my\.env:3: no variable; a line is NAME=value/)
+    await running.logged(/my\.env:3: not a variable; a line is NAME=value/)
     expect((await quit(running)).stderr).not.to.include('hunter2')
   })
 
@@ -172,7 +172,7 @@ describe('mcp-host dev', function () {
     await running.printed(/Changed: \.env[\s\S]*Still serving the previous version/)
     running.child.stdin.write('r')
     await running.printed(
-      /Still serving the previous version[\s\S]*\.env:1: no variable;[\s\S]*Still serving the previous version/,
+      /Still serving the previous version[\s\S]*\.env:1: not a variable;[\s\S]*Still serving the previous version/,
     )
     running.child.stdin.write('q')
     const { code, stdout } = await running.ended

@@ -102,10 +102,10 @@ describe('mcp-host doctor: what a provider says', () => {
       [
         400,
         '<p>invalid_redirect_uri: not one of the client</p>',
-        'an error: invalid_redirect_uri: not one of the client',
+        'an error page: invalid_redirect_uri: not one of the client',
       ],
-      [400, '<p>invalid_client: client is invalid</p>', 'an error: invalid_client: client is invalid'],
-      [400, '<p>Client not found.</p>', 'an error: Client not found.'],
+      [400, '<p>invalid_client: client is invalid</p>', 'an error page: invalid_client: client is invalid'],
+      [400, '<p>Client not found.</p>', 'an error page: Client not found.'],
     ] as const) {
       reply = response => response.writeHead(status, { 'Content-Type': 'text/html' }).end(page)
       idp.metadata = { authorization_endpoint: `${oddUrl}/authorize` }

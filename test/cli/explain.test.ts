@@ -253,7 +253,7 @@ describe('mcp-host explain', () => {
   it('prints that configureSession may change the items', async () => {
     const hooked = CONFIG.replace('  toolsets,\n', '  toolsets,\n  configureSession() {},\n')
     const hookedFolder = await makeFolder({ 'mcp.config.mjs': hooked })
-    const session = /^session {3}configureSession may change/m
+    const session = /^session {3}configureSession can change/m
     expectTold(await runCli(['explain'], hookedFolder), session)
     expectTold(await runCli(['explain', '--tool', 'purge'], hookedFolder), session)
     expect((await explain()).stdout).not.to.match(session)

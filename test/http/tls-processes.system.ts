@@ -100,6 +100,6 @@ describe('mcp-host start with http.tls', function () {
     }
     const plain = url.replace('https:', 'http:')
     const { code, stdout } = await startCli(['doctor', plain], folder).ended
-    expect([code, stdout.includes(`If the port uses TLS, try ${url}`)], stdout).to.deep.equal([1, true])
+    expect([code, stdout.includes(`try ${url}`)], stdout).to.deep.equal([1, true])
   })
 })

@@ -339,7 +339,7 @@ describe('Redis authentication', () => {
       const error = await refusal(startRedisHost(settings))
       expect(error).to.be.instanceOf(StartError)
       expect(String(error))
-        .to.match(/refuses us: (WRONGPASS|NOAUTH).*redis\.password/)
+        .to.match(/(WRONGPASS|NOAUTH).*redis\.password/)
         .and.not.include(PASSWORD)
     }
   })

@@ -2,6 +2,7 @@
 import type { InternalHost } from '../../core/internal.ts'
 import type { ConfiguredPlugin } from '../../core/plugin.ts'
 import type { EventStore } from '../../core/sessions/event-store.ts'
+import type { LogPage, Store } from '../../core/store/store.ts'
 import { createGate } from './gate.ts'
 
 export interface StoreMeter {
@@ -22,25 +23,48 @@ export interface Metered {
   readonly plugin: ConfiguredPlugin
 }
 
-function metered(store: EventStore, meter: StoreMeter & { readonly held: () => Promise<void> }): EventStore {
+type HeldMeter = StoreMeter & { readonly held: () => Promise<void> }
+
+async function meterRead<Found>(
+  meter: HeldMeter,
+  read: () => Found | Promise<Found>,
+  messagesOf: (found: Found) => readonly string[],
+): Promise<Found> {
+  meter.reads++
+  meter.mostUnderWay = Math.max(meter.mostUnderWay, ++meter.underWay)
+  try {
+    await meter.held()
+    const found = await read()
+    const bytes = messagesOf(found).reduce((sum, message) => sum + Buffer.byteLength(message), 0)
+    meter.bytes += bytes
+    meter.mostBytes = Math.max(meter.mostBytes, bytes)
+    return found
+  } finally {
+    meter.underWay--
+  }
+}
+
+function metered(store: EventStore, meter: HeldMeter): EventStore {
   return {
     ...store,
     async after(session, stream, seq, most) {
-      if (most === 0) return store.after(session, stream, seq, most)
-      meter.reads++
-      meter.mostUnderWay = Math.max(meter.mostUnderWay, ++meter.underWay)
-      try {
-        await meter.held()
-        const events = await store.after(session, stream, seq, most)
-        const bytes = (events ?? []).reduce((sum, { message }) => sum + Buffer.byteLength(message), 0)
-        meter.bytes += bytes
-        meter.mostBytes = Math.max(meter.mostBytes, bytes)
-        return events
-      } finally {
-        meter.underWay--
-      }
+      const read = () => store.after(session, stream, seq, most)
+      if (most === 0) return read()
+      return meterRead(meter, read, events => (events ?? []).map(({ message }) => message))
     },
   }
+}
+
+/** A store, with its reads of messages metered. */
+function meteredLogs(store: Store, meter: HeldMeter): Store {
+  const read: Store['read'] = (partition, queries) => {
+    const act = () => store.read(partition, queries)
+    if (!queries.some(query => 'log' in query && query.bytes !== 0)) return act()
+    return meterRead(meter, act, pages =>
+      (pages as ReadonlyArray<LogPage | undefined>).flatMap(page => page?.messages ?? []),
+    )
+  }
+  return Object.create(store, { read: { value: read }, transact: { value: store.transact.bind(store) } })
 }
 
 export function meteredStore(configured: ConfiguredPlugin): Metered {
@@ -58,7 +82,11 @@ export function meteredStore(configured: ConfiguredPlugin): Metered {
   const provide = (host: InternalHost) => (slot: string, service: unknown) =>
     (host.provide as (slot: string, service: unknown) => void)(
       slot,
-      slot === 'eventStore' ? metered(service as EventStore, meter) : service,
+      slot === 'eventStore'
+        ? metered(service as EventStore, meter)
+        : slot === 'store'
+          ? meteredLogs(service as Store, meter)
+          : service,
     )
   // The plugin itself declares the key.
   const { storeKey: _, ...others } = configured.plugin

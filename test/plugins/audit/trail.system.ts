@@ -158,7 +158,7 @@ describe('audit: file', () => {
     await close()
     const changes = (await linesIn(file)).filter(({ event }) => event === 'changed')
     expect(changes.map(({ how }) => how)).to.deep.equal(['edited', 'replaced'])
-    const told = log.filter(({ message }) => String(message).startsWith('The audit file was changed'))
+    const told = log.filter(({ code, how }) => code === 'MH2220' && how !== undefined)
     expect(told.map(({ how }) => how)).to.deep.equal(['edited', 'replaced'])
     expect(await verdictOn(folder)).to.match(/^2: seq 2 was changed/)
   })

@@ -89,7 +89,7 @@ describe('auth-bridge: options', () => {
       { http: { port: 0, publicUrl: 'http://mcp.acme.example' } },
       ['publicUrl', 'use https'],
     ],
-    ['no public address', {}, { http: { port: 0, host: '0.0.0.0' } }, ['http.publicUrl', 'https address']],
+    ['no public address', {}, { http: { port: 0, host: '0.0.0.0' } }, ['http.publicUrl', 'https URL']],
     ...['@acme.example', 'ann@acme.example', '*.acme.example', '*', 'acme', '.acme.example', ' acme.example'].map(
       domain =>
         [
