@@ -229,7 +229,7 @@ describe('Invalid protocol extension', () => {
     [ID, { nameHeaders: { 'tools/call': 'name' } }, '"tools/call", which is none of its methods'],
     [ID, { results: { 'tools/call': ['complete'] } }, 'the result "complete" of tools/call'],
     [ID, { listenFilters: { toolsListChanged: () => undefined } }, 'the filter "toolsListChanged"'],
-    [ID, { methods: { 'tools/call': () => ({}) } }, "reserved for the host"],
+    [ID, { methods: { 'tools/call': () => ({}) } }, 'reserved for the host'],
   ]
   for (const [id, extension, words] of wrong) {
     it(`stops startup: ${id} with ${Object.keys(extension).join() || 'nothing'}, ${words}`, async () => {
