@@ -187,7 +187,7 @@ export function readAll(): { uses: Use[]; bare: string[] } {
   return { uses: read.flatMap(({ uses }) => uses), bare: read.flatMap(({ bare }) => bare) }
 }
 
-const MOST_SHOWN = 110
+const MOST_SHOWN = 90
 const MOST_MESSAGES = 2
 /** A message that has more than this part of another one, at its start and end, is a variant of it. */
 const SAME_PART = 0.6

@@ -1,5 +1,6 @@
 // The table of clients for `mcp-host connect`: configuration file, format and capabilities.
 import { join, posix, win32 } from 'node:path'
+import { shellWord } from '../text.ts'
 
 export type Reached = { readonly url: string } | { readonly command: string; readonly args: readonly string[] }
 
@@ -151,7 +152,7 @@ export const CLIENTS = {
     command: (_name, reached) =>
       isUrl(reached)
         ? ['goose', 'session', '--with-streamable-http-extension', reached.url]
-        : ['goose', 'session', '--with-extension', [reached.command, ...reached.args].join(' ')],
+        : ['goose', 'session', '--with-extension', [reached.command, ...reached.args].map(shellWord).join(' ')],
     next: 'The command starts a session with the server. `goose configure` adds it permanently.',
   },
   'lm-studio': {

@@ -252,7 +252,7 @@ function readKeyFile(text: string, path: string): Uint8Array {
     throw new AuthError(`the key file ${path} is damaged`, {
       code: 'cache_failed',
       cause,
-      fix: 'put the right one back; without it, delete it and the token files beside it, and log in again',
+      fix: 'Restore the original key file. If it is lost, delete this file and the token files in the same folder, and log in again',
     })
   }
 }

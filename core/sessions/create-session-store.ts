@@ -109,7 +109,7 @@ function changeStep(change: StateChange): Partial<RecordStep> {
   return { set: { revision: change.revision, client: JSON.stringify(change.client) } }
 }
 
-/** What a record that was restored from an older copy lacks. Keeps resources that the client no longer watches. */
+/** The changes of this copy that a record restored from an older copy does not contain. The watched resources of both are kept. */
 function changesSince(fields: Fields, record: SessionRecord): Partial<RecordStep> | undefined {
   const { restoredFrom, restoredAt } = fields
   if (!(Number(restoredFrom) < record.version && record.version < Number(restoredAt))) return undefined

@@ -685,7 +685,11 @@ class Tasks {
             ...leave(facts),
             ...this.#count(facts.holderKey, -facts.bytes, undefined),
           }
-        : { ends: { sortedSet: 'ends', remove }, leases: { sortedSet: 'leases', remove } }
+        : {
+            task: { record: `t:${key}`, exists: false },
+            ends: { sortedSet: 'ends', remove },
+            leases: { sortedSet: 'leases', remove },
+          }
       const steps = Object.values(plan).flatMap(step => (step ? [step] : []))
       if (!(await this.#store.transact(TASKS, steps)).done) continue
       if (facts) {

@@ -88,7 +88,7 @@ interface Part {
   readonly provides: readonly string[]
   readonly needs?: readonly string[]
   readonly commands: Parameters<typeof redisConnection>[2]
-  /** What is signed or sealed with secrets of all nodes. */
+  /** Start of the error for missing shared secrets. Undefined: the part needs no secrets. */
   readonly secret?: string
   readonly provide: (host: RedisHost, redis: RedisConnection) => void
 }

@@ -7,7 +7,7 @@ import { SCHEMA_VERSION, schemaOf } from './schema.ts'
 
 /** Time limit of a call, milliseconds. PostgreSQL never applies a call later. */
 export const TIMEOUT = 5_000
-const MAX_CONNECTIONS = 10
+export const MAX_CONNECTIONS = 10
 /** Milliseconds between attempts while the server does not respond, and between deletions of expired rows. */
 const INTERVAL = { down: 1_000, up: 5_000 }
 /** Rows that one deletion removes from each table. */

@@ -122,7 +122,7 @@ function mayClientImport(from: string, { specifier }: Import): boolean {
   return name === undefined ? isIn('client/node', from) : name !== 'mcp-host'
 }
 
-/** What the MCP client engine may import from core: cancellation, and types, versions and headers of the protocol. */
+/** Files of core that the MCP client engine can import: cancellation, and types, versions and headers of the protocol. */
 const WIRE_FILES = ['cancellation', 'is-object', 'protocol', 'revisions', 'schema/header-params'].map(
   name => `core/mcp/${name}.ts`,
 )

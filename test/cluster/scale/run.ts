@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { readCpuSeconds, readRss } from '../../../bench/process-cost.ts'
 import { mochaGlobalSetup } from '../../support/compiled.ts'
+import { eventually } from '../../support/eventually.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startRedisCluster } from '../../support/redis-cluster.ts'
 import { type RedisServer, stopRedis } from '../../support/redis-server.ts'
@@ -28,7 +29,7 @@ const AT_ONCE = 16
 /** Milliseconds until nodes have reported the use of sessions. */
 const SETTLE = 1_500
 
-/** What nodes send for sessions, streams and changes; scripts call other commands themselves. */
+/** The commands that nodes send for sessions, streams and changes. Commands inside scripts are not counted. */
 const SENT = /^cmdstat_(evalsha|eval|xread)$/
 
 interface Figures {
@@ -194,7 +195,7 @@ async function run() {
     await measure('change, for each stream', told, async () => {
       for (let change = 0; change < COUNT.changes; change++) {
         at(change).tell({})
-        while (heard.count < (change + 1) * COUNT.streams) await wait(5)
+        await eventually('the change on every stream', () => heard.count >= (change + 1) * COUNT.streams)
       }
     })
   } finally {

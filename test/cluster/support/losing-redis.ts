@@ -14,7 +14,7 @@ export function keepKeys(redis: RedisServer, ...patterns: readonly string[]): ()
   }
 }
 
-/** A line to Redis by another address, `cuttable`, where nothing passes between `cut` and `mend`. */
+/** A proxy to Redis at the URL `cuttable`. Between `cut` and `mend` it passes no data. */
 export async function startLine(redis: RedisServer) {
   let isCut = false
   const line = await startCuttingProxy(redis.url, { cutter: () => () => (isCut ? 0 : undefined) })
@@ -31,7 +31,7 @@ export async function startLine(redis: RedisServer) {
   }
 }
 
-/** A Redis with such a line. */
+/** A Redis server with such a proxy. */
 export async function startCuttable() {
   const redis = await startRedis()
   return { redis, ...(await startLine(redis)) }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createKeptLog } from '../../../core/testing/kept-log.ts'
 import { createPostgresBus, type PostgresBus } from '../../../plugins/store-postgres/bus.ts'
-import { createPostgresStore, Postgres } from '../../../plugins/store-postgres/connection.ts'
+import { createPostgresStore, MAX_CONNECTIONS, Postgres } from '../../../plugins/store-postgres/connection.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needsPostgres, type PostgresServer, startPostgres, stopPostgres } from '../../support/postgres-server.ts'
 
@@ -113,7 +113,8 @@ describe('PostgreSQL outages', function () {
       expect(loads.messages.acknowledged.filter(number => !stored.includes(`${number}`))).to.deep.equal([])
       expect(stored.filter((text, at) => stored.indexOf(text) < at)).to.deep.equal([])
       expect(Number(record?.fields['n'])).to.be.at.least(loads.counts.acknowledged.length)
-      expect(returns).to.be.at.most(3)
+      // Connections of a killed server can respond for a moment: at most one return for each.
+      expect(returns).to.be.at.most(MAX_CONNECTIONS)
       for (const node of nodes) {
         await node.bus.leave()
         await node.postgres.close()

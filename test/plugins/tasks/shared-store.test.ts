@@ -98,6 +98,32 @@ describe('Task store: concurrent claims', () => {
   })
 })
 
+describe('Task store: expired tasks', () => {
+  it('stay in the index if they are created again while another node deletes them', async () => {
+    const memory = createMemoryStore()
+    const task = newTask()
+    expect(await createTaskStore(memory, { clock: createManualClock() }).create(task, WIDE)).to.equal('created')
+    // Reads from before the task was created again.
+    const stale = new Map<string, unknown>([
+      ['ends', { members: [{ member: task.id, score: 0 }], size: 1, now: 0 }],
+      ['task', undefined],
+    ])
+    const take = (name: string) => {
+      const answer = stale.get(name)
+      stale.delete(name)
+      return [answer]
+    }
+    const read = (partition: string, queries: readonly Query[]) => {
+      const [query] = queries
+      const name = query && 'sortedSet' in query ? query.sortedSet : query && 'record' in query ? 'task' : ''
+      return stale.has(name) ? take(name) : memory.read(partition, queries)
+    }
+    const late = createTaskStore({ ...memory, read } as Store, { clock: createManualClock() })
+    expect(await late.create(newTask(), { ...WIDE, kept: 1 })).to.equal('full')
+    expect(stale.size).to.equal(0)
+  })
+})
+
 describe('Task store: lost reply', () => {
   it('of a claim gives the task to the next claim of the same node', async () => {
     const { nodes, node, seen } = openNodes(2)

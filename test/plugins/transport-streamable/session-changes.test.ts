@@ -98,8 +98,10 @@ describe('Change notifications of a session', () => {
   })
 
   it('are not sent for changes before the stream was opened', async () => {
-    const client = await openSession(url)
+    const [client, other] = [await openSession(url), await openHearing()]
     runtime.tools.add(tool('early'))
+    // A shared bus delivers changes later.
+    expect(await other.heard()).to.deep.equal(['tools/list_changed', {}])
     const stream = await client.get()
     runtime.resources.add(defineResource({ name: 'late', uri: 'test://late', handler: () => '' }))
     expect((await nextMessage(stream)).method).to.equal('notifications/resources/list_changed')
