@@ -349,6 +349,29 @@ describe('An upstream server that lies', () => {
   })
 })
 
+describe('An upstream server whose lists depend on the client', () => {
+  it('lists the tools that send requests to the client, except those that `asks` excludes', async () => {
+    const url = await serveScript(({ id, method, params, json }) => {
+      const { capabilities = {} } = params as { capabilities?: object }
+      if (method === 'initialize') tools = Object.keys(capabilities).sort()
+      const handshake = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'a' } }
+      const listed = tools.map(name => ({ name, inputSchema: { type: 'object' } }))
+      json({ jsonrpc: '2.0', id, result: method === 'initialize' ? handshake : { tools: listed } })
+    })
+    let tools: string[] = []
+    for (const [server, expected] of [
+      [{}, ['elicitation', 'roots', 'sampling']],
+      [{ asks: { sample: false } }, ['elicitation', 'roots']],
+      [{ sessions: 'shared' }, []],
+    ] as const) {
+      const servers = { far: { url, prefix: '', revision: '2025-11-25', ...server } } as const
+      const plugins = { 'transport-streamable': {}, upstream: { servers } }
+      const host = await startHost({ toolsets: {}, routes: { '/': { toolsets: 'far' } }, plugins })
+      expect(await namesAt(host.url)).to.deep.equal(expected)
+    }
+  })
+})
+
 describe('Trust in an upstream server', () => {
   const serving = async (tools: object[], prompts: object[] = []) => {
     const server = await serveModern(
