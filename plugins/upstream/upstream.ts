@@ -16,6 +16,7 @@ import {
   type ServerNotification,
 } from '../../remote/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
+import type { RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, changedError, createDefiner } from './definitions.ts'
@@ -51,8 +52,9 @@ export interface UpstreamParts {
   readonly isLocal: boolean
   /** Its entry in the lock file. */
   readonly accepted: AcceptedServer | undefined
-  /** Counts calls by outcome, and reconnections. */
-  readonly count: { call(outcome: string): void; restart(): void }
+  readonly record: RecordUpstreamCall
+  /** Counts a reconnection. */
+  countRestart(): void
 }
 
 /** For the log and the operator. */
@@ -247,7 +249,7 @@ export class Upstream implements Caller {
   }
 
   async #open(closed: (error: RemoteError) => void): Promise<Connection> {
-    if (this.#state !== 'starting') this.#parts.count.restart()
+    if (this.#state !== 'starting') this.#parts.countRestart()
     const target = await this.#parts.targets.target()
     const onNotification = (notification: ServerNotification) => this.#handleNotification(notification)
     const events = {
@@ -532,11 +534,9 @@ export class Upstream implements Caller {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     try {
-      const result = await this.#call(method, params, ctx, call)
-      this.#parts.count.call(result instanceof InputRequired ? 'input_required' : 'ok')
-      return result
+      const about = { name: this.settings.name, tool: params['name'] }
+      return await this.#parts.record(call, about, () => this.#call(method, params, ctx, call))
     } catch (error) {
-      this.#parts.count.call('error')
       this.#noteUnreachable(error)
       if (isUnknownItem(error)) this.#refreshSoon()
       // No result: the resource does not exist.
