@@ -7,6 +7,7 @@ import { AuthError } from '../client/errors.ts'
 import { createSecrets, printable, printableLines, type Secrets } from '../client/text.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
+import { render } from './render.ts'
 import { shellWord } from './text.ts'
 
 interface CommandInput extends Readable {
@@ -37,6 +38,8 @@ export interface CommandContext extends Required<CommandEnvironment> {
   readonly secrets: Secrets
   /** Writes a line to stdout and escapes control characters except line breaks and tabs. */
   print(text: string): void
+  /** Like `print`, with colors at a terminal. */
+  show(text: string): void
   /** Writes one line to stderr, without secrets and control characters and of limited length. */
   say(line: string): void
   /** Rewrites `mcp-host` commands to run in this shell, such as `npx mcp-host login`. */
@@ -75,6 +78,7 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
     ...environment,
     secrets,
     print: text => void stdout.write(`${printableLines(text)}\n`),
+    show: text => void stdout.write(`${render(text, stdout, env)}\n`),
     say: line => void stderr.write(`${printable(secrets.scrub(runnable(line)), MAX_LINE)}\n`),
     runnable,
     exit,

@@ -5,6 +5,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { openBrowser } from '../../client/node/index.ts'
 import { errorText } from '../../core/plugin.ts'
 import type { CommandContext } from '../context.ts'
+import { KEY_HELP } from './keys.ts'
 import type { DevOptions } from './server.ts'
 import { DEV_SERVER, type DevOrder, isDevTold } from './server.ts'
 import { createTypeCheck } from './type-check.ts'
@@ -47,7 +48,6 @@ function hasConfig(config: string | undefined, cwd: string): boolean {
 }
 
 const say = (line: string) => console.log(line)
-const KEYS = 'Keys: r restart, o open in browser, q quit'
 const PATIENCE = 5_000
 
 const hasKeys = () => process.stdin.isTTY === true
@@ -137,7 +137,6 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
         watch.know(files)
       },
       serving() {
-        if (isAtTerminal) say(KEYS)
         types.run()
       },
       died(why) {
@@ -193,6 +192,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       else if (quits > 0) return
       else if (key === 'r') void restart()
       else if (key === 'o') void open(server?.page)
+      else if (key === '?') say(KEY_HELP)
     })
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, quit)
     process.once('exit', giveBack)

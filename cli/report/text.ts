@@ -1,5 +1,5 @@
 // Formats the report as tables for the terminal, most important first, followed by features that can be disabled.
-import { type Cell, tableLines } from '../text.ts'
+import { type Cell, tableLines } from '../render.ts'
 import type { ClientRow, Count, LineCounts, Report, ToolRow, Use } from './counts.ts'
 import { minuteOf } from './legacy.ts'
 

@@ -13,6 +13,12 @@ export interface ToolsetSource {
   readonly isEmpty: boolean
 }
 
+/** The authorization servers of a route, empty if unknown; `isDevelopment`: anyone can sign in. */
+interface Logins {
+  readonly issuers: readonly string[]
+  readonly isDevelopment: boolean
+}
+
 export interface RouteSummary {
   readonly path: string
   /** A URL of the route for clients; a required parameter has the name of a toolset. */
@@ -28,12 +34,14 @@ export interface RouteSummary {
   /** True if callers need no token; some tools can still require one. */
   readonly open: boolean
   readonly tellsLogin: boolean
+  readonly logins: Logins
   readonly example?: ExampleCall
 }
 
 export interface RouteFacts {
   readonly items: readonly CatalogItem[]
   readonly tellsLogin: boolean
+  readonly logins: Logins
   readonly sources: readonly ToolsetSource[]
   /** The plugins that authenticate callers, in order. */
   readonly authenticators: readonly string[]
@@ -42,7 +50,10 @@ export interface RouteFacts {
 function describeRule({ authorize }: CompiledRoute): string {
   if (authorize === undefined) return 'open'
   if (authorize === true) return 'login required'
-  return `login required (${typeof authorize === 'string' ? `policy "${authorize}"` : JSON.stringify(authorize)})`
+  if (typeof authorize === 'string') return `login required (policy "${authorize}")`
+  const { scope } = authorize as { readonly scope?: unknown }
+  const isScope = typeof scope === 'string' && Object.keys(authorize).length === 1
+  return `login required (${isScope ? `scope ${scope}` : JSON.stringify(authorize)})`
 }
 
 const describeCallers = (route: CompiledRoute, authenticators: readonly string[]): string =>
@@ -50,7 +61,7 @@ const describeCallers = (route: CompiledRoute, authenticators: readonly string[]
 
 export function summarizeRoute(
   route: CompiledRoute,
-  { items, tellsLogin, sources, authenticators }: RouteFacts,
+  { items, tellsLogin, logins, sources, authenticators }: RouteFacts,
 ): RouteSummary {
   const example = findExampleCall(items)
   return {
@@ -65,6 +76,7 @@ export function summarizeRoute(
     callers: describeCallers(route, authenticators),
     open: route.authorize === undefined,
     tellsLogin,
+    logins,
     ...(example && { example }),
   }
 }

@@ -145,7 +145,7 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
   const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
-  host.provide('authorizationServer', { issuer, keys: () => published })
+  host.provide('authorizationServer', { issuer, keys: () => published, isDevelopment: inDevelopment })
   const getStore = () => kept?.store ?? storeOf(host)
   const make = async () => {
     const [{ makeBridge }, { handlers }] = await load()
