@@ -70,7 +70,7 @@ export function createPretty(colorize: boolean): (line: string) => string {
 const WARN = 40
 /** Such as `  ! MH1031 Using a temporary key.`, from a JSON line. */
 function warningLine(line: string, width: number | undefined): string {
-  const { level: _, time: __, code, msg, file, line: number, path: ___, ...details } = JSON.parse(line)
+  const { level: _, time: __, code, msg, file, line: number, path: ___, at: ____, ...details } = JSON.parse(line)
   const { head, facts } = describeWarning({ severity: 'warning', code, message: msg, file, line: number, details })
   return wrapText(`! ${head}${facts === '' ? '' : ` (${facts})`}`, width && width - 2, 9)
     .map(part => `  ${part}`)

@@ -7,7 +7,7 @@ import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { inFlags } from './client/flag-words.ts'
 import { type CommandContext, type CommandEnvironment, createContext, failureText, usage } from './context.ts'
-import { render, withFrames } from './render.ts'
+import { render, withFrames, wrapLines } from './render.ts'
 import { nearestHint } from './text.ts'
 import { defineVerb, describeVerb, listVerbs, readArguments, START_OPTIONS, usageError, type Verb } from './verb.ts'
 import { version } from './version.ts'
@@ -166,7 +166,7 @@ function report(error: unknown, verbose: boolean, { stderr, env, secrets, runnab
   const said = errorText(error)
   const text = withFrames(error, runnable(AuthError.is(error) ? inFlags(error) : said), stderr)
   const write = (line: string) => stderr.write(`${render(secrets.scrub(line), stderr, env)}\n`)
-  write(failureText(error, text))
+  write(wrapLines(failureText(error, text), stderr.isTTY ? stderr.columns : undefined))
   if (verbose) write(stacksOf(error))
   else if (exitCode === undefined) write('This is unexpected; run it again with --verbose for the stack.')
   return exitCode ?? 1

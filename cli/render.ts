@@ -99,25 +99,35 @@ export function wrapText(text: string, width = Number.POSITIVE_INFINITY, hang = 
   return lines
 }
 
-/** Wraps each line with a hanging indent: that of the line, and of the second column in lines such as `  r  restart`. */
+/** Wraps each line, except those of code frames, with a hanging indent: that of the line, and of the second column in lines such as `  r  restart`. */
 export const wrapLines = (text: string, width?: number): string =>
   text
     .split('\n')
-    .flatMap(line => wrapText(line, width, /^ *(?:\S+ {2,})?/.exec(line)?.[0].length))
+    .flatMap(line => (line.includes(' │ ') ? line : wrapText(line, width, /^ *(?:\S+ {2,})?/.exec(line)?.[0].length)))
     .join('\n')
 
 /** The least width of a wrapped right column; below it the text starts on its own line. */
 export const LEAST_TEXT = 36
 const INDENT = 8
 
-/** Two columns, the right one wrapped at `width`. */
-export function columns(rows: ReadonlyArray<readonly [string, string]>, width = Number.POSITIVE_INFINITY): string {
+/** A shell command, wrapped with backslashes. Commands with quotes stay on one line. */
+export function commandLines(command: string, width: number): string[] {
+  if (command.includes("'")) return [command]
+  return wrapText(command, width - 2).map((line, index, all) => (index < all.length - 1 ? `${line} \\` : line))
+}
+
+/** Two columns, the right one wrapped at `width` unless it is a list of lines. */
+export function columns(
+  rows: ReadonlyArray<readonly [string, string | readonly string[]]>,
+  width = Number.POSITIVE_INFINITY,
+): string {
   const left = rows.reduce((most, [name]) => Math.max(most, Math.min(name.length, 100)), 0)
   const room = width - left - 4
   const isNarrow = room < LEAST_TEXT
   const lines = rows.flatMap(([name, text]) => {
-    if (isNarrow) return [`  ${name}`, ...wrapText(text, width - INDENT).map(line => ' '.repeat(INDENT) + line)]
-    return wrapText(text, room).map((line, index) => `  ${(index === 0 ? name : '').padEnd(left)}  ${line}`)
+    const wrap = (most: number) => (typeof text === 'string' ? wrapText(text, most) : text)
+    if (isNarrow) return [`  ${name}`, ...wrap(width - INDENT).map(line => ' '.repeat(INDENT) + line)]
+    return wrap(room).map((line, index) => `  ${(index === 0 ? name : '').padEnd(left)}  ${line}`)
   })
   return lines.map(line => line.trimEnd()).join('\n')
 }

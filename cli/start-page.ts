@@ -5,7 +5,7 @@ import type { Host } from '../core/host.ts'
 import type { RouteSummary } from '../core/mcp/route-summary.ts'
 import { MODERN_REVISION } from '../core/transport.ts'
 import { type CommandContext, type Starter, selfCommand } from './context.ts'
-import { columns, tableLines } from './render.ts'
+import { columns, commandLines, tableLines } from './render.ts'
 import { shellWord } from './text.ts'
 import { version } from './version.ts'
 
@@ -59,19 +59,19 @@ function guardedLines(route: RouteSummary, self: string): string[] {
   return [`${self} login ${address}`, callLine(known, self)]
 }
 
-function actionRows(routes: readonly RouteSummary[], self: string, keys: string | undefined): Row[] {
+function actionRows(routes: readonly RouteSummary[], self: string, width = Number.POSITIVE_INFINITY): Row[] {
   const open = showcase(routes.filter(route => route.open))
   const guarded = showcase(routes.filter(route => !route.open))
   const connected = open ?? guarded
   const lines = [...(open ? [callLine(reached(open), self)] : []), ...(guarded ? guardedLines(guarded, self) : [])]
-  return [
-    ...lines.map((line, index): Row => [index === 0 ? 'Try' : '', line]),
-    ...(connected ? [['Connect', `${self} connect claude-code ${shellWord(reached(connected).url)}`] as const] : []),
-    ...(keys === undefined ? [] : [['Keys', keys] as const]),
-  ]
+  const connect = connected ? [`${self} connect claude-code ${shellWord(reached(connected).url)}`] : []
+  const row =
+    (name: string) =>
+    (line: string, index: number): Row => [index === 0 ? name : '', commandLines(line, width - 'Connect'.length - 4)]
+  return [...lines.map(row('Try')), ...connect.map(row('Connect'))]
 }
 
-type Row = readonly [name: string, text: string]
+type Row = readonly [name: string, text: string | readonly string[]]
 
 /** The URL with its parameters, such as `http://127.0.0.1:3000/t/:category?`. */
 const patternUrl = ({ url, samplePath, path }: RouteSummary): string =>
@@ -132,7 +132,10 @@ export function startPage(
   { keys, processes }: PageOptions = {},
 ): string {
   const { isTTY = false, columns: width } = context.stdout ?? {}
-  const actions = actionRows(routes, selfCommand(context), keys)
+  const actions = [
+    ...actionRows(routes, selfCommand(context), width),
+    ...(keys === undefined ? [] : [['Keys', keys] as const]),
+  ]
   return [
     `  mcp-host ${version}   ready in ${process.uptime().toFixed(1)} s   ${configLine(file, context.cwd)}`,
     '',
