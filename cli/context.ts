@@ -2,21 +2,16 @@
 import { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
-import type { Readable, Writable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { AuthError } from '../client/errors.ts'
 import { createSecrets, printable, printableLines, type Secrets } from '../client/text.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
-import { render } from './render.ts'
+import { type CommandOutput, render } from './render.ts'
 import { shellWord } from './text.ts'
 
 interface CommandInput extends Readable {
   readonly isTTY?: boolean
-}
-
-export interface CommandOutput extends Writable {
-  readonly isTTY?: boolean
-  readonly columns?: number
 }
 
 export type ProcessEvents = Pick<NodeJS.EventEmitter, 'on' | 'once' | 'off'>

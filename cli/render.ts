@@ -1,10 +1,15 @@
 // Layout and color of all output for people: wrapped text, columns, tables, code frames.
 import { readFileSync } from 'node:fs'
+import type { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import { printable, printableLines } from '../client/text.ts'
 import { ConfigError, formatPlace, formatProblems, type Place } from '../core/config/problems.ts'
 import { errorText } from '../core/http/errors.ts'
-import type { CommandOutput } from './context.ts'
+
+export interface CommandOutput extends Writable {
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
 
 export const hasColors = ({ isTTY }: CommandOutput, { NO_COLOR = '', TERM }: NodeJS.ProcessEnv): boolean =>
   isTTY === true && NO_COLOR === '' && TERM !== 'dumb'

@@ -30,6 +30,8 @@ type DevTold =
 
 export interface DevOrder {
   readonly mcpHostDev: 'reload' | 'stop'
+  /** Printed before the outcome. Without an outcome, neither is printed. */
+  readonly news?: string
 }
 
 const nameOf = (message: unknown): unknown =>
@@ -169,12 +171,16 @@ export async function serveForDevelopment(
   let host: Host | undefined
   let served: Served
   let reload: (() => void) | undefined
+  const news: (string | undefined)[] = []
   const crashed = new Promise<void>(resolve => onCrash(log, context.process, () => resolve()))
   const stopped = new Promise<void>(resolve => {
     process.on('message', message => {
       if (!isDevOrder(message)) return
       if (message.mcpHostDev === 'stop') resolve()
-      else reload?.()
+      else {
+        news.push(message.news)
+        reload?.()
+      }
     })
     process.once('disconnect', resolve)
     process.on('SIGTERM', resolve)
@@ -193,7 +199,11 @@ export async function serveForDevelopment(
   }
   const settings = { host: served.host, config, env, cwd: context.cwd }
   reload = oneAtATime(async () => {
-    say(outcomeText(await readAnew(settings), hasKeys, context))
+    const told = news.splice(0)
+    const reloaded = await readAnew(settings)
+    const isQuiet = 'report' in reloaded && reloaded.report.taken.length + reloaded.report.restart.length === 0
+    const isOfNewFiles = told.every(line => line !== undefined)
+    if (!isQuiet || !isOfNewFiles) say([...told, outcomeText(reloaded, hasKeys, context)].filter(Boolean).join('\n'))
     await tellFiles()
   })
   surviveRejections(log, context.process)

@@ -54,7 +54,7 @@ const hasKeys = () => process.stdin.isTTY === true
 
 interface Server {
   readonly page: string | undefined
-  order(order: DevOrder['mcpHostDev']): void
+  order(order: DevOrder['mcpHostDev'], news?: string): void
   stop(): Promise<void>
   kill(): void
 }
@@ -90,8 +90,9 @@ function startServer(keep: string, { files, serving, died }: ServerEvents): Serv
     page = message.page
     serving()
   })
-  const order = (what: DevOrder['mcpHostDev']) => {
-    if (child.connected) child.send({ mcpHostDev: what } satisfies DevOrder, () => undefined)
+  const order = (what: DevOrder['mcpHostDev'], news?: string) => {
+    if (child.connected)
+      child.send({ mcpHostDev: what, ...(news !== undefined && { news }) } satisfies DevOrder, () => undefined)
   }
   return {
     get page() {
@@ -163,16 +164,19 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
     return restarting
   }
 
-  function changed(files: readonly string[]) {
-    say(`Changed: ${files.map(file => relative(folder, file)).join(', ')}`)
+  function changed(files: readonly string[], areNew: boolean) {
+    const news = `Changed: ${files.map(file => relative(folder, file)).join(', ')}`
+    // The server prints new files only if something imports them.
+    const isServing = !restarting && server?.page !== undefined
+    if (!areNew || !isServing) say(news)
     if (restarting) isBehind = true
-    else take()
+    else take(areNew && isServing ? news : undefined)
   }
 
-  function take() {
+  function take(news?: string) {
     isBehind = false
     if (server?.page !== undefined) {
-      server.order('reload')
+      server.order('reload', news)
       types.run()
     } else if (server) void restart()
     else start()

@@ -13,12 +13,6 @@ export interface ToolsetSource {
   readonly isEmpty: boolean
 }
 
-/** The authorization servers of a route, empty if unknown; `isDevelopment`: anyone can sign in. */
-interface Logins {
-  readonly issuers: readonly string[]
-  readonly isDevelopment: boolean
-}
-
 export interface RouteSummary {
   readonly path: string
   /** A URL of the route for clients; a required parameter has the name of a toolset. */
@@ -34,14 +28,15 @@ export interface RouteSummary {
   /** True if callers need no token; some tools can still require one. */
   readonly open: boolean
   readonly tellsLogin: boolean
-  readonly logins: Logins
+  /** Authorization servers; `isDevelopment`: anyone can sign in. */
+  readonly logins: { readonly issuers: readonly string[]; readonly isDevelopment: boolean }
   readonly example?: ExampleCall
 }
 
 export interface RouteFacts {
   readonly items: readonly CatalogItem[]
   readonly tellsLogin: boolean
-  readonly logins: Logins
+  readonly logins: RouteSummary['logins']
   readonly sources: readonly ToolsetSource[]
   /** The plugins that authenticate callers, in order. */
   readonly authenticators: readonly string[]
