@@ -14,7 +14,7 @@ import type { UpstreamOptions } from '../plugins/upstream/options.ts'
 import { resolveServer, type ServerSettings } from '../plugins/upstream/settings.ts'
 import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
-import { compareLists } from './lock/compare-surfaces.ts'
+import { type Change, compareLists } from './lock/compare-surfaces.ts'
 import { changesText, countsText } from './lock/describe-changes.ts'
 import { lockFileOf, nameOf, writeLockFile } from './lock/lock-file.ts'
 import { readLockIfThere, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
@@ -24,6 +24,7 @@ import { defineVerb, type VerbValues } from './verb.ts'
 
 const OPTIONS = {
   ...SURFACE_OPTIONS,
+  'dry-run': { type: 'boolean', help: 'Print the changes without writing the lock file' },
   token: {
     type: 'string',
     value: '<token>',
@@ -85,8 +86,12 @@ const asLists = (entry: AcceptedServer | undefined) => ({
   ),
 })
 
+/** In a review nothing new is harmless: models read the text of a new tool. */
+const asReviewed = (change: Change): Change =>
+  change.impact === 'harmless' && 'after' in change && !('before' in change) ? { ...change, impact: 'read' } : change
+
 async function accept(
-  { token: given, ...options }: AcceptOptions,
+  { token: given, 'dry-run': isDryRun, ...options }: AcceptOptions,
   names: readonly string[],
   context: CommandContext,
 ): Promise<void> {
@@ -108,10 +113,11 @@ async function accept(
   const upstreams = Object.fromEntries([...kept, ...entries].sort(([one], [other]) => (one < other ? -1 : 1)))
   for (const [name, entry] of entries) {
     const old = Object.hasOwn(before?.upstreams ?? {}, name) ? before?.upstreams?.[name] : undefined
-    const changes = compareLists(name, asLists(old), asLists(entry))
+    const changes = compareLists(name, asLists(old), asLists(entry)).map(asReviewed)
     const text = changes.length === 0 ? 'no changes' : `${countsText(changes)}\n\n${changesText(changes)}\n`
     for (const line of `${name}: ${text}`.split('\n')) print(printable(line))
   }
+  if (isDryRun) return
   const isUpToDate = before === undefined || before.hash === surface.hash
   await writeLockFile(file, { ...(before ?? surface), upstreams }, cwd)
   if (isUpToDate) await writeLockFile(file, { ...(await surfaceOfConfig(context, options)).surface, upstreams }, cwd)

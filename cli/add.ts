@@ -36,22 +36,32 @@ function toolsetsOf(config: unknown): Map<string, string[]> {
   )
 }
 
-function extensionOf(folder: string, configName: string, sources: readonly string[]): Project['extension'] {
+function extensionOf(
+  folder: string,
+  configName: string,
+  sources: readonly string[],
+  { type }: Manifest,
+): Project['extension'] {
   const used = [...sources, configName].map(name => extname(name))
   const found = used.find((extension): extension is Project['extension'] => /^\.(?:ts|js|mjs)$/.test(extension))
-  return found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
+  const extension = found ?? (existsSync(join(folder, 'tsconfig.json')) ? '.ts' : '.js')
+  // The templates are ES modules.
+  return extension === '.js' && type !== 'module' ? '.mjs' : extension
 }
 
-function packagesOf(folder: string): ReadonlySet<string> {
+type Manifest = Readonly<Record<string, unknown>>
+
+function readManifest(folder: string): Manifest {
   try {
     const manifest: unknown = JSON.parse(utf8Text(readFileSync(join(folder, 'package.json'), 'utf8')))
-    if (!isObject(manifest)) return new Set()
-    const { dependencies, devDependencies } = manifest
-    return new Set([dependencies, devDependencies].flatMap(list => (isObject(list) ? Object.keys(list) : [])))
+    return isObject(manifest) ? manifest : {}
   } catch {
-    return new Set()
+    return {}
   }
 }
+
+const packagesOf = ({ dependencies, devDependencies }: Manifest): ReadonlySet<string> =>
+  new Set([dependencies, devDependencies].flatMap(list => (isObject(list) ? Object.keys(list) : [])))
 
 const runnerOf = (packages: ReadonlySet<string>): TestRunner =>
   (['vitest', 'mocha'] as const).find(name => packages.has(name)) ?? 'node:test'
@@ -61,8 +71,9 @@ async function findProject(context: CommandContext, config: string | undefined):
   const folder = dirname(resolve(context.cwd, loaded.file))
   const configName = basename(loaded.file)
   const toolsets = toolsetsOf(loaded.config)
-  const extension = extensionOf(folder, configName, [...toolsets.values()].flat())
-  const packages = packagesOf(folder)
+  const manifest = readManifest(folder)
+  const extension = extensionOf(folder, configName, [...toolsets.values()].flat(), manifest)
+  const packages = packagesOf(manifest)
   return { folder, configName, extension, runner: runnerOf(packages), packages, toolsets }
 }
 

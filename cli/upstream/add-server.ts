@@ -7,6 +7,7 @@ import { addToConfig, assertFree, freeRoute, loadOrCreateConfig } from '../edit-
 const NAME = /^[A-Za-z0-9_-]{1,57}$/
 /** Commands have no scheme, port or domain. */
 const URL_LIKE = /^(?:https?:\/\/|localhost\b|[\w.-]+:\d+(?:\/|$)|[\w-]+(?:\.[\w-]+)+\/)/i
+const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i
 
 export async function addServer(
   { config }: { config?: string | undefined },
@@ -17,6 +18,8 @@ export async function addServer(
     throw usage(`"${printable(name)}" is not a valid toolset name: use 1 to 57 characters of A-Z, a-z, 0-9, _ and -`)
   if (first === '')
     throw usage('give the URL of the server, or its command: mcp-host add upstream NAME -- COMMAND ARGUMENT...')
+  const [, scheme = ''] = SCHEME.exec(first) ?? []
+  if (scheme !== '' && !/^https?$/i.test(scheme)) throw usage(`"${scheme}" is not supported: use an http or https URL`)
   const isUrl = URL_LIKE.test(first)
   if (isUrl && args.length > 0) throw usage(`unexpected "${printable(args.join(' '))}" after the URL`)
   const url = isUrl ? checkServerUrl(first) : ''

@@ -54,10 +54,13 @@ function importerOf(error: unknown): Place | undefined {
   return { file, line: offset === -1 ? undefined : lineAt(source, offset) }
 }
 
+const DATA = /\.(?:json|ya?ml)$/
+
 export function nearestFile(file: string, written: string): string {
   const folder = dirname(file)
   if (!existsSync(folder)) return `; there is no folder ${shortName(folder)} either`
-  const names = readdirSync(folder).filter(name => /\.(?:[cm]?[jt]sx?|json|ya?ml)$/.test(name))
+  const kind = DATA.test(file) ? DATA : /\.[cm]?[jt]sx?$/
+  const names = readdirSync(folder).filter(name => kind.test(name))
   const stem = (name: string) => basename(name, extname(name))
   const wanted = basename(file)
   const nearStem = nearest(stem(wanted), names.map(stem))

@@ -124,9 +124,9 @@ function explain(error: ErrorObject, path: Path, isSecret: boolean): Finding {
   }
 }
 
-/** Describes an empty or blank secret; usually its environment variable is not set. */
+/** Describes a secret. If it is missing or blank, usually its environment variable is not set. */
 function describeSecret(value: unknown): string {
-  const isEmpty = typeof value === 'string' && value.trim() === ''
+  const isEmpty = value === undefined || (typeof value === 'string' && value.trim() === '')
   return isEmpty ? `${describeKind(value)}; is its environment variable set?` : `${describeKind(value)} (not shown)`
 }
 
@@ -266,8 +266,11 @@ function describeSchema(schema: JsonSchema): string {
   if (Array.isArray(schema['enum'])) return orList(schema['enum'].map(quote))
   const branches = schema['anyOf'] ?? schema['oneOf']
   if (Array.isArray(branches)) {
-    const words = branches.filter(isObject).map(describeSchema)
-    return orList([...new Set(words)])
+    // The text of a function has a subordinate clause, so it comes last.
+    const sorted = branches
+      .filter(isObject)
+      .sort((a, b) => Number(a['callable'] === true) - Number(b['callable'] === true))
+    return orList([...new Set(sorted.map(describeSchema))])
   }
   // A schema can describe its own pattern; editors show the same text.
   const words = schema['patternErrorMessage'] ?? PATTERN_WORDS.get(schema['pattern'])

@@ -26,6 +26,14 @@ export function reasonToSkip(candidate: Candidate, { methods, include, exclude =
   return index === -1 ? undefined : `\`exclude[${index}]\` matches`
 }
 
+/** Entries of `include` and `exclude` that match no operation, such as `include[0]`. */
+export const unmatchedFilters = (candidates: readonly Candidate[], source: Source): string[] =>
+  (['include', 'exclude'] as const).flatMap(list =>
+    (source[list] ?? []).flatMap((filter, index) =>
+      candidates.some(candidate => matches(filter, candidate)) ? [] : `${list}[${index}]`,
+    ),
+  )
+
 /** The key of an operation in `overrides`: its operationId, or its method and path. */
 export const overrideKeyOf = (candidate: Candidate, { overrides = {} }: Source): string | undefined =>
   namesOf(candidate).find(name => Object.hasOwn(overrides, name))

@@ -15,7 +15,7 @@ import type { Source } from './options.ts'
 import { type ApiReading, readApi } from './read-api.ts'
 import type { ApiTool } from './read-tool.ts'
 import { createRequester, type Requester } from './request.ts'
-import { namesOf, unknownOverrides } from './select.ts'
+import { namesOf, unknownOverrides, unmatchedFilters } from './select.ts'
 
 interface UnknownKey {
   /** Path below the options of the document. */
@@ -57,7 +57,10 @@ function summarize({ api, candidates, tools, faulty }: ApiReading, source: Sourc
     trusts: api.trusts,
     unknownKeys: [...unknownNames, ...unknownInTools],
     faults: faulty.map(({ reason }) => `left out: ${reason}`),
-    notes: [...api.notes.values()].map(({ place, text }) => located(place, text)),
+    notes: [
+      ...[...api.notes.values()].map(({ place, text }) => located(place, text)),
+      ...unmatchedFilters(candidates, source).map(at => `\`${at}\` matches no operation`),
+    ],
   }
 }
 

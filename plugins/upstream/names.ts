@@ -43,6 +43,21 @@ const fits = (globs: readonly string[], text: string) => globs.some(glob => matc
 export const isIncluded = ({ include, exclude }: Pick<ServerSettings, 'include' | 'exclude'>, name: string): boolean =>
   (include === undefined || fits(include, name)) && !fits(exclude, name)
 
+/** Filters and `overrides` that match no tool of the server, such as `include "serach"`. */
+export function unmatchedFilters(
+  { include = [], exclude, overrides }: Pick<ServerSettings, 'include' | 'exclude' | 'overrides'>,
+  tools: readonly string[],
+): string[] {
+  const unmatched = (option: string, globs: readonly string[]) =>
+    globs.filter(glob => !tools.some(name => matchesGlob(glob, name))).map(glob => `${option} "${glob}"`)
+  const unknown = Object.keys(overrides).filter(name => !tools.includes(name))
+  return [
+    ...unmatched('include', include),
+    ...unmatched('exclude', exclude),
+    ...unknown.map(name => `overrides "${name}"`),
+  ]
+}
+
 /** Whether a resource or prompt is served. */
 export const isServed = (setting: boolean | readonly string[], text: string): boolean =>
   typeof setting === 'boolean' ? setting : fits(setting, text)

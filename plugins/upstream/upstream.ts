@@ -23,7 +23,7 @@ import { type Caller, changedError, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
 import { readLists, type Snapshot } from './lists.ts'
-import { labelOf, toolName } from './names.ts'
+import { labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
@@ -37,6 +37,7 @@ export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 const REFRESH_INTERVAL = 1_000
 const RESUBSCRIBE_DELAY = 50
 const JITTER = 0.1
+const MAX_LOGGED = 5
 /** The pause between two reads of the lists, as a multiple of the time that the last one took. */
 const REFRESH_PAUSE = 10
 /** Bytes of requests to a client. They are part of `requestState`. */
@@ -101,6 +102,7 @@ export class Upstream implements Caller {
   #accepted: AcceptedServer | undefined
   #isRetired = false
   #left = ''
+  #unmatched = ''
   #changedTools: ReadonlySet<string> = new Set()
   #withheld: ReadonlyMap<string, string> = new Map()
 
@@ -364,6 +366,24 @@ export class Upstream implements Caller {
     this.#snapshot = snapshot
     this.#canComplete = connection.capabilities.completions !== undefined
     this.#serve(snapshot, this.#canComplete)
+    this.#warnOfFilters(snapshot)
+  }
+
+  /** Once per change: a misspelled name in `exclude` would serve the tool. */
+  #warnOfFilters({ tools }: Snapshot) {
+    const unmatched = unmatchedFilters(
+      this.settings,
+      tools.map(({ name }) => String(name)),
+    ).slice(0, MAX_LOGGED)
+    const text = unmatched.join()
+    if (text === this.#unmatched) return
+    this.#unmatched = text
+    if (unmatched.length === 0) return
+    const fields = { upstream: this.settings.name, unmatched }
+    this.#parts.host.log.warn(
+      { code: 'MH2949', ...fields },
+      'some options of an upstream server match none of its tools',
+    )
   }
 
   #serve(snapshot: Snapshot, canComplete: boolean) {
@@ -377,7 +397,7 @@ export class Upstream implements Caller {
   }
 
   #logLeftOut(left: ReadonlyMap<string, string>) {
-    const reasons = Object.fromEntries([...left].slice(0, 5))
+    const reasons = Object.fromEntries([...left].slice(0, MAX_LOGGED))
     const text = JSON.stringify([...left])
     if (text === this.#left) return
     this.#left = text

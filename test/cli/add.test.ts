@@ -89,7 +89,7 @@ describe('mcp-host add', () => {
       /import \{ ledger \} from '\.\/plugins\/ledger\.mjs'\n.*ledger: ledger\(\),\n.*package\.json.*\n {2}npm i -D @modelcontextprotocol\/client@2$/,
     )
     expect(readFileSync(join(code, 'plugins/ledger.mjs'), 'utf8')).to.not.include('interface')
-    const json = await withConfig('mcp.config.json', '{ "toolsets": {} }')
+    const json = await withConfig('mcp.config.json', '{ "toolsets": {} }', { 'package.json': '{ "type": "module" }' })
     expect(await add(json, 'mcp.config.json', 'plugin', 'ledger')).to.include('"./plugins/ledger.js": {}')
   })
 
@@ -101,6 +101,15 @@ describe('mcp-host add', () => {
     expect(existsSync(join(folder, 'src/tools/one.js'))).to.equal(true)
     const test = readFileSync(join(folder, 'test/one.tool.test.js'), 'utf8')
     expect(test).to.include("import { test } from 'vitest'").and.include("from '../src/tools/one.js'")
+  })
+
+  it('writes ES modules as .mjs files in a CommonJS package', async () => {
+    const folder = await withConfig('mcp.config.json', '{ "toolsets": {} }', {
+      'package.json': '{ "type": "commonjs" }',
+    })
+    await add(folder, 'mcp.config.json', 'tool', 'one')
+    expect(existsSync(join(folder, 'tools/one.mjs'))).to.equal(true)
+    expect(existsSync(join(folder, 'test/one.tool.test.mjs'))).to.equal(true)
   })
 
   it('says what to put into a config that takes no such file', async () => {

@@ -205,12 +205,17 @@ describe('Secret redaction', () => {
 
   it('reports empty secrets as empty', () => {
     const at = ['plugins', 'auth-bridge', 'provider', 'clientSecret']
-    const told = (value: string) =>
+    const told = (value: string | undefined, path: readonly string[] = at) =>
       formatProblems(
-        checkConfig({ file: '/etc/mcp.config.ts', config: configWith(at, value), locate: () => undefined }, SCHEMA),
+        checkConfig(
+          { file: '/etc/mcp.config.ts', config: configWith([...path], value), locate: () => undefined },
+          SCHEMA,
+        ),
       )
     expect(told('')).to.contain('found an empty string; is its environment variable set?')
-    expect(told('').concat(told(' '))).to.not.contain('not shown')
+    const unset = told(undefined, ['plugins', 'openapi', 'documents', 'orders', 'credentials', 'key'])
+    expect(unset).to.contain('found nothing; is its environment variable set?')
+    expect(told('').concat(told(' '), unset)).to.not.contain('not shown')
     const all = secrets.filter(key => !key.startsWith('routes')).map(key => key.split('.'))
     for (const path of all.map(keys => keys.map(key => (/^\d+$/.test(key) ? Number(key) : key)))) {
       const loaded = { file: '/etc/mcp.config.ts', config: configWith(path, ''), locate: () => undefined }

@@ -119,6 +119,14 @@ describe('A toolset of an OpenAPI document', () => {
     expect((await call(url, 'getOrder', { id: 5, id_query: `${'a'.repeat(40)}!` })).isError).to.not.equal(true)
   })
 
+  it('reports filters that match no operation', async () => {
+    const { log } = await start({ source: { include: ['getOrder', 'getOrdr'], exclude: [{ tag: 'internal' }] } })
+    const reported = log.filter(({ code }) => code === 'MH3405').map(line => JSON.stringify(line))
+    expect(reported).to.have.lengthOf(2)
+    expect(reported[0]).to.contain('`include[1]` matches no operation')
+    expect(reported[1]).to.contain('`exclude[0]` matches no operation')
+  })
+
   it('shows invisible characters of descriptions', async () => {
     const text = DOCUMENT.replace('summary: Gets an order.', 'summary: "Gets\u200b an order.\u{e0041}"')
     const { url } = await start({ files: { 'orders.yaml': text } })

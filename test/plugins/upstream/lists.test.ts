@@ -59,6 +59,16 @@ describe('Names of upstream tools', () => {
     expect((await call(url, 'read')).error.code).to.equal(-32_602)
   })
 
+  it('are logged if an option has a name that the server does not have', async () => {
+    const { gateway } = await through([tool('read'), tool('write')], {
+      include: ['raed', 'write'],
+      exclude: ['drop_*'],
+      overrides: { wirte: { description: 'Writes.' }, write: { description: 'Writes.' } },
+    })
+    const lines = logged(gateway, 'MH2949').map(({ unmatched }) => unmatched)
+    expect(lines).to.deep.equal([['include "raed"', 'exclude "drop_*"', 'overrides "wirte"']])
+  })
+
   it('are shortened to 64 characters with a stable end', async () => {
     const long = 'x'.repeat(70)
     const { url } = await through([tool(long), tool(`${long}y`)])
