@@ -205,7 +205,7 @@ describe('Secret redaction', () => {
 
   it('reports empty secrets as empty', () => {
     const at = ['plugins', 'auth-bridge', 'provider', 'clientSecret']
-    const told = (value: string | undefined, path: readonly string[] = at) =>
+    const told = (value: unknown, path: readonly string[] = at) =>
       formatProblems(
         checkConfig(
           { file: '/etc/mcp.config.ts', config: configWith([...path], value), locate: () => undefined },
@@ -213,7 +213,8 @@ describe('Secret redaction', () => {
         ),
       )
     expect(told('')).to.contain('found an empty string; is its environment variable set?')
-    const unset = told(undefined, ['plugins', 'openapi', 'documents', 'orders', 'credentials', 'key'])
+    const orders = { document: 'orders.json', credentials: { key: undefined } }
+    const unset = told(orders, ['plugins', 'openapi', 'documents', 'orders'])
     expect(unset).to.contain('found nothing; is its environment variable set?')
     expect(told('').concat(told(' '), unset)).to.not.contain('not shown')
     const all = secrets.filter(key => !key.startsWith('routes')).map(key => key.split('.'))
