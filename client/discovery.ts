@@ -394,6 +394,15 @@ export interface Authority {
   readonly resource: string | undefined
 }
 
+const infoOf = (issuer: string): ResourceInfo => ({
+  resource: undefined,
+  authorizationServers: [issuer],
+  scopesSupported: undefined,
+  metadataUrl: undefined,
+  dpopRequired: false,
+  legacy: false,
+})
+
 export function createAuthorityFinder(ctx: ClientContext) {
   const { options, emit, now } = ctx
   let found: { readonly authority: Authority; readonly at: number } | undefined
@@ -404,7 +413,7 @@ export function createAuthorityFinder(ctx: ClientContext) {
   }
 
   async function find(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
-    const info = await discoverResource(ctx, metadataUrls, signal)
+    const info = ctx.issuer === undefined ? await discoverResource(ctx, metadataUrls, signal) : infoOf(ctx.issuer)
     emit('resource-metadata-found', {
       url: printableUrl(info.metadataUrl ?? options.serverUrl),
       resource: info.resource,

@@ -89,6 +89,7 @@ function createOutbound(): Outbound {
       return (await made)(input, init)
     },
     openConnections: async options => (await import('../client/node/fetch.ts')).openConnections(options),
+    createLoginClient: async options => (await import('../client/login-client.ts')).createLoginClient(options),
     createTokenClient: async options => (await import('../client/token-client.ts')).createTokenClient(options),
   }
 }

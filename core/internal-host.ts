@@ -1,4 +1,6 @@
 // The plugin host of built-in plugins: the published members, the internal members, and the services of the host.
+
+import type { LoginClient, LoginClientOptions } from '../client/login-client.ts'
 import type { openConnections } from '../client/node/fetch.ts'
 import type { TokenClient, TokenClientOptions } from '../client/token-client.ts'
 import type { CallerWatch } from './access/caller-watch.ts'
@@ -29,6 +31,7 @@ export interface Outbound {
   readonly openConnections: typeof openConnections
   /** Rejects for invalid options. */
   createTokenClient(options: TokenClientOptions): Promise<TokenClient>
+  createLoginClient(options: LoginClientOptions): Promise<LoginClient>
 }
 
 /** Services of a host, built once all plugins are set up. */

@@ -1,5 +1,6 @@
 // The slots of an authorization server: `grantStore` (logins, consents, grants, codes, refresh tokens) and `authorizationServer`.
 import { HostError } from '../http/errors.ts'
+import type { HostContext } from '../kernel/endpoint.ts'
 import { createMemoryStore } from '../store/memory-store.ts'
 import type { SetStep, Store } from '../store/store.ts'
 
@@ -227,6 +228,21 @@ export interface AuthorizationServer {
   issuer(): string | undefined
   /** The signing key, then earlier keys that still verify. Returns the same list until a key changes. */
   keys(): readonly PublicJwk[]
+  /** Pages of the host for its signed-in users. */
+  readonly pages?: UserPages
+}
+
+export interface UserPage {
+  readonly title: string
+  readonly text: string
+  readonly action?: { readonly label: string; readonly href: string }
+  readonly isError: boolean
+}
+
+export interface UserPages {
+  /** The subject of the browser's user. Undefined: the response redirects to the sign-in, which returns to `path`. */
+  identify(ctx: HostContext, path: string): Promise<string | undefined>
+  show(ctx: HostContext, page: UserPage, status?: number): Promise<void>
 }
 
 /** The default without an authorization server plugin. */

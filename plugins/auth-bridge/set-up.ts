@@ -4,7 +4,7 @@ import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
-
+import { pagesOf } from './browser/sign-in.ts'
 import { parseRedirectPattern } from './clients/redirects.ts'
 import { type KeptStore, openKeptStore } from './development/kept-store.ts'
 import { createDevelopmentUpstream } from './development/upstream.ts'
@@ -145,7 +145,7 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
   const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
-  host.provide('authorizationServer', { issuer, keys: () => published })
+  host.provide('authorizationServer', { issuer, keys: () => published, pages: pagesOf(() => getBridge()) })
   const getStore = () => kept?.store ?? storeOf(host)
   const make = async () => {
     const [{ makeBridge }, { handlers }] = await load()

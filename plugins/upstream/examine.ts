@@ -1,11 +1,12 @@
 // `mcp-host doctor --config`: connects to each server and reads its lists.
 import type { Examination, PluginFinding } from '../../core/plugin.ts'
 import { connect, operatorText } from '../../remote/index.ts'
+import { isPerCaller } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { isLoginNeeded } from './failures.ts'
 import { readLists } from './lists.ts'
 import type { UpstreamOptions } from './options.ts'
-import { isPerCaller, resolveServer, type ServerSettings } from './settings.ts'
+import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets, type TokenHost } from './targets.ts'
 
 const CLIENT = { name: 'mcp-host', version: '1.0.0' }

@@ -5,6 +5,7 @@ import type { Definition } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { type McpRoute, parseDuration, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { operatorText } from '../../remote/index.ts'
+import { createLogins } from '../families/credentials/index.ts'
 import { type AcceptedServer, readAccepted } from './accepted.ts'
 import { createHeld } from './held.ts'
 import type { UpstreamOptions } from './options.ts'
@@ -81,12 +82,23 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       call: (outcome: string) => calls(1, { upstream: name, outcome }),
       restart: () => restarts(1, { upstream: name }),
     }
-    const targets = createTargets(settings, host)
+    const targets = createTargets(settings, tokenHost)
     const held = createHeld(limits, clock)
     const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
     return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, accepted, count })
   }
 
+  const loginsOf = ({ servers }: UpstreamOptions) =>
+    Object.keys(servers).filter(name => servers[name]?.auth?.kind === 'login')
+  const logins = createLogins(host)
+  for (const name of loginsOf(options)) logins.add(name)
+  const tokenHost = {
+    clock,
+    logins,
+    get services() {
+      return host.services
+    },
+  }
   const toolsets = new Map<string, ServedToolset>()
   const live = new Map<string, Upstream>()
   const retired: Upstream[] = []
@@ -161,7 +173,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const names = Object.keys(servers)
     const isSameSet = names.length === live.size && names.every(name => live.has(name))
     const shared = ({ processes, held }: Partial<UpstreamOptions>) => ({ processes, held })
-    if (!isSameSet || !isDeepStrictEqual(shared(rest), shared(options))) return undefined
+    const isSameLogins = isDeepStrictEqual(loginsOf(changed), loginsOf(options))
+    if (!isSameSet || !isSameLogins || !isDeepStrictEqual(shared(rest), shared(options))) return undefined
     const entries = readAccepted(lock.file)
     const resolved = names.map(name => resolveServer(name, changed, host.config))
     return () => {

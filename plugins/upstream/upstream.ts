@@ -15,6 +15,7 @@ import {
   type RequestOptions,
   type ServerNotification,
 } from '../../remote/index.ts'
+import { isLoginRound, isPerCaller, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
 import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
@@ -26,7 +27,7 @@ import { labelOf, toolName } from './names.ts'
 import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
-import { isPerCaller, type ServerSettings } from './settings.ts'
+import type { ServerSettings } from './settings.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
 
@@ -503,7 +504,7 @@ export class Upstream implements Caller {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
     try {
-      const result = await this.#call(method, params, ctx, call)
+      const result = await withLogin(ctx, () => this.#call(method, params, ctx, call))
       this.#parts.count.call(result instanceof InputRequired ? 'input_required' : 'ok')
       return result
     } catch (error) {
@@ -534,7 +535,8 @@ export class Upstream implements Caller {
       running.run.answer(round.responses)
       return this.#follow(running, ctx, call)
     }
-    const again = round && { inputResponses: round.responses, requestState: state?.upstream }
+    const again = round &&
+      !isLoginRound(round.state) && { inputResponses: round.responses, requestState: state?.upstream }
     return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
   }
 

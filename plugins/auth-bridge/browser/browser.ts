@@ -1,8 +1,8 @@
 // A browser: its cookie, form tokens, request parameters, and pages sent to it.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type HostContext, isObject } from '../../../core/plugin.ts'
+import { digest } from '../../families/credentials/index.ts'
 import type { Page } from '../pages/index.ts'
-import { digest } from '../records.ts'
 
 export const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 

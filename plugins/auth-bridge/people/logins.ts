@@ -1,7 +1,7 @@
 // Logins: users with their provider tokens. Consents and sessions depend on a login.
 import { randomBytes } from 'node:crypto'
 import type { Clock, Logger } from '../../../core/plugin.ts'
-import { grantedAt, type Records } from '../records.ts'
+import { grantedAt, type Records } from '../../families/credentials/index.ts'
 import {
   isUpstreamError,
   type Person,

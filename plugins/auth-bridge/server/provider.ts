@@ -10,6 +10,7 @@ import Provider, {
 } from 'oidc-provider'
 import { readLimited } from '../../../core/auth.ts'
 import type { Clock, Logger } from '../../../core/plugin.ts'
+import type { Records } from '../../families/credentials/index.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { sendPage } from '../browser/browser.ts'
 import {
@@ -19,13 +20,11 @@ import {
   registrationOf,
   settleMetadata,
 } from '../clients/client-rules.ts'
-
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import { type FilledAuthBridge, isDevelopment } from '../options.ts'
 import type { Pages } from '../pages/index.ts'
 import { type Account, type Accounts, consentIn } from '../people/accounts.ts'
 import type { Decide, Standing } from '../people/decide.ts'
-import type { Records } from '../records.ts'
 import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from './id-jag.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createMemoryGrantStore } from '../../../core/access/grant-store.ts'
 import { createRegisteredClients } from '../../../plugins/auth-bridge/clients/client-rules.ts'
-import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/auth-bridge/records.ts'
+import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/families/credentials/records.ts'
 import {
   deriveSigningKeys,
   readSigningKeys,

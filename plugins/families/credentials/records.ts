@@ -1,6 +1,6 @@
 // Encrypted records in the grant store, under digests of their names.
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
-import { GRANT_KINDS, type GrantStore } from '../../core/auth.ts'
+import { GRANT_KINDS, type GrantStore } from '../../../core/auth.ts'
 
 const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12
