@@ -232,12 +232,7 @@ export interface AuthorizationServer {
   readonly pages?: UserPages
 }
 
-export interface UserPage {
-  readonly title: string
-  readonly text: string
-  readonly action?: { readonly label: string; readonly href: string }
-  readonly isError: boolean
-}
+export type UserPage = { title: string; text: string; isError: boolean; action?: { label: string; href: string } }
 
 export interface UserPages {
   /** The subject of the browser's user. Undefined: the response redirects to the sign-in, which returns to `path`. */
