@@ -228,6 +228,8 @@ export interface AuthorizationServer {
   issuer(): string | undefined
   /** The signing key, then earlier keys that still verify. Returns the same list until a key changes. */
   keys(): readonly PublicJwk[]
+  /** True if anyone can sign in. */
+  readonly isDevelopment?: boolean
   /** Pages of the host for its signed-in users. */
   readonly pages?: UserPages
 }
