@@ -10,7 +10,7 @@ const common = {
   name: text('What it is called; unique on a route.'),
   title: words('Name for people.'),
   description: words('For the model: what it is for.'),
-  icons: list(icon, 'Icons for clients.'),
+  icons: list(icon, 'Icons for clients: { src, mimeType, sizes, theme }.'),
   _meta: { type: 'object', description: 'For clients; any key.' },
   access: text("A policy's name, a scope or a role that the caller needs."),
   visibility: { enum: ['listed'], description: 'Shown in lists to callers who may not use it.' },

@@ -47,7 +47,7 @@ export const APP_SCHEMA = closed(
     }),
     title: words('Name for people.'),
     description: words('What it shows.'),
-    icons: list(icon, 'Icons for clients.'),
+    icons: list(icon, 'Icons for clients: { src, mimeType, sizes, theme }.'),
     html: text('Its page, or the file that has it.'),
     module: text('The script that its page is bundled of.'),
     csp: closed({

@@ -33,26 +33,30 @@ export const OPTIONS = {
     arguments: {
       type: 'object',
       default: {},
-      description: 'Names of top-level arguments to write, by tool. Other arguments are never written.',
+      description:
+        'Names of top-level arguments to write, by tool. Other arguments are never written. Startup warns about unknown names.',
       additionalProperties: { type: 'array', maxItems: 32, items: { type: 'string' } },
     },
     leaveOut: {
       type: 'array',
       items: { type: 'string' },
       default: LOOKING,
-      description: 'Methods whose successful calls are not written. Refusals and failures are always written.',
+      description:
+        'Methods whose successful calls are not written. Refusals and failures are always written. `[]`: all calls are written.',
     },
     subjects: {
       type: 'string',
       enum: ['disguised', 'clear'],
       default: 'disguised',
-      description: '`clear`: writes subject and issuer in addition to the pseudonym.',
+      description:
+        '`disguised`: users are pseudonymised. `clear`: subject and issuer are written in addition to the pseudonym.',
     },
     sync: {
       type: 'string',
       enum: ['always', 'second', 'never'],
       default: 'second',
-      description: 'Time at which lines are synced to disk: with each batch, every second, or by the operating system.',
+      description:
+        'fdatasync with each batch, every second, or never. It matters only for power failures, not for killed processes.',
     },
     headEvery: {
       type: 'string',

@@ -225,14 +225,16 @@ const OPTIONS = {
     token: {
       type: 'string',
       writeOnly: true,
-      description: 'Bearer token for access to the metrics: at least 16 characters.',
+      description:
+        'Bearer token for access to the metrics: at least 16 characters, for example from `openssl rand -base64 32`.',
     },
     clients: {
       type: 'integer',
       minimum: 0,
       maximum: 10_000,
       default: 100,
-      description: 'Maximum client names and versions with their own series. All others are `_OTHER`.',
+      description:
+        'Maximum client names and versions with separate series. Anonymous callers use at most half. All others are `_OTHER`.',
     },
     process: {
       type: 'boolean',

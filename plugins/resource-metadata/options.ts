@@ -3,7 +3,7 @@
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, KEYS_URL, SCOPE } from '../../core/auth.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 
-const AUTHORIZATION_SERVERS = 'Issuers of tokens for these routes. Default: this host, with auth-bridge.'
+const AUTHORIZATION_SERVERS = 'Issuers of tokens for these routes. Required without auth-bridge. Default: this host.'
 
 const page = <const D extends string>(description: D) =>
   ({ type: 'string', pattern: ENDPOINT_URL_PATTERN, description }) as const
@@ -24,7 +24,8 @@ export const optionsSchema = {
     resource: {
       type: 'string',
       pattern: HTTP_URL_PATTERN,
-      description: 'The resource identifier of every route. Default: the URL of each endpoint.',
+      description:
+        'One resource identifier for all routes: https, except on loopback. Default: the URL of each endpoint.',
     },
     authorizationServers: {
       ...listOf(AUTHORIZATION_SERVERS, {
@@ -33,12 +34,17 @@ export const optionsSchema = {
       }),
       examples: [['https://login.acme.example']],
     },
-    scopesSupported: listOf('Scopes that clients can request.', {
-      type: 'string',
-      ...SCOPE,
-    }),
+    scopesSupported: listOf(
+      'Scopes that clients can request: every scope that a tool, policy or route requires. A 403 for an unlisted scope has no challenge.',
+      {
+        type: 'string',
+        ...SCOPE,
+      },
+    ),
     bearerMethodsSupported: {
-      ...listOf('Supported methods to send a token.', { enum: ['header', 'body', 'query'] }),
+      ...listOf('Supported methods to send a token. Only `header` is supported.', {
+        enum: ['header', 'body', 'query'],
+      }),
       default: ['header'],
     },
     resourceMetadataUri: {
@@ -60,12 +66,16 @@ export const optionsSchema = {
     }),
     tlsClientCertificateBoundAccessTokens: {
       type: 'boolean',
-      description: 'Tokens can be bound to the certificate of their client.',
+      description:
+        'Tokens can be bound to the certificate of their client. Published but not enforced, with a warning at startup.',
     },
-    authorizationDetailsTypesSupported: listOf('Types of authorization_details (RFC 9396).', {
-      type: 'string',
-      minLength: 1,
-    }),
+    authorizationDetailsTypesSupported: listOf(
+      'Types of authorization_details (RFC 9396). Published but not enforced.',
+      {
+        type: 'string',
+        minLength: 1,
+      },
+    ),
     dpopSigningAlgValuesSupported: listOf(
       'Algorithms of DPoP proofs. Default: those of the auth plugin, if its dpop mode is set.',
       { type: 'string', ...SIGNATURE },
