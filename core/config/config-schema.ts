@@ -174,8 +174,7 @@ export const tools = closed(
     },
     limits: {
       type: 'object',
-      description:
-        "Glob for tool names ('heavy_*') -> timeout, concurrency, isolate. The lowest matching limit applies.",
+      description: 'Glob for tool names -> timeout, concurrency, isolate. The lowest matching limit applies.',
       additionalProperties: closed(
         {
           timeout: positiveDuration('Time limit of a call, including its time in the queue.'),
@@ -234,12 +233,9 @@ const routeToolsets = {
 
 export const sessions = closed(
   {
-    idleTimeout: positiveDuration(
-      'An unused session ends after this time. A running call and an open stream count as use.',
-      {
-        default: '2h',
-      },
-    ),
+    idleTimeout: positiveDuration('Time limit of unused sessions. Running calls and open streams count as use.', {
+      default: '2h',
+    }),
     maxIdle: {
       type: 'integer',
       minimum: 0,
@@ -265,7 +261,7 @@ export const sessions = closed(
       minimum: 1,
       default: 256,
       description:
-        'Maximum concurrent requests of one user, or of one IP address for anonymous callers. Further requests get 429.',
+        'Maximum concurrent requests of one user, or IP address for anonymous callers. Further ones get 429.',
     },
   },
   {
@@ -294,16 +290,9 @@ const challengeScope = {
 export const route = closed(
   {
     toolsets: routeToolsets,
-    default: list(
-      text('The name of a toolset.'),
-      'Toolsets if the optional parameter of the path is absent. Without this key, that path gets 404.',
-    ),
-    stateless: flag(
-      'Serves each request separately, by POST only. GET and DELETE get 405. Default: stateless of the config.',
-    ),
-    listen: flag(
-      'Clients of 2026-07-28 can subscribe to changes (subscriptions/listen). Default: true on routes with sessions.',
-    ),
+    default: list(text('The name of a toolset.'), 'Toolsets without the optional parameter. Default: none (404).'),
+    stateless: flag('No sessions: GET and DELETE get 405. Default: stateless of the config.'),
+    listen: flag('Clients can subscribe to changes (subscriptions/listen). Default: true on routes with sessions.'),
     authorize,
     challengeScope,
     cors: text('The name of a CORS policy.'),

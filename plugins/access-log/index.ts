@@ -71,13 +71,12 @@ const OPTIONS = {
   properties: {
     file: {
       type: 'string',
-      description:
-        'Output file, relative to the config; a missing folder is created. Default: stdout, or stderr with `mcp-host stdio`.',
+      description: 'Output file, relative to the config. Default: stdout, or stderr with `mcp-host stdio`.',
     },
     format: {
       type: 'string',
       enum: ['json', 'text'],
-      description: 'Format of the lines. Default: text at a terminal, JSON elsewhere.',
+      description: 'Format. Default: text at a terminal, else JSON.',
     },
     sample: {
       type: 'number',

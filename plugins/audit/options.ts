@@ -33,30 +33,26 @@ export const OPTIONS = {
     arguments: {
       type: 'object',
       default: {},
-      description:
-        'Names of top-level arguments to write, by tool. Other arguments are never written. Startup warns about unknown names.',
+      description: 'Names of top-level arguments to write, by tool. Other arguments are never written.',
       additionalProperties: { type: 'array', maxItems: 32, items: { type: 'string' } },
     },
     leaveOut: {
       type: 'array',
       items: { type: 'string' },
       default: LOOKING,
-      description:
-        'Methods whose successful calls are not written. Refusals and failures are always written. `[]`: all calls are written.',
+      description: 'Methods whose successful calls are not written. Refusals and failures are always written.',
     },
     subjects: {
       type: 'string',
       enum: ['disguised', 'clear'],
       default: 'disguised',
-      description:
-        '`disguised`: users are pseudonymised. `clear`: subject and issuer are written in addition to the pseudonym.',
+      description: '`disguised`: a pseudonym of the user. `clear`: also subject and issuer.',
     },
     sync: {
       type: 'string',
       enum: ['always', 'second', 'never'],
       default: 'second',
-      description:
-        'fdatasync with each batch, every second, or never. It matters only for power failures, not for killed processes.',
+      description: 'fdatasync with each batch, every second, or never. It matters only for power failures.',
     },
     headEvery: {
       type: 'string',

@@ -263,17 +263,11 @@ export const optionsSchema = {
       default: '/auth',
       description: 'Path of the issuer under http.publicUrl. A change signs everyone out and changes the redirect URI.',
     },
-    accessToken: duration(
-      '10m',
-      'Lifetime of access tokens, which cannot be revoked. Removed users keep access for this time and the clockTolerance of auth-jwt.',
-    ),
+    accessToken: duration('10m', 'Lifetime of access tokens, which cannot be revoked. Removed users keep access.'),
     refreshToken: duration('30d', 'Lifetime of an unused refresh token. Each use returns a new token.'),
     login: duration('90d', 'Lifetime of a login. Users then sign in again.'),
     session: duration('12h', 'Lifetime of a browser session without a new login at the provider.'),
-    refreshGrace: duration(
-      '60s',
-      'Time for which a used refresh token still works. Later use ends the grant. Must exceed the request timeout of clients.',
-    ),
+    refreshGrace: duration('60s', 'Time for which a used refresh token still works. Later use ends the grant.'),
     signingKeys: {
       ...text,
       description:
@@ -282,8 +276,7 @@ export const optionsSchema = {
     trustedIssuers: {
       type: 'array',
       default: [],
-      description:
-        'Issuers of identity assertions (ID-JAG) for enterprise-managed authorization: `issuer`, `jwksUri`, `tenant`.',
+      description: 'Issuers of identity assertions (ID-JAG): `issuer`, `jwksUri`, `tenant`.',
       items: {
         ...object('BridgeTrustedIssuer', 'An issuer of identity assertions.', { required: ['issuer'] }),
         properties: {

@@ -41,8 +41,7 @@ export const authIntrospectionSchema = {
       type: 'object',
       default: {},
       additionalProperties: false,
-      description:
-        'Checks. `audience: false`: only for responses without aud. Tokens for any service are then accepted, and startup warns.',
+      description: 'Checks. `audience: false` accepts tokens for any service, and startup warns.',
       properties: { audience: { type: 'boolean', default: true, description: 'The audience must be this server.' } },
     },
     cacheFor: {
@@ -60,8 +59,7 @@ export const authIntrospectionSchema = {
       type: 'object',
       default: {},
       additionalProperties: false,
-      description:
-        'Paths of scopes, roles, subject and clientId in the response. A path is a name, or names joined by dots.',
+      description: 'Response paths of scopes, roles, subject and clientId: names, joined by dots.',
       properties: CLAIM_PATHS_SCHEMA,
     },
   },

@@ -26,8 +26,7 @@ const audience = {
 const claims = {
   title: 'JwtClaims',
   type: 'object',
-  description:
-    'Paths of scopes, roles, subject, clientId and audience, and `required` claims. A path is a name, or names joined by dots.',
+  description: 'Paths of scopes, roles, subject, clientId and audience (names, joined by dots), and `required` claims.',
   additionalProperties: false,
   properties: {
     ...CLAIM_PATHS_SCHEMA,

@@ -113,11 +113,10 @@ const OPTIONS = {
             items: {
               type: 'string',
               pattern: ORIGIN_PATTERN,
-              patternErrorMessage: "an origin such as 'https://app.acme.example', or '*' alone",
+              patternErrorMessage: "an origin such as 'https://app.acme.example', or only '*'",
               description: 'An origin: scheme, host and port.',
             },
-            description:
-              "Allowed origins, such as https://app.acme.example. Custom schemes are allowed: vscode-webview://... '*' as the only entry allows any origin.",
+            description: "Allowed origins: https://app.acme.example, vscode-webview://... '*' alone allows any.",
             examples: [['https://app.acme.example']],
           },
           credentials: {

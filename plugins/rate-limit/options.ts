@@ -30,13 +30,10 @@ export const optionsSchema = {
   properties: {
     address: rate("HTTP requests per IP address, counted before authentication: '600/1m'."),
     user: rate("HTTP requests per user: '120/1m'. Anonymous callers are counted by IP address."),
-    client: rate(
-      'HTTP requests per OAuth client (client_id), all its users together. Tokens without client_id are not counted.',
-    ),
+    client: rate('HTTP requests per OAuth client, for all its users. Tokens without client_id are not counted.'),
     tools: {
       type: 'object',
-      description:
-        'Glob for tool names -> a call limit, or { limit, concurrent, per }. Matching tools share the count. Every matching rule applies.',
+      description: 'Glob for tool names -> limit of their calls together, or { limit, concurrent, per }.',
       additionalProperties: {
         anyOf: [
           rate("Calls of one user: '10/1m'."),
@@ -79,8 +76,7 @@ export const optionsSchema = {
       type: 'string',
       enum: ['open', 'closed'],
       default: 'open',
-      description:
-        'Behaviour if the store does not respond. `open` accepts requests without counting, `closed` refuses them with 503.',
+      description: 'If the store does not respond: `open` accepts requests, `closed` refuses them with 503.',
     },
   },
 } as const

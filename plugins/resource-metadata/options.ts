@@ -24,8 +24,7 @@ export const optionsSchema = {
     resource: {
       type: 'string',
       pattern: HTTP_URL_PATTERN,
-      description:
-        'One resource identifier for all routes: https, except on loopback. Default: the URL of each endpoint.',
+      description: 'One https identifier for all routes (http on loopback). Default: the URL of each endpoint.',
     },
     authorizationServers: {
       ...listOf(AUTHORIZATION_SERVERS, {
@@ -34,15 +33,12 @@ export const optionsSchema = {
       }),
       examples: [['https://login.acme.example']],
     },
-    scopesSupported: listOf(
-      'Scopes that clients can request: every scope that a tool, policy or route requires. A 403 for an unlisted scope has no challenge.',
-      {
-        type: 'string',
-        ...SCOPE,
-      },
-    ),
+    scopesSupported: listOf('All scopes that tools, policies and routes require. Others get no challenge.', {
+      type: 'string',
+      ...SCOPE,
+    }),
     bearerMethodsSupported: {
-      ...listOf('Supported methods to send a token. Only `header` is supported.', {
+      ...listOf('Methods to send a token: only `header`.', {
         enum: ['header', 'body', 'query'],
       }),
       default: ['header'],
@@ -66,16 +62,12 @@ export const optionsSchema = {
     }),
     tlsClientCertificateBoundAccessTokens: {
       type: 'boolean',
-      description:
-        'Tokens can be bound to the certificate of their client. Published but not enforced, with a warning at startup.',
+      description: 'Tokens can be bound to client certificates. Published but not enforced.',
     },
-    authorizationDetailsTypesSupported: listOf(
-      'Types of authorization_details (RFC 9396). Published but not enforced.',
-      {
-        type: 'string',
-        minLength: 1,
-      },
-    ),
+    authorizationDetailsTypesSupported: listOf('RFC 9396 types. Published but not enforced.', {
+      type: 'string',
+      minLength: 1,
+    }),
     dpopSigningAlgValuesSupported: listOf(
       'Algorithms of DPoP proofs. Default: those of the auth plugin, if its dpop mode is set.',
       { type: 'string', ...SIGNATURE },

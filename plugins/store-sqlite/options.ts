@@ -10,8 +10,7 @@ export const OPTIONS = {
     file: {
       type: 'string',
       default: './mcp-host.db',
-      description:
-        'Path, relative to the config. A missing folder is created with mode 0700 and a .gitignore. A world-writable folder causes a warning.',
+      description: 'Path, relative to the config. A missing folder is created with mode 0700 and a .gitignore.',
     },
     ...STREAM_PROPERTIES,
     maxSize: {
@@ -25,8 +24,7 @@ export const OPTIONS = {
       type: 'string',
       enum: ['stop', 'replace'],
       default: 'stop',
-      description:
-        'Behaviour for a damaged file. `stop`: startup fails. `replace`: the file is renamed, and an empty file is created.',
+      description: 'For a damaged file: `stop` startup, or `replace` it and rename the damaged file.',
     },
   },
 } as const

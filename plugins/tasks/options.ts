@@ -18,10 +18,7 @@ export const OPTIONS = {
       description:
         '`both` accepts calls and runs tasks, `front` only accepts calls, `worker` only runs tasks. `front` and `worker` require a shared store.',
     },
-    ttl: duration(
-      'Time for which a task is kept, from its creation and again from its end (ttlMs). A task that runs longer fails.',
-      '1h',
-    ),
+    ttl: duration('Time for which a task is kept, from its creation and again from its end. Longer runs fail.', '1h'),
     pollInterval: duration('Polling interval for clients (pollIntervalMs).', '2s'),
     lease: duration('A node that does not respond for this time loses its tasks: 300ms to 20s.', '15s'),
     maxSize: {
@@ -34,7 +31,7 @@ export const OPTIONS = {
     perTool: count('Maximum running tasks of one tool, on all nodes. Further tasks are queued.', 100),
     perUser: count('Maximum running tasks of one user and tool, on all nodes. Queued users take turns.', 4),
     openPerUser: count(
-      'Maximum unfinished tasks of one user; ten times as many including finished tasks. Further calls get 429.',
+      'Maximum unfinished tasks of one user (ten times as many in total). Further calls get 429.',
       100,
     ),
     kept: count('Maximum tasks of all users. Further calls get 503.', 10_000),

@@ -85,8 +85,7 @@ export const optionsSchema = {
       type: 'string',
       enum: ['challenge', 'error'],
       default: 'challenge',
-      description:
-        'Response to a denied call. `challenge`: 401 or 403 with the missing scopes. `error`: a JSON-RPC error with HTTP 200.',
+      description: 'Response to a denied call: 401 or 403 with the missing scopes, or a JSON-RPC error with HTTP 200.',
     },
     mode: {
       type: 'string',

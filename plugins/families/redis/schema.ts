@@ -17,7 +17,7 @@ const url = <const D extends string>(description: D) =>
     type: 'string',
     pattern: '^rediss?://[^/?#\\s]+(/\\d*)?$',
     patternErrorMessage:
-      "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode what is special in its password, " +
+      "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode special characters of its password, " +
       'or use redis.password',
     writeOnly: true,
     description,
@@ -75,8 +75,7 @@ export const REDIS_PROPERTIES = {
     type: 'object',
     additionalProperties: false,
     required: ['name', 'addresses'],
-    description:
-      'Sentinels that name the primary, in place of `url`: { name, addresses, username, password, database }.',
+    description: 'Sentinels, in place of `url`: { name, addresses, username, password, database }.',
     properties: {
       name: { type: 'string', minLength: 1, description: 'Name of the primary at the Sentinels, such as mymaster.' },
       addresses: {

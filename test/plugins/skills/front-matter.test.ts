@@ -9,11 +9,11 @@ import { serveFolder, serveSkills, skill, skillsConfig, writeSkills } from './se
 
 /** Front matter of the skill `demo`, and the line and words that it is refused with. */
 const WRONG: ReadonlyArray<readonly [text: string, line: number, words: string]> = [
-  ['', 1, 'begins with a line of `---`'],
-  ['# demo\n', 1, 'begins with a line of `---`'],
-  ['\n---\nname: demo\ndescription: x\n---\n', 1, 'begins with a line of `---`'],
-  [' ---\nname: demo\ndescription: x\n---\n', 1, 'begins with a line of `---`'],
-  ['--- \nname: demo\ndescription: x\n---\n', 1, 'begins with a line of `---`'],
+  ['', 1, 'starts with its name and description'],
+  ['# demo\n', 1, 'starts with its name and description'],
+  ['\n---\nname: demo\ndescription: x\n---\n', 1, 'starts with its name and description'],
+  [' ---\nname: demo\ndescription: x\n---\n', 1, 'starts with its name and description'],
+  ['--- \nname: demo\ndescription: x\n---\n', 1, 'starts with its name and description'],
   ['---\nname: demo\ndescription: x\n', 1, 'no line of `---` ends'],
   ['---\nname: demo\ndescription: x\n ---\n', 1, 'no line of `---` ends'],
   ['---\nname: demo\ndescription: x\n----\n', 1, 'no line of `---` ends'],
