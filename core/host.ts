@@ -151,7 +151,7 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly instances: readonly PluginInstance[]
   readonly routes: readonly CompiledRoute[]
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
-  readonly server: { name: string; version: string }
+  readonly server: { name: string; version: string; title: string | undefined }
   readonly onReload: KernelNotes['onReload']
   readonly secrets: Secrets & Pick<GivenSecrets, 'isOfFile'>
   readonly log: Logger
@@ -280,7 +280,8 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const tlsParts = { directory, log, figures, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
   const among = { purpose, processes, inEveryProcess, figures, clock }
-  const server = { name: config.server.name, version: config.server.version }
+  const { name, version, title } = config.server
+  const server = { name, version, title }
   const { lock = { file: join(directory, LOCK_NAME), isFrozen: false } } = input
   const facts = {
     config: { directory, lock, http, keys: secrets.keys, processes, purpose, server },

@@ -4,7 +4,7 @@ import { blamed } from '../http/describe-thrown.ts'
 import type { HostError } from '../http/errors.ts'
 import { requestIdIn } from '../http/request-target.ts'
 import type { User } from '../kernel/user.ts'
-import type { Call, ClientFacts } from './call.ts'
+import type { Call, ClientFacts, UpstreamNote } from './call.ts'
 import type { ItemKind } from './catalog-item.ts'
 import type { Disguise } from './disguise.ts'
 import { findResource } from './methods/resources.ts'
@@ -38,6 +38,7 @@ export interface CallRecord {
   readonly revision: string | undefined
   readonly transport: string | undefined
   readonly asked: readonly string[]
+  readonly upstream: UpstreamNote | undefined
   /** The client's IP address according to trusted proxies; otherwise a transport name such as `stdio`. */
   readonly ip: string
   readonly http: { readonly verb: string; readonly status: number } | undefined
@@ -60,7 +61,7 @@ export interface CallRecord {
 export interface CallStart
   extends Omit<
     CallRecord,
-    'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut' | 'asked'
+    'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut' | 'asked' | 'upstream'
   > {
   readonly call: Call
 }
@@ -226,6 +227,9 @@ export class RequestRecord implements CallRecord {
   }
   get asked() {
     return this.call?.notes.asked ?? NOTHING
+  }
+  get upstream() {
+    return this.call?.notes.upstream
   }
 }
 

@@ -153,10 +153,21 @@ export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
+/** The request to an upstream server or API that a call sent. */
+export interface UpstreamNote {
+  /** Its toolset. */
+  readonly name: string
+  /** The name that the server or API uses for the tool or prompt. */
+  readonly tool: string | undefined
+  /** Until the result, with connecting and queueing. */
+  readonly milliseconds: number
+}
+
 interface CallNotes {
   answer: EncodedAnswer | undefined
   /** Methods of the client requests. */
   asked: readonly string[] | undefined
+  upstream: UpstreamNote | undefined
 }
 
 /** Fields are always present and in one order, so all calls share one hidden class. */
@@ -197,7 +208,7 @@ export class TransportCall implements Call {
     this.asks = request.asks
     this.deferred = request.deferred === true
     this.meta = isObject(_meta) ? _meta : NO_META
-    this.notes = notes ?? { answer: undefined, asked: undefined }
+    this.notes = notes ?? { answer: undefined, asked: undefined, upstream: undefined }
     this.request = request
     Object.freeze(this)
   }

@@ -46,6 +46,7 @@ export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): strin
     asked,
     client,
     ip,
+    upstream,
   } = record
   const { user, oauthClient, session, requestId, traceId, bytesIn, bytesOut } = record
   const fields = {
@@ -60,6 +61,9 @@ export function jsonLine(record: CallRecord, { slow, sample }: LineFacts): strin
     by: refusedBy,
     reason: error?.reason,
     ms: round(milliseconds),
+    upstream: upstream?.name,
+    upstreamTool: upstream?.tool,
+    upstreamMs: upstream && round(upstream.milliseconds),
     slow: slow ? true : undefined,
     sample,
     in: bytesIn,

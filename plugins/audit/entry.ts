@@ -48,7 +48,7 @@ export const isSessionEnd = ({ outcome, http, session }: Pick<CallRecord, 'outco
   http?.verb === 'DELETE' && (outcome === 'ok' || outcome === 'cancelled') && session !== undefined
 
 export function entryOf(record: CallRecord, settings: EntrySettings): string {
-  const { call, at, outcome, error, http, item, client } = record
+  const { call, at, outcome, error, http, item, client, upstream } = record
   const user = settings.clear ? call?.user : undefined
   const name = nameOf(record, settings)
   const given = item?.kind === 'tools' && name !== undefined ? settings.arguments.get(name) : undefined
@@ -68,6 +68,9 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
     verb: http?.verb,
     status: http?.status,
     ms: Math.round(record.milliseconds),
+    upstream: upstream?.name,
+    upstreamTool: upstream?.tool,
+    upstreamMs: upstream && Math.round(upstream.milliseconds),
     user: record.user,
     subject: user && plainText(user.subject, 256),
     issuer: user?.issuer === undefined ? undefined : plainText(user.issuer, 256),

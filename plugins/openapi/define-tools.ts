@@ -2,10 +2,9 @@
 import { type CallContext, type CallToolResult, defineTool, type ToolDefinition, ToolError } from '../../core/index.ts'
 import { uncheckedSchema } from '../../core/plugin.ts'
 import { problemsOf } from './check-values.ts'
-import type { HttpMethod, OperationArguments } from './operation.ts'
+import type { HttpMethod, Operation, OperationArguments } from './operation.ts'
 import type { Override, Source } from './options.ts'
 import type { ApiTool } from './read-tool.ts'
-import type { Requester } from './request.ts'
 
 /** Hints that follow from the method (RFC 9110, 9.2). */
 const HINTS: Partial<Record<HttpMethod, object>> = {
@@ -16,11 +15,13 @@ const HINTS: Partial<Record<HttpMethod, object>> = {
   delete: { idempotentHint: true },
 }
 
+export type SendRequest = (operation: Operation, args: OperationArguments, ctx: CallContext) => Promise<CallToolResult>
+
 export function defineApiTool(
   tool: ApiTool,
   override: Override = {},
   source: Source,
-  request: Requester,
+  request: SendRequest,
 ): ToolDefinition {
   const { name, description, input, output, outputMode, operation, fill } = tool
   const { title, timeout, concurrency, task } = override

@@ -3,8 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ToolDefinition } from '../../core/index.ts'
 import { didYouMean, type InternalHost } from '../../core/internal.ts'
 import { parseDuration, parseSize, type ServedToolset, StartError } from '../../core/plugin.ts'
+import { callOf } from '../../core/transport.ts'
+import { type RecordUpstreamCall, upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { findCredentialFaults, planCredentials } from './credentials.ts'
-import { defineApiTool } from './define-tools.ts'
+import { defineApiTool, type SendRequest } from './define-tools.ts'
 import { createFetchText } from './document/fetch-text.ts'
 import { LoadError } from './document/load.ts'
 import { DocumentError, located } from './document/place.ts'
@@ -65,6 +67,7 @@ export class ServedDocument {
   readonly #name: string
   readonly #at: readonly (string | number)[]
   readonly #retired = new Set<Requester>()
+  readonly #record: RecordUpstreamCall
   #source: Source
   #read: ReadDocument | undefined
   #served: ServedToolset | undefined
@@ -75,6 +78,7 @@ export class ServedDocument {
     this.#name = name
     this.#source = source
     this.#at = [...host.config.at, 'documents', name]
+    this.#record = upstreamCallsOf(host)
   }
 
   get isRemote(): boolean {
@@ -160,6 +164,8 @@ export class ServedDocument {
       clock,
       log,
     })
+    const request: SendRequest = (operation, args, ctx) =>
+      this.#record(callOf(ctx), { name: this.#name, tool: operation.id }, () => requester(operation, args, ctx))
     if (this.#requester) this.#retire(this.#requester, source)
     this.#requester = requester
     this.#read = read
@@ -173,7 +179,7 @@ export class ServedDocument {
     }
     return read.tools
       .filter(tool => !left.includes(tool))
-      .map(tool => defineApiTool(tool, source.overrides?.[tool.override ?? ''], source, requester))
+      .map(tool => defineApiTool(tool, source.overrides?.[tool.override ?? ''], source, request))
   }
 
   /** Closes the requester of the previous version after the time limit of its calls. */

@@ -8,7 +8,7 @@ import type { OpenTelemetry } from './load-api.ts'
 
 type CallStart = Omit<
   CallRecord,
-  'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut' | 'asked'
+  'call' | 'outcome' | 'error' | 'refusedBy' | 'milliseconds' | 'http' | 'bytesOut' | 'asked' | 'upstream'
 > & {
   readonly call: Call
 }
@@ -62,7 +62,7 @@ const idAttributes = ({ session, requestId, call: { id } }: CallStart): Attribut
 
 const isServerError = (code: number): boolean => code === -32603 || (code >= -32099 && code <= -32000)
 
-function endAttributes({ outcome, error, refusedBy }: CallRecord): Attributes {
+function endAttributes({ outcome, error, refusedBy, upstream }: CallRecord): Attributes {
   const code = error && String(error.code)
   const isFailed = error !== undefined && isServerError(error.code)
   return {
@@ -71,6 +71,9 @@ function endAttributes({ outcome, error, refusedBy }: CallRecord): Attributes {
     'mcp_host.outcome': outcome,
     'mcp_host.error': error?.kind,
     'mcp_host.refused_by': refusedBy,
+    'mcp_host.upstream': upstream?.name,
+    'mcp_host.upstream_tool': upstream?.tool,
+    'mcp_host.upstream_ms': upstream?.milliseconds,
   }
 }
 

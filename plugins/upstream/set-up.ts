@@ -5,6 +5,7 @@ import type { Definition } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { type McpRoute, parseDuration, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { operatorText } from '../../remote/index.ts'
+import { upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, readAccepted } from './accepted.ts'
 import { createHeld } from './held.ts'
 import type { UpstreamOptions } from './options.ts'
@@ -64,11 +65,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     maxPerUser: heldOptions.maxPerUser ?? 5,
     for: parseDuration(heldOptions.for ?? '5m'),
   }
-  const calls = metrics.counter({
-    name: 'mcp_host_upstream_calls_total',
-    help: 'Calls to upstream servers, by outcome.',
-    labels: ['upstream', 'outcome'],
-  })
+  const record = upstreamCallsOf(host)
   const restarts = metrics.counter({
     name: 'mcp_host_upstream_reconnections_total',
     help: 'Reconnection attempts to upstream servers.',
@@ -77,14 +74,11 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
 
   function create(settings: ServerSettings, accepted: AcceptedServer | undefined): Upstream {
     const { name } = settings
-    const count = {
-      call: (outcome: string) => calls(1, { upstream: name, outcome }),
-      restart: () => restarts(1, { upstream: name }),
-    }
+    const countRestart = () => restarts(1, { upstream: name })
     const targets = createTargets(settings, host)
     const held = createHeld(limits, clock)
     const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
-    return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, accepted, count })
+    return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, accepted, record, countRestart })
   }
 
   const toolsets = new Map<string, ServedToolset>()

@@ -73,6 +73,8 @@ const http = definePlugin({
 const refuse = definePlugin({
   setup(host) {
     host.onCall((call, next) => {
+      // As plugins with upstream servers do.
+      if (call.id === 'relayed') call.notes.upstream = { name: 'files', tool: 'read', milliseconds: 1.5 }
       if (call.params['name'] !== 'forbidden') return next()
       throw new HostError('forbidden', { detail: 'a detail with words of the client' })
     })

@@ -11,4 +11,10 @@ describe('Access log line', () => {
     expect(written).to.deep.equal(times.map(at => new Date(at).toISOString()))
     expect(textLine(recordOf({ at: second }), facts)).to.match(/^2026-11-22T23:59:59\.000Z {2}/)
   })
+
+  it('has the server, its tool and the duration of a call to an upstream server', () => {
+    const record = recordOf({ upstream: { name: 'files', tool: 'read', milliseconds: 1.234 } })
+    const line = JSON.parse(jsonLine(record, { slow: false, sample: undefined }))
+    expect(line).to.include({ upstream: 'files', upstreamTool: 'read', upstreamMs: 1.23 })
+  })
 })

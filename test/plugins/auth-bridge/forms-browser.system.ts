@@ -1,7 +1,8 @@
 // Tests the forms of the auth-bridge pages in chromium by keyboard, and the redirects that follow.
 import { expect } from 'chai'
 import type { Page as Tab } from 'playwright-core'
-import { createPages, type Page } from '../../../plugins/auth-bridge/pages/index.ts'
+import { createPages } from '../../../plugins/auth-bridge/pages/index.ts'
+import type { Page } from '../../../plugins/families/pages/index.ts'
 import { watchFaults } from '../../support/browser.ts'
 import { eventually } from '../../support/eventually.ts'
 import { ACCOUNT, IN_APP, KNOWN, SETTINGS, UNVERIFIED } from './page-examples.ts'
@@ -34,7 +35,7 @@ describe('auth-bridge pages: keyboard navigation', function () {
         const outline = await tab.evaluate('getComputedStyle(document.activeElement).outline')
         expect(outline, name).to.match(/ solid 3px$/)
       }
-      expect(seen).to.deep.equal(['Deny', 'Allow', 'your clients', 'Technical details', 'help@acme.example'])
+      expect(seen).to.deep.equal(['Deny', 'Allow', 'Your clients', 'Technical details', 'help@acme.example'])
     })
   })
 

@@ -165,18 +165,22 @@ describe('Tools of an OpenAPI document', () => {
     expect(ended['result'].structuredContent).to.deep.equal({ ok: true })
   })
 
-  it('are recorded by audit, with their outcome and without credentials', async () => {
+  it('are recorded by audit, with their outcome and operation, and without credentials', async () => {
+    // The same instances as those of the plugin.
+    const hosts = await import('../../support/start-host.ts')
     api.answer = (request, res) => res.writeHead(500).end(JSON.stringify(request.headers))
     const { call, host, folder } = await serve({
       source: { headers: { 'x-key': 'the-real-key-4711' } },
       plugins: { audit: { file: 'audit.jsonl' } },
+      start: hosts.startHost,
     })
     const { message } = await call('listOrders', {}, [])
     expect(JSON.stringify(message)).to.include('HTTP 500').and.not.include('4711')
     await host.close({ grace: 0 })
     const lines = await linesIn(join(folder, 'audit.jsonl'))
     const [line] = lines.filter(({ name }) => name === 'listOrders')
-    expect(line).to.include({ outcome: 'tool_error' })
+    expect(line).to.include({ outcome: 'tool_error', upstream: 'shop', upstreamTool: 'listOrders' })
+    expect(line?.['upstreamMs']).to.be.a('number')
     expect(JSON.stringify(lines)).not.to.include('4711')
   })
 

@@ -99,6 +99,7 @@ describe('tracing plugin', () => {
     await call('say', 'say', { text: SECRET }, { headers: { Authorization: `Bearer ${SECRET}` } })
     await call('fail', 'fail')
     await call('break', 'break', {}, { headers: { 'X-Request-Id': 'told-to-the-user' } })
+    await call('relayed', 'say')
     await call('unknown', SECRET)
     await call('forbidden', 'forbidden')
     await call(`odd id \u001b[2J${'x'.repeat(100)}`, 'say')
@@ -182,6 +183,12 @@ describe('tracing plugin', () => {
       links: [],
     })
     expect(BigInt(spanOf('say').endTimeUnixNano) >= BigInt(spanOf('say').startTimeUnixNano)).to.equal(true)
+  })
+
+  it('has the server, its tool and the duration of a call to an upstream server', () => {
+    const { attributes } = spanOf('relayed')
+    expect(attributes).to.include({ 'mcp_host.upstream': 'files', 'mcp_host.upstream_tool': 'read' })
+    expect(attributes['mcp_host.upstream_ms']).to.equal(1.5)
   })
 
   it('names spans of prompts, of resources by their template, and of other methods', () => {

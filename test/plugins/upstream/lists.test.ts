@@ -2,7 +2,8 @@
 import { expect } from 'chai'
 import { routeTable, startPage } from '../../../cli/start-page.ts'
 import { examineConfig } from '../../../core/create-host.ts'
-import { type Definition, definePrompt, defineResource, defineTool } from '../../../core/index.ts'
+import { type Definition, definePrompt, defineResource, defineTool, ToolError } from '../../../core/index.ts'
+import type { CallRecord } from '../../../core/plugin.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { serve, serveModern, serveScript, stopServers } from '../../remote/support/servers.ts'
@@ -10,6 +11,7 @@ import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
 import { listen, nextMessage } from '../../support/session-client.ts'
 import { createTestLog, type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
+import { startMetered } from '../metrics/scrape.ts'
 
 after(async () => {
   await stopHosts()
@@ -96,6 +98,44 @@ describe('Calls of upstream tools', () => {
     const meta = { traceparent: '00-11111111111111111111111111111111-2222222222222222-01', 'example/a': 1 }
     const { message } = await modern(url, 'tools/call', { name: 'far_read' }, { meta })
     expect(message.result.structuredContent).to.deep.equal({ trace: traceparent, kept: 1 })
+  })
+})
+
+describe('Records and metrics of upstream calls', () => {
+  it('have the server, the tool at the server, the duration and the outcome', async () => {
+    const fails = () => {
+      throw new ToolError('no luck')
+    }
+    const origin = await startHost({
+      toolsets: { all: [tool('read'), tool('fail', { handler: fails })] },
+      routes: { '/': { toolsets: 'all' } },
+    })
+    const records: CallRecord[] = []
+    const { url, one } = await startMetered({
+      toolsets: { own: [tool('local')] },
+      routes: { '/': { toolsets: ['own', 'far'] } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: { servers: { far: { url: `${origin.url}/` } } },
+        observer: plugin(host => host.onFinish(record => void records.push(record))),
+      },
+    })
+    for (const name of ['far_read', 'far_fail', 'local']) await call(url, name)
+    const found = await eventually(
+      'three records',
+      () => records.filter(({ method }) => method === 'tools/call'),
+      ({ length }) => length === 3,
+    )
+    expect(found.map(({ item, upstream }) => [item?.name, upstream?.name, upstream?.tool])).to.deep.equal([
+      ['far_read', 'far', 'read'],
+      ['far_fail', 'far', 'fail'],
+      ['local', undefined, undefined],
+    ])
+    for (const { upstream, milliseconds } of found.slice(0, 2))
+      expect(upstream?.milliseconds).to.be.within(0, milliseconds)
+    expect(await one('mcp_host_upstream_calls_total', { upstream: 'far', outcome: 'ok' })).to.equal(1)
+    expect(await one('mcp_host_upstream_calls_total', { upstream: 'far', outcome: 'tool_error' })).to.equal(1)
+    expect(await one('mcp_host_upstream_seconds_count', { upstream: 'far' })).to.equal(2)
   })
 })
 
@@ -346,6 +386,29 @@ describe('An upstream server that lies', () => {
     const host = await started(await servePages(() => ({ tools })))
     expect(await namesAt(host.url)).to.deep.equal(['far_good'])
     expect(logged(host, 'MH1115')[0]).to.include({ toolset: 'far', withheld: 901 })
+  })
+})
+
+describe('An upstream server whose lists depend on the client', () => {
+  it('lists the tools that send requests to the client, except those that `asks` excludes', async () => {
+    const url = await serveScript(({ id, method, params, json }) => {
+      const { capabilities = {} } = params as { capabilities?: object }
+      if (method === 'initialize') tools = Object.keys(capabilities).sort()
+      const handshake = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'a' } }
+      const listed = tools.map(name => ({ name, inputSchema: { type: 'object' } }))
+      json({ jsonrpc: '2.0', id, result: method === 'initialize' ? handshake : { tools: listed } })
+    })
+    let tools: string[] = []
+    for (const [server, expected] of [
+      [{}, ['elicitation', 'roots', 'sampling']],
+      [{ asks: { sample: false } }, ['elicitation', 'roots']],
+      [{ sessions: 'shared' }, []],
+    ] as const) {
+      const servers = { far: { url, prefix: '', revision: '2025-11-25', ...server } } as const
+      const plugins = { 'transport-streamable': {}, upstream: { servers } }
+      const host = await startHost({ toolsets: {}, routes: { '/': { toolsets: 'far' } }, plugins })
+      expect(await namesAt(host.url)).to.deep.equal(expected)
+    }
   })
 })
 
