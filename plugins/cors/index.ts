@@ -116,7 +116,8 @@ const OPTIONS = {
               patternErrorMessage: "an origin such as 'https://app.acme.example', or only '*'",
               description: 'An origin: scheme, host and port.',
             },
-            description: "Allowed origins: https://app.acme.example, vscode-webview://... '*' alone allows any.",
+            description:
+              "Allowed origins: https://app.acme.example, vscode-webview://... '*' as the only entry allows any.",
             examples: [['https://app.acme.example']],
           },
           credentials: {

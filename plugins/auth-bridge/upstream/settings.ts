@@ -231,10 +231,10 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
   if (own !== undefined) throw refuse(own, `only the provider type "development" has this option, not "${type}"`)
   if (clientId === undefined) throw refuse('clientId', 'missing: the id of the application that you registered there')
   if (authMethod === 'none' && (type === 'google' || type === 'github')) {
-    throw refuse('authMethod', `${type} issues tokens only to clients with a secret`)
+    throw refuse('authMethod', `${type} issues tokens only to clients with clientSecret`)
   }
   if (authMethod === 'none' && clientSecret !== undefined) {
-    throw refuse('authMethod', 'none is for clients without a secret: remove authMethod or clientSecret')
+    throw refuse('authMethod', 'none is for public clients: remove authMethod or clientSecret')
   }
   if (authMethod !== 'none' && clientSecret === undefined) {
     const without = type === 'google' || type === 'github' ? '' : ", or authMethod: 'none' for a public client"

@@ -40,7 +40,7 @@ describe('Upstream options: incompatible combinations', () => {
     [{ type: 'google', ...own, tenant: TENANT }, '.tenant', 'does not use it'],
     [{ type: 'google', ...own, domain: 'acme.example' }, '.domain', 'does not use it'],
     [{ type: 'google', ...own, issuer: 'https://id.acme.example' }, '.issuer', 'one issuer'],
-    [{ type: 'google', clientId: 'x', authMethod: 'none' }, '.authMethod', 'with a secret'],
+    [{ type: 'google', clientId: 'x', authMethod: 'none' }, '.authMethod', 'with clientSecret'],
     [{ type: 'google', clientId: 'x' }, '', 'needs clientSecret'],
     [{ type: 'github', ...own, issuer: 'https://github.com' }, '.issuer', 'does not use it'],
     [{ type: 'github', ...own, exchange: 'refresh' }, '.exchange', 'other scopes'],
@@ -64,7 +64,7 @@ describe('Upstream options: incompatible combinations', () => {
     [
       { type: 'oidc', ...own, issuer: 'https://id.acme.example', authMethod: 'none' },
       '.authMethod',
-      'clients without a secret',
+      'for public clients',
     ],
     [{ type: 'oauth', ...own }, '', 'needs endpoints'],
     [
