@@ -58,7 +58,7 @@ describe('audit: tamper detection', () => {
 
   it('detects changed bytes with the same meaning', async () => {
     const spaced = lines.with(2, String(lines[2]).replace('{', '{ '))
-    expect(await verdictWith(spaced)).to.match(/^3: found seq 3 was changed/)
+    expect(await verdictWith(spaced)).to.match(/^3: seq 3 was changed/)
   })
 
   it('detects removed, swapped, repeated and inserted lines', async () => {
@@ -72,7 +72,7 @@ describe('audit: tamper detection', () => {
     expect(await verdictWith([one, two, two, three])).to.match(/^3: found seq 2.*repeated/)
     const { seq, hash } = JSON.parse(two)
     const { text } = sealLine('{"event":"call"}', { chain: 'x', seq, hash }, plainSigner)
-    expect(await verdictWith([one, two, text.trimEnd(), three])).to.match(/^3: found seq 3 was changed/)
+    expect(await verdictWith([one, two, text.trimEnd(), three])).to.match(/^3: seq 3 was changed/)
     expect(await verdictWith([one, two, 'no line', three])).to.match(/^3: /)
     expect(await verdictWith([one, two, 'x'.repeat(10 * 1024 * 1024), three])).to.match(/^3: /)
     expect(await verdictWith(lines.slice(1))).to.match(/^1: .*first/)
@@ -101,7 +101,7 @@ describe('audit: tamper detection', () => {
     }
     const [{ key }] = (await linesIn(file)) as [{ key: string }]
     expect(await verdictWith(forged('sha256'))).to.match(/^file: .*key/)
-    expect(await verdictWith(forged('hmac-sha256', key))).to.match(/^1: found seq 1 was changed/)
+    expect(await verdictWith(forged('hmac-sha256', key))).to.match(/^1: seq 1 was changed/)
     expect(await verdictWith(forged('hmac-sha256', 'ffffffff'))).to.match(/^file: .*ffffffff/)
     expect(await verdictWith(lines, { signers: signersOf(`${SECRET} of another`) })).to.match(/^file: .*key/)
   })
