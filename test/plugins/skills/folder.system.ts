@@ -194,7 +194,7 @@ describe('Skills folder', () => {
 
   it('reports why a file cannot be read', () => {
     const trouble = (code: string) => fileTrouble(Object.assign(new Error('x'), { code }))
-    expect(trouble('EACCES')).to.contain('may not be read by the user that the host runs as')
+    expect(trouble('EACCES')).to.contain('the user of this process cannot read it')
     expect(trouble('EIO')).to.equal('it cannot be read: EIO')
   })
 
