@@ -153,13 +153,12 @@ export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
-/** The request to an upstream server or API that a call sent. */
+/** The request to an upstream server or API that a call sent, and its duration with connecting and queueing. */
 export interface UpstreamNote {
-  /** Its toolset. */
+  /** The toolset. */
   readonly name: string
-  /** The name that the server or API uses for the tool or prompt. */
+  /** The name of the tool or prompt at the server or API. */
   readonly tool: string | undefined
-  /** Until the result, with connecting and queueing. */
   readonly milliseconds: number
 }
 
