@@ -151,7 +151,7 @@ export interface HostParts extends Pick<BuiltServices, 'catalog' | 'offered' | '
   readonly instances: readonly PluginInstance[]
   readonly routes: readonly CompiledRoute[]
   readonly toolsets: ReadonlyMap<string, readonly Definition[]>
-  readonly server: { name: string; version: string }
+  readonly server: { name: string; version: string; title: string | undefined }
   readonly onReload: KernelNotes['onReload']
   readonly secrets: Secrets & Pick<GivenSecrets, 'isOfFile'>
   readonly log: Logger
@@ -280,7 +280,8 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const tlsParts = { directory, log, figures, report }
   const tls = secured && purpose !== 'stdio' ? await loadTls({ ...config.http, tls: secured }, tlsParts) : undefined
   const among = { purpose, processes, inEveryProcess, figures, clock }
-  const server = { name: config.server.name, version: config.server.version }
+  const { name, version, title } = config.server
+  const server = { name, version, title }
   const { lock = { file: join(directory, LOCK_NAME), isFrozen: false } } = input
   const facts = {
     config: { directory, lock, http, keys: secrets.keys, processes, purpose, server },
@@ -488,7 +489,10 @@ const PROGRAM: Plugin<object> = {
 }
 
 /** Prefers items for anonymous callers. A protected route shows no other items. */
-function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts, 'authenticators'> {
+function factsOf(
+  parts: LeastScopesFacts & Pick<Services, 'slot'>,
+  route: CompiledRoute,
+): Omit<RouteFacts, 'authenticators'> {
   const params = sampleParams(route)
   const items = itemsOn(parts, route, route.toolsetsFor(params))
   const anybody = parts.slot('access', route).audienceOf(undefined, route)
@@ -499,7 +503,9 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts
     const { describe } = parts.catalog.sourceOf(name) ?? {}
     return describe ? [{ toolset: name, state: describe(), isEmpty: parts.catalog.items(name).length === 0 }] : []
   })
-  return { items: shown, tellsLogin, sources }
+  const { issuer, isDevelopment = false } = parts.slot('authorizationServer', route)
+  const issuers = parts.slot('protectedResource', route).serversOf?.(route) ?? [issuer() ?? []].flat()
+  return { items: shown, tellsLogin, logins: { issuers, isDevelopment }, sources }
 }
 
 const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'

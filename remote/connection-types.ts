@@ -113,6 +113,8 @@ export interface RequestOptions {
   readonly owner?: unknown
   /** Maximum size of the response, bytes. Default: `maxMessage`. */
   readonly maxResult?: number
+  /** The server has confirmed a subscription. */
+  readonly onActive?: () => void
   /** Receives the JSON text of the response, whose numbers are exact. */
   readonly onText?: (text: string) => void
 }
@@ -145,8 +147,8 @@ export interface Connection {
    */
   request(method: string, params?: JsonObject, options?: RequestOptions): Promise<JsonObject>
   notify(method: string, params?: JsonObject): Promise<void>
-  /** Subscribes to changes (2026-07-28). Legacy connections receive all changes without it. */
-  listen(filters: ListenFilters): Listening
+  /** Subscribes to changes (2026-07-28). Legacy connections receive all changes without it. `onActive`: the server has confirmed. */
+  listen(filters: ListenFilters, onActive?: () => void): Listening
   /** Ends the session or the process, and waits for it. Pending requests are rejected. */
   close(): Promise<void>
 }

@@ -31,6 +31,7 @@ const INVALID_PARAMS = -32_602
 const INTERNAL_ERROR = -32_603
 const CANCELLED = 'notifications/cancelled'
 const PROGRESS = 'notifications/progress'
+const LISTEN = 'subscriptions/listen'
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 
 /** Methods during which a server can send requests. */
@@ -239,14 +240,14 @@ export class BaseConnection implements Connection {
     await this.#send({ method, params })
   }
 
-  listen(filters: ListenFilters): Listening {
+  listen(filters: ListenFilters, onActive?: () => void): Listening {
     const stop = new AbortController()
     const end = () => stop.abort()
-    const options = { signal: stop.signal, timeout: 0, maxTime: 0 }
+    const options = { signal: stop.signal, timeout: 0, maxTime: 0, ...(onActive && { onActive }) }
     const ended =
       this.era === 'legacy'
         ? new Promise<void>(resolve => stop.signal.addEventListener('abort', () => resolve()))
-        : this.request('subscriptions/listen', { notifications: filters }, options).then(
+        : this.request(LISTEN, { notifications: filters }, options).then(
             () => undefined,
             (error: unknown) => {
               if (!stop.signal.aborted) throw error
@@ -322,7 +323,15 @@ export class BaseConnection implements Connection {
       pending.touch()
       pending.options.onProgress?.(progress)
     } else if (method === CANCELLED) this.#running.get(params['requestId'])?.abort()
-    else if (method !== ACKNOWLEDGED) this.#options.onNotification?.({ method, params, owner: this.#ownerOf(exchange) })
+    else if (method === ACKNOWLEDGED) this.#confirm(exchange)
+    else this.#options.onNotification?.({ method, params, owner: this.#ownerOf(exchange) })
+  }
+
+  #confirm(exchange: Exchange | undefined): void {
+    const confirmed = Object.values(this.#pending).find(
+      pending => pending.method === LISTEN && (exchange === undefined || pending.exchange === exchange),
+    )
+    confirmed?.options.onActive?.()
   }
 
   #permits(method: string): boolean {

@@ -1,4 +1,4 @@
-// Defines which files the website publishes and the anchors of its headings. The docs tests use the same rules.
+// Defines the files that the website publishes, their paths, and the anchors of headings. The docs tests use the same rules.
 
 /** Markdown files that are no pages of the website. */
 export const UNPUBLISHED = [
@@ -22,3 +22,16 @@ export const anchorOf = (heading: string): string =>
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
     .replaceAll(/\s/g, '-')
+
+/** Paths of pages on the website. `docs/plugins.md` has another name, because many servers prefer the folder `docs/plugins`. */
+export const REWRITES = {
+  'site/index.md': 'index.md',
+  'site/reference/:rest*': 'reference/:rest*',
+  'README.md': 'overview.md',
+  ':folder(.+)/README.md': ':folder/index.md',
+  'docs/plugins.md': 'docs/write-plugins.md',
+}
+
+/** A link of a page, with the file names that `REWRITES` changes. */
+export const rewriteLink = (link: string): string =>
+  link.replace(/(?<=^|\/)README\.md(?=#|$)/, 'index.md').replace(/(?<=^|\/)plugins\.md(?=#|$)/, 'write-plugins.md')

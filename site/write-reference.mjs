@@ -1,40 +1,35 @@
-// The reference of every entry of the package, from the comments of the sources: `npm run reference`, before the site is
-// built. TypeScript 7 has no JS API, so this folder brings the last one that has.
+// Writes one reference page per public symbol from the comments of the sources: `npm run reference`, before the build of the site.
+// TypeDoc requires the JavaScript API of TypeScript 6, which TypeScript 7 does not have.
+import { readFileSync } from 'node:fs'
 import { Application } from 'typedoc'
 
-/** What a module is called by those who import it. */
-const ENTRIES = {
-  core: 'mcp-host',
-  'core/embed': 'mcp-host/host',
-  'core/plugin': 'mcp-host/plugin',
-  'core/testing': 'mcp-host/testing',
-  client: 'mcp-host/client',
-  'client/node': 'mcp-host/client/node',
-}
+const { name, exports } = JSON.parse(readFileSync('../package.json', 'utf8'))
+
+/** The source file of each entry of the package. */
+const entries = new Map(
+  Object.entries(exports).flatMap(([path, { types }]) =>
+    types === undefined ? [] : [[types.replace('./dist/', '').replace('.d.ts', ''), `${name}${path.slice(1)}`]],
+  ),
+)
 
 const app = await Application.bootstrapWithPlugins({
   plugin: ['typedoc-plugin-markdown'],
-  entryPoints: [
-    '../core/index.ts',
-    '../core/embed.ts',
-    '../core/plugin.ts',
-    '../core/testing.ts',
-    '../client/index.ts',
-    '../client/node/index.ts',
-  ],
+  entryPoints: [...entries.keys()].map(file => `../${file}.ts`),
   tsconfig: 'tsconfig.reference.json',
   out: 'reference',
   name: 'Reference',
   readme: 'none',
   sortEntryPoints: false,
   excludePrivate: true,
-  // What `Error` has by itself.
+  // Members of `Error`.
   excludeExternals: true,
   excludeInternal: true,
   disableSources: true,
+  // `npm run types` checks the types.
+  skipErrorChecking: true,
   // Types that are reached but not exported are described where they are used.
   validation: { notExported: false },
-  outputFileStrategy: 'modules',
+  outputFileStrategy: 'members',
   entryFileName: 'index',
   hidePageHeader: true,
   hideBreadcrumbs: true,
@@ -42,15 +37,15 @@ const app = await Application.bootstrapWithPlugins({
   parametersFormat: 'table',
   interfacePropertiesFormat: 'table',
   typeAliasPropertiesFormat: 'table',
-  pageTitleTemplates: { index: 'Reference', module: '{name}' },
+  pageTitleTemplates: { index: 'Reference', module: '{name}', member: '{name}' },
   logLevel: 'Warn',
 })
 const project = await app.convert()
 if (!project) throw new Error('the sources do not compile')
 for (const module of project.children ?? []) {
-  const name = ENTRIES[module.name]
-  if (name === undefined) throw new Error(`"${module.name}" is no entry that the reference knows`)
-  module.name = name
+  const entry = entries.get(module.name) ?? entries.get(`${module.name}/index`)
+  if (entry === undefined) throw new Error(`"${module.name}" is not an entry of package.json`)
+  module.name = entry
 }
 await app.generateOutputs(project)
 if (app.logger.hasErrors()) process.exit(1)

@@ -21,23 +21,17 @@ interface Answering {
   remove(field: string): void
 }
 
-/** Whether to send the page instead of the error. The status is then 200, except for 401. */
-export function isShownInstead(ctx: Answering, kind: HostErrorKind | undefined): boolean {
+/**
+ * Whether to send the page instead of the error. The status is then 200, except for 401. `isFront`: the page of `/` without a
+ * route replaces `notFound`.
+ */
+export function isShownInstead(ctx: Answering, kind: HostErrorKind | undefined, isFront: boolean): boolean {
   if (ctx.req.method === 'GET' || ctx.req.method === 'HEAD') ctx.vary('Accept')
-  if (!isVisit(ctx.req) || kind === undefined || !knownKind(kind)?.page) return false
+  if (!isVisit(ctx.req) || kind === undefined) return false
+  if (!(isFront ? kind === 'notFound' : knownKind(kind)?.page)) return false
   if (ctx.status !== 401) {
     ctx.status = 200
     ctx.remove('Allow')
   }
   return true
 }
-
-/** Headers of a page without scripts, forms and frames. `style`: hash of the style sheet. */
-export const pageHeaders = (style: string): Readonly<Record<string, string>> => ({
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': `default-src 'none'; style-src '${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-  'Referrer-Policy': 'no-referrer',
-  'Cache-Control': 'no-store',
-})

@@ -103,6 +103,19 @@ function mountedApps(
   return mounts
 }
 
+/** Redirects browsers at `/` to the first open endpoint with a page. A protected endpoint is named only if there is no other. */
+function frontPage(served: readonly Served[]): Place['page'] {
+  const pages = served.flatMap(({ page, route }) => (page && route && !route.path.includes(':') ? route : []))
+  const front = pages.find(({ authorize }) => authorize === undefined) ?? (pages.length === 1 ? pages[0] : undefined)
+  return (
+    front &&
+    (ctx => {
+      ctx.set('Cache-Control', 'no-store')
+      ctx.redirect(new URL(front.url({})).pathname)
+    })
+  )
+}
+
 export interface Places {
   readonly served: readonly Served[]
   readonly notFoundPlace: Place
@@ -131,5 +144,6 @@ export function collectEndpoints(
     for (const shape of [whole, ...shortened]) taken.add(shape)
     served.push(candidate)
   }
-  return { served, notFoundPlace: { kind: 'N', hooks: hooksAt(notes, undefined) } }
+  const page = frontPage(served)
+  return { served, notFoundPlace: { kind: 'N', hooks: hooksAt(notes, undefined), ...(page && { page }) } }
 }

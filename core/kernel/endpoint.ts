@@ -62,9 +62,9 @@ export interface Endpoint {
   readonly body?: BodyKind
   /**
    * Responds to browsers in place of 401, 405, 406 and a missing session id. The status is 200, except for 401. It sets
-   * `ctx.body` and must not reveal anything to anonymous callers.
+   * `ctx.body` and must not reveal anything to anonymous callers. Browsers at `/` without a route are redirected to it.
    */
-  readonly page?: (ctx: HostContext) => void
+  readonly page?: Handler
 }
 
 /** A Koa application or middleware for a fixed path. */

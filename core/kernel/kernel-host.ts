@@ -54,8 +54,8 @@ export interface PluginConfig {
    * `test`, and the host never starts.
    */
   readonly purpose: 'serve' | 'stdio' | 'test' | 'inspect'
-  /** Name and version of the server; a reload can change them. */
-  readonly server: { readonly name: string; readonly version: string }
+  /** Name, version and title of the server; a reload can change them. */
+  readonly server: { readonly name: string; readonly version: string; readonly title?: string | undefined }
 }
 
 /** The kernel's part of the plugin host. `setup` registers everything; nothing is opened before `onStart`. */

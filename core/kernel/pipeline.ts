@@ -93,7 +93,7 @@ function createSteps(
   return {
     // `next()` never throws, because inner errors are already responses.
     use: ({ hooks }) => hooks.use.flatMap(middleware => [sparing, middleware]),
-    writeErrors: ({ page }) => [page ? createErrorWriter(errors, { page }) : writeErrors],
+    writeErrors: ({ page, kind }) => [page ? createErrorWriter(errors, { page, isFront: kind === 'N' }) : writeErrors],
     hostOrigin: ({ allowsOrigin }) => [
       [({ state, req }) => guard({ hosts: state.hosts, origin: req.headers.origin, alsoAllowed: allowsOrigin })],
     ],

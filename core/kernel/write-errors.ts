@@ -70,9 +70,9 @@ export interface ErrorWriterSettings {
  */
 export function createErrorWriter(
   { tellFailure, encode }: ErrorWriterSettings,
-  { spare = false, page }: { spare?: boolean; page?: Endpoint['page'] } = {},
+  { spare = false, page, isFront = false }: { spare?: boolean; page?: Endpoint['page']; isFront?: boolean } = {},
 ) {
-  function write(ctx: HostContext, thrown: unknown) {
+  async function write(ctx: HostContext, thrown: unknown) {
     tellFailure(thrown, ctx)
     if (ctx.res.headersSent) return void (spare || ctx.res.destroy())
     const error = isHttpError(thrown) || HostError.is(thrown) ? thrown : new HostError('internal')
@@ -80,7 +80,8 @@ export function createErrorWriter(
     ctx.status = statusOf(error)
     if (HostError.is(error)) ctx.state.refusal = error
     for (const [name, value] of Object.entries(error.headers ?? {})) ctx.set(name, value)
-    if (page && isShownInstead(ctx, HostError.is(error) ? error.kind : undefined)) return page(ctx)
+    const isPlace = !isFront || ctx.state.path === '/'
+    if (page && isPlace && isShownInstead(ctx, HostError.is(error) ? error.kind : undefined, isFront)) return page(ctx)
     ctx.type = HostError.is(error) ? 'json' : 'text'
     ctx.body = HostError.is(error) ? encode(error) : textFor(error)
   }
@@ -89,7 +90,7 @@ export function createErrorWriter(
     try {
       await next()
     } catch (thrown) {
-      write(ctx, thrown)
+      await write(ctx, thrown)
     }
   }
 }

@@ -2,7 +2,7 @@
 import { HostError } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import type { HostContext, HostMiddleware } from '../../core/plugin.ts'
-import { sendPage } from './browser/browser.ts'
+import { sendPage } from '../families/pages/index.ts'
 import type { Handlers } from './browser/handlers.ts'
 import { refuseForeignRequest } from './development/upstream.ts'
 import { createAddressLimit } from './limits.ts'
@@ -27,7 +27,7 @@ const isPartOfPage = ({ req: { headers } }: HostContext): boolean =>
 const forPeople =
   (handler: Handler): Handler =>
   ctx => {
-    if (isPartOfPage(ctx)) throw new HostError('forbidden', { detail: 'this is a page for people' })
+    if (isPartOfPage(ctx)) throw new HostError('forbidden', { detail: 'another website cannot load this page' })
     if (ctx.querystring.length > MAX_QUERY) throw new HostError('invalidRequest', { detail: 'the query is too long' })
     return handler(ctx)
   }
@@ -42,17 +42,17 @@ function refuseRegistration(ctx: HostContext): void {
 
 function refusePeople(ctx: HostContext, { pages }: Bridge): void {
   ctx.set('Retry-After', WINDOW)
-  const text = 'Too many people sign in from your network right now. Wait a minute, and load this page again.'
-  sendPage(ctx, pages.message({ title: 'Too many at once', text, isError: true }), 429)
+  const text = 'Too many sign-ins came from your network. Wait one minute, then reload this page.'
+  sendPage(ctx, pages.message({ title: 'Too many sign-ins', text, isError: true }), 429)
 }
 
 const isAway = (error: unknown): error is Error => error instanceof Error && 'status' in error && error.status === 503
 
 function sayAway(ctx: HostContext, { log, pages }: Bridge, err: Error): void {
   log.warn({ code: 'MH2130', err }, 'cannot serve a page of auth-bridge')
-  const text = 'Something that this service needs does not answer. Load this page again in a moment.'
+  const text = 'A part of this service is not available. Reload this page in a moment.'
   ctx.set('Retry-After', RETRY_AFTER)
-  sendPage(ctx, pages.message({ title: 'Not now', text, isError: true }), 503)
+  sendPage(ctx, pages.message({ title: 'Temporarily unavailable', text, isError: true }), 503)
 }
 
 function completeScope(ctx: HostContext, { resources }: Bridge): void {

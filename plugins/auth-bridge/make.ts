@@ -10,7 +10,7 @@ import { createAddressLimit } from './limits.ts'
 import { type FilledAuthBridge, isDevelopment } from './options.ts'
 import { createPages, type Logo } from './pages/index.ts'
 import { createAccounts, createConsents, unavailable } from './people/accounts.ts'
-import { createDecide } from './people/decide.ts'
+import { createDecide, restrictedScopes, titlesOf } from './people/decide.ts'
 import { createLogins } from './people/logins.ts'
 import { createRecords, createSealer } from './records.ts'
 import { createClientFetch, createProvider, refusalPage } from './server/provider.ts'
@@ -83,12 +83,14 @@ export function makeBridge(parts: BridgeParts) {
   const logins = createLogins({ records, upstream, decide, log, clock, most, idle, renewed })
   const consents = createConsents(records, most)
   const accounts = createAccounts({ records, logins, consents, log, clock, session })
-  const resources = withFixed(createResources(host, services, Object.keys(options.scopes)), options.provider.resources)
+  const resources = withFixed(createResources(host, services, restrictedScopes(options)), options.provider.resources)
   const pages = createPages({
-    page: { ...options.page, name: options.page.name ?? host.config.server.name },
+    page: { ...options.page, name: options.page.name ?? host.config.server.title ?? host.config.server.name },
     label: upstream.label,
     base: new URL(issuer).pathname,
     users: options.provider.users,
+    isDevelopment: isDevelopment(options),
+    scopeTitles: titlesOf(options),
     logo,
   })
   const { guardedFetch } = services

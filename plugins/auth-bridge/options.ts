@@ -164,6 +164,16 @@ const rule = {
   },
 } as const
 
+const scopeRule = {
+  ...object('ScopeRule', 'The title of a scope, and conditions for a user, all of which must match.', {
+    minProperties: 1,
+  }),
+  properties: {
+    title: { ...text, maxLength: 60, description: 'Title on the consent page, such as Change orders.' },
+    ...rule.properties,
+  },
+} as const
+
 export const optionsSchema = {
   type: 'object',
   description:
@@ -186,10 +196,10 @@ export const optionsSchema = {
     scopes: {
       type: 'object',
       propertyNames: SCOPE,
-      additionalProperties: rule,
+      additionalProperties: scopeRule,
       default: {},
       description:
-        'Restricted scopes, with the rule for users. All other scopes are available to every signed-in user.',
+        'Scopes with a title, a rule for users, or both. Scopes without a rule are available to every signed-in user.',
     },
     roles: {
       type: 'object',
@@ -250,7 +260,7 @@ export const optionsSchema = {
         name: {
           ...text,
           maxLength: 60,
-          description: 'Name of the service. Default: the name of the server.',
+          description: 'Name of the service. Default: the title or name of the server.',
         },
         logo: { ...text, description: 'Image file: SVG, PNG, JPEG or WebP, at most 256 kB.' },
         support: { ...text, maxLength: 200, description: 'Contact for users: an https or mailto URL, or a sentence.' },
@@ -298,6 +308,6 @@ export interface FilledAuthBridge extends OptionsOf<typeof optionsSchema, true> 
 export type ProviderOptions = AuthBridgeOptions['provider']
 export type FilledProvider = FilledAuthBridge['provider']
 /** Conditions on a user. */
-export type PersonRule = NonNullable<AuthBridgeOptions['scopes']>[string]
+export type PersonRule = NonNullable<AuthBridgeOptions['roles']>[string]
 
 export const isDevelopment = ({ provider: { type } }: FilledAuthBridge): boolean => type === 'development'

@@ -25,7 +25,7 @@ export const transportStreamable = definePlugin<TransportStreamableOptions>({
     host.endpoint('', route => {
       const transport = transportOf(host)
       const post = createPostHandler(transport, route)
-      const page = createVisitPage(host.config.server, route)
+      const page = createVisitPage(transport, route)
       if (route.stateless) return { methods: { POST: post }, page }
       const { get, end } = createSessionGets(transport, route)
       return { methods: { GET: get, POST: post, DELETE: end }, page }

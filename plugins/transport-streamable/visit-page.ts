@@ -1,18 +1,25 @@
-// The page for a browser at an endpoint: how to connect. For a protected route it shows only the URL.
-import { createHash } from 'node:crypto'
+// The page for a browser at an endpoint: how to connect, and the tools of an open route. For a protected route it shows only the URL.
 import type { HostContext, McpRoute } from '../../core/plugin.ts'
-import { pageHeaders } from '../../core/transport.ts'
+import type { Transport } from '../../core/transport.ts'
+import { html, type Markup, safeHref, sendPage, shown, writePage } from '../families/pages/index.ts'
 
-const STYLE = `
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 3rem auto; padding: 0 1rem; color: #1b1b1f; background: #fff }
-h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin-top: 2rem }
-pre { background: #f2f2f5; border-radius: 6px; padding: .75rem 1rem; overflow-x: auto }
-@media (prefers-color-scheme: dark) { body { color: #eee; background: #17171a } pre { background: #26262b } a { color: #9db8ff } }
+/** Runs only where the clipboard is available: on https and loopback URLs. */
+const COPY = `
+const status = document.querySelector('[role=status]')
+if (navigator.clipboard) for (const button of document.querySelectorAll('button.copy')) {
+  button.hidden = false
+  button.addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(button.previousElementSibling.textContent)
+      status.textContent = 'Copied.'
+      button.firstChild.data = 'Copied'
+    } catch {
+      status.textContent = 'Copying failed.'
+    }
+    setTimeout(() => { status.textContent = ''; button.firstChild.data = 'Copy' }, 2000)
+  })
+}
 `
-
-const HEADERS = pageHeaders(`sha256-${createHash('sha256').update(STYLE).digest('base64')}`)
-
-const escapeHtml = (text: string) => text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 
 /** The URL without shell metacharacters, since sh, cmd and PowerShell quote differently. IPv6 brackets stay. */
 const plainUrl = (url: string): string =>
@@ -20,50 +27,120 @@ const plainUrl = (url: string): string =>
 
 const shellWord = (plain: string) => (plain.includes('[') ? `"${plain}"` : plain)
 
-const block = (text: string) => `<pre><code>${escapeHtml(text)}</code></pre>`
+const block = (text: string, what: string) =>
+  html`<div class="block"><pre><code>${text}</code></pre><button type="button" class="copy" hidden>Copy<span class="hidden"> ${what}</span></button></div>`
 
 const nameOf = (text: string) => text.replace(/[^\w-]+/g, '-').replace(/^-+|-+$/g, '') || 'mcp-server'
 
 interface Visit {
   readonly url: string
-  readonly server: string | undefined
+  /** Undefined for a protected route. */
+  readonly open?: Open
 }
 
-function pageText({ url, server }: Visit): string {
-  const name = nameOf(server ?? 'mcp-server')
+interface Open {
+  readonly name: string
+  readonly title?: string | undefined
+  readonly version: string
+  readonly description?: string | undefined
+  readonly websiteUrl?: string | undefined
+  readonly tools?: readonly Tool[]
+}
+
+interface Tool {
+  readonly name: string
+  readonly title: string | undefined
+  readonly description: string | undefined
+}
+
+const MAX_TOOLS = 100
+/** Longer lists are folded. */
+const MAX_OPEN = 10
+const MAX_DESCRIPTION = 200
+
+function writeTools(tools: readonly Tool[]): Markup {
+  const more = tools.length - MAX_TOOLS
+  return html`<details${tools.length > MAX_OPEN ? undefined : html` open`}><summary>${tools.length === 1 ? '1 tool' : `${tools.length} tools`}</summary>
+<ul class="list">${tools.slice(0, MAX_TOOLS).map(
+    ({ name, title, description }) => html`
+<li><code>${shown(name, 128)}</code>${title === undefined ? undefined : html` ${shown(title)}`}${
+      description === undefined
+        ? undefined
+        : html`<br><span class="small">${shown(description, MAX_DESCRIPTION)}</span>`
+    }</li>`,
+  )}${more > 0 ? html`<li>And ${String(more)} more.</li>` : undefined}
+</ul></details>`
+}
+
+function installLinks(name: string, url: string): Markup {
+  const code = encodeURIComponent(JSON.stringify({ name, type: 'http', url }))
+  const config = encodeURIComponent(Buffer.from(JSON.stringify({ url })).toString('base64'))
+  return html`<p class="choice"><a class="button main" href="vscode:mcp/install?${code}">Install in VS Code</a>
+<a class="button main" href="cursor://anysphere.cursor-deeplink/mcp/install?name=${name}&amp;config=${config}">Install in Cursor</a></p>`
+}
+
+function writeAbout({ version, description, websiteUrl }: Open): Markup {
+  const href = websiteUrl === undefined ? undefined : safeHref(websiteUrl)
+  return html`${description === undefined ? undefined : html`<p>${shown(description, 500)}</p>`}
+<p class="small">Version ${shown(version)}${href && html`, <a href="${href}" rel="noreferrer">${shown(href, 100)}</a>`}</p>`
+}
+
+function pageOf({ url, open }: Visit) {
+  const name = nameOf(open?.name ?? 'mcp-server')
   const word = shellWord(url)
-  const title = server === undefined ? 'An MCP server' : `${server}: an MCP server`
+  const title = open ? shown(open.title ?? open.name) : 'MCP server'
   const config = JSON.stringify({ mcpServers: { [name]: { url } } }, undefined, 2)
-  const guarded = [
-    '<p>It asks for a login. Clients open a page for that by themselves; to try it from a terminal:</p>',
-    block(`npx -y mcp-host login ${word}\nnpx -y mcp-host list ${word}`),
-  ]
-  const open = ['<p>To see what it offers, from a terminal:</p>', block(`npx -y mcp-host list ${word}`)]
-  return `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex">
-<title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
-<body><main>
-<h1>${escapeHtml(title)}</h1>
-<p>This address is for programs that speak the Model Context Protocol, such as Claude, Cursor or VS Code. Give it to one of them:</p>
-${block(url)}
+  const list = `npx -y mcp-host list ${word}`
+  return writePage({
+    title: open ? `${title} – MCP server` : title,
+    header: html`<p>MCP server</p>`,
+    isWide: true,
+    script: COPY,
+    content: html`<h1>${title}</h1>
+${open && writeAbout(open)}
+<p>This URL is for clients of the Model Context Protocol, such as Claude, Cursor and VS Code.</p>
+${block(url, 'the URL')}
+${installLinks(name, url)}
+${open?.tools && writeTools(open.tools)}
 <h2>Claude Code</h2>
-${block(`claude mcp add --transport http ${name} ${word}`)}
-<h2>Cursor, and others with a file of servers</h2>
-${block(config)}
-<h2>Any client</h2>
-<p>What it needs is printed by one of</p>
-${block(['claude-desktop', 'cursor', 'vscode', 'inspector'].map(client => `npx -y mcp-host connect ${client} ${word}`).join('\n'))}
-<h2>Try it</h2>
-${(server === undefined ? guarded : open).join('\n')}
-</main></body></html>
-`
+${block(`claude mcp add --transport http ${name} ${word}`, 'the command for Claude Code')}
+<h2>Clients with an mcpServers file</h2>
+${block(config, 'the configuration')}
+<h2>Other clients</h2>
+<p>Print the configuration for claude-desktop, codex, gemini-cli, zed and others:</p>
+${block(`npx -y mcp-host connect claude-desktop ${word}`, 'the command for other clients')}
+<h2>Terminal</h2>
+${open ? undefined : html`<p>This server requires a login. Clients open the login page automatically.</p>`}
+${block(open ? list : `npx -y mcp-host login ${word}\n${list}`, 'the commands for a terminal')}
+<p role="status" class="hidden"></p>`,
+  })
 }
 
-export function createVisitPage(server: { readonly name: string }, route: McpRoute) {
-  return (ctx: HostContext): void => {
+/** Lists the tools as for an anonymous client. */
+async function describeOpen(host: Transport, route: McpRoute, ctx: HostContext): Promise<Open> {
+  const { server } = host.config
+  const end = new AbortController()
+  const { headers } = ctx.req
+  const facts = { route, params: ctx.state.params, user: undefined, headers, ip: ctx.ip, signal: () => end.signal }
+  try {
+    const { view } = await host.makeOffer(facts)
+    const tools = [...view.tools.values()].filter(tool => view.isListed(tool))
+    return {
+      ...view.serverInfo,
+      tools: tools.map(({ key, definition: { title, description } }) => ({ name: key, title, description })),
+    }
+  } catch (err) {
+    host.log.debug({ err }, 'cannot list the tools on the page of an endpoint')
+    return server
+  } finally {
+    end.abort()
+  }
+}
+
+export function createVisitPage(host: Transport, route: McpRoute) {
+  return async (ctx: HostContext): Promise<void> => {
     const url = plainUrl(route.url(ctx.state.params))
-    ctx.set({ ...HEADERS })
-    ctx.body = pageText({ url, server: route.authorize === undefined ? server.name : undefined })
+    const visit = route.authorize === undefined ? { url, open: await describeOpen(host, route, ctx) } : { url }
+    sendPage(ctx, pageOf(visit), ctx.status)
   }
 }

@@ -23,6 +23,13 @@ export function capabilitiesFor(
   }
 }
 
+/**
+ * Capabilities of the connection for lists: some servers list a tool only if the client supports its requests. On a shared
+ * connection, requests of the server belong to no caller.
+ */
+export const listCapabilities = (settings: Pick<ServerSettings, 'asks' | 'sessions'>): Capabilities =>
+  settings.sessions === 'shared' ? {} : capabilitiesFor(settings)
+
 /** Returns the params for the server. */
 export function paramsFor({ meta }: Pick<ServerSettings, 'meta'>, params: Json, call: Call): Json {
   const _meta = passedMeta(call.meta, meta)

@@ -4,6 +4,7 @@ import type { PluginFinding } from '../../core/plugin.ts'
 import { connect, operatorText } from '../../remote/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { type AcceptedServer, describeDifferences, readAccepted } from './accepted.ts'
+import { listCapabilities } from './calls.ts'
 import { isLoginNeeded } from './failures.ts'
 import { readLists } from './lists.ts'
 import type { UpstreamOptions } from './options.ts'
@@ -18,7 +19,8 @@ export async function readServer(settings: ServerSettings, host?: TokenHost) {
   const { connectTimeout, callTimeout: timeout, revision, maxTools } = settings
   const fixed = revision === undefined ? {} : { revision }
   try {
-    const connection = await connect(await targets.target(), { client: CLIENT, connectTimeout, ...fixed })
+    const capabilities = listCapabilities(settings)
+    const connection = await connect(await targets.target(), { client: CLIENT, capabilities, connectTimeout, ...fixed })
     try {
       const limits = { maxTools, timeout, signal: new AbortController().signal }
       return { connection, snapshot: await readLists(connection, limits) }

@@ -70,6 +70,7 @@ export class Run {
   #late: RemoteError | undefined
   #progressAt = Number.NEGATIVE_INFINITY
   #unsent: Progress | undefined
+  #flushTimer: Timer | undefined
 
   constructor(parts: RunParts) {
     this.#parts = parts
@@ -159,14 +160,18 @@ export class Run {
 
   #receiveProgress(progress: Progress) {
     if (this.#since !== undefined) this.#touch()
-    const now = this.#parts.clock.monotonic()
+    const { clock } = this.#parts
     this.#unsent = progress
-    if (now - this.#progressAt < PROGRESS_INTERVAL) return
-    this.#progressAt = now
-    this.#flush()
+    const left = this.#progressAt + PROGRESS_INTERVAL - clock.monotonic()
+    if (left <= 0) this.#flush()
+    else this.#flushTimer ??= clock.setTimeout(() => this.#flush(), left)
   }
 
   #flush() {
+    const { clock } = this.#parts
+    clock.clear(this.#flushTimer)
+    this.#flushTimer = undefined
+    this.#progressAt = clock.monotonic()
     const progress = this.#unsent
     if (!progress || !this.#ctx || !Number.isFinite(progress.progress)) return
     this.#unsent = undefined

@@ -18,7 +18,7 @@ import {
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import type { RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
-import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
+import { capabilitiesFor, cleanResult, listCapabilities, paramsFor, readInputRequests } from './calls.ts'
 import { type Caller, changedError, createDefiner } from './definitions.ts'
 import { callFailure, isLoginNeeded, isNotFound, isUnauthorized, isUnknownItem } from './failures.ts'
 import type { HeldCalls, RunningCall } from './held.ts'
@@ -77,6 +77,8 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
+  /** Watched URIs whose subscription the server has confirmed. */
+  readonly #subscribed = new Set<string>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
   /** The credentials of the last call of each session. */
   readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
@@ -257,13 +259,20 @@ export class Upstream implements Caller {
     if (this.#state !== 'starting') this.#parts.countRestart()
     const target = await this.#parts.targets.target()
     const onNotification = (notification: ServerNotification) => this.#handleNotification(notification)
-    const events = { onNotification, onReopened: () => this.#reopened(), onClosed: closed, signal: this.#stop.signal }
+    const events = {
+      capabilities: listCapabilities(this.settings),
+      onNotification,
+      onReopened: () => this.#reopened(),
+      onClosed: closed,
+      signal: this.#stop.signal,
+    }
     // The server can have changed its era since the last connection.
     const era = this.#era
     this.#era = undefined
     const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) })
     try {
       this.#connection = connection
+      this.#subscribed.clear()
       await this.#refresh()
     } catch (error) {
       this.#connection = undefined
@@ -277,6 +286,7 @@ export class Upstream implements Caller {
   }
 
   #reopened() {
+    this.#subscribed.clear()
     this.#refreshSoon()
     for (const uri of this.#watched) this.#subscribe('resources/subscribe', uri)
   }
@@ -386,21 +396,37 @@ export class Upstream implements Caller {
   /** Subscribes to changes of the lists and watched resources (2026-07-28). */
   #watchLists() {
     const connection = this.#connection
-    this.#listening?.end()
+    const previous = this.#listening
     this.#listening = undefined
-    if (!connection) return
+    if (!connection) return previous?.end()
     if (connection.era === 'legacy') {
       for (const uri of this.#watched) this.#subscribe('resources/subscribe', uri)
       return
     }
     const { tools, prompts, resources } = connection.capabilities
-    this.#listening = connection.listen({
+    const uris = [...this.#watched]
+    const filters = {
       ...(tools?.listChanged && { toolsListChanged: true }),
       ...(prompts?.listChanged && { promptsListChanged: true }),
       ...(resources?.listChanged && { resourcesListChanged: true }),
-      ...(this.#watched.size > 0 && { resourceSubscriptions: [...this.#watched] }),
+      ...(uris.length > 0 && { resourceSubscriptions: uris }),
+    }
+    const replaced = () => previous?.end()
+    const listening = connection.listen(filters, () => {
+      replaced()
+      this.#noteSubscribed(uris)
     })
-    this.#listening.ended.catch(() => undefined)
+    this.#listening = listening
+    listening.ended.catch(() => undefined).finally(replaced)
+  }
+
+  /** A resource can have changed before the server confirmed the subscription. */
+  #noteSubscribed(uris: readonly string[]) {
+    for (const uri of uris) {
+      if (this.#subscribed.has(uri) || !this.#watched.has(uri)) continue
+      this.#subscribed.add(uri)
+      this.#parts.host.runtime.resourceUpdated(uri)
+    }
   }
 
   /** Collects changes of watched resources into one subscription. */
@@ -416,9 +442,11 @@ export class Upstream implements Caller {
 
   #subscribe(method: 'resources/subscribe' | 'resources/unsubscribe', uri: string) {
     if (!this.#connection?.capabilities.resources?.subscribe) return
-    this.#connection.request(method, { uri }).catch(error => {
-      this.#parts.host.log.debug({ upstream: this.settings.name, uri, err: error }, 'a subscription was refused')
-    })
+    this.#connection.request(method, { uri }).then(
+      () => this.#noteSubscribed([uri]),
+      error =>
+        this.#parts.host.log.debug({ upstream: this.settings.name, uri, err: error }, 'a subscription was refused'),
+    )
   }
 
   /** Whether this server has a resource with this URI. */
@@ -433,6 +461,7 @@ export class Upstream implements Caller {
 
   /** Called when the first client starts, or the last client stops, watching a resource. */
   watch(uri: string, isWatched: boolean) {
+    this.#subscribed.delete(uri)
     if (isWatched) this.#watched.add(uri)
     else if (!this.#watched.delete(uri)) return
     if (!this.#connection) return

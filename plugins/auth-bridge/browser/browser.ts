@@ -1,7 +1,6 @@
-// A browser: its cookie, form tokens, request parameters, and pages sent to it.
+// A browser: its cookie, form tokens and request parameters.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type HostContext, isObject } from '../../../core/plugin.ts'
-import type { Page } from '../pages/index.ts'
 import { digest } from '../records.ts'
 
 export const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
@@ -42,17 +41,6 @@ export function isBrowser(ctx: Pick<HostContext, 'cookies'>, issuer: string, exp
 
 export const pathOf = ({ issuer }: { readonly issuer: string }, path: string): string =>
   `${new URL(issuer).pathname}${path}`
-
-export function sendPage(ctx: Pick<HostContext, 'status' | 'type' | 'body' | 'set'>, page: Page, status = 200): void {
-  ctx.status = status
-  ctx.type = 'html'
-  ctx.set('Content-Security-Policy', page.policy)
-  ctx.set('X-Frame-Options', 'DENY')
-  ctx.set('X-Content-Type-Options', 'nosniff')
-  ctx.set('Referrer-Policy', 'same-origin')
-  ctx.set('Cache-Control', 'no-store')
-  ctx.body = page.html
-}
 
 interface Forms {
   readonly formKeys: readonly Buffer[]

@@ -2,11 +2,12 @@
 
 import type { Client, Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/plugin.ts'
+import { sendPage } from '../../families/pages/index.ts'
 import { isRemembered } from '../clients/client-rules.ts'
 import type { Bridge } from '../make.ts'
 import { changedSince, digestOfDocument } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
-import { asText, asTexts, fieldsOf, isTokenFor, sendPage, tokenFor } from './browser.ts'
+import { asText, asTexts, fieldsOf, isTokenFor, tokenFor } from './browser.ts'
 import { openSession } from './sign-in.ts'
 
 interface Asked {
@@ -145,19 +146,19 @@ export async function answerConsent(ctx: HostContext, bridge: Bridge, interactio
   bridge.log.info({ code: 'MH2121', ...fact }, 'a user answered a consent request')
   const result =
     decision === 'deny'
-      ? { error: 'access_denied', error_description: 'the person said no' }
+      ? { error: 'access_denied', error_description: 'the user denied access' }
       : { consent: { grantId: await allow(bridge, asked) } }
   sendPage(ctx, bridge.pages.leave(await bridge.provider.interactionResult(ctx.req, ctx.res, result)))
 }
 
-const AGAIN = 'Go back to the application that sent you here, and begin again.'
+const AGAIN = 'Return to the client and start again.'
 
 export function sayExpired(ctx: HostContext, { pages }: Bridge): void {
-  const text = `It took too long, or it was not begun in this browser. ${AGAIN}`
+  const text = `The sign-in took too long, or it started in another browser. ${AGAIN}`
   sendPage(ctx, pages.message({ title: 'This sign-in has expired', text, isError: true }), 400)
 }
 
 function sayForeign(ctx: HostContext, { pages }: Bridge): void {
-  const text = `What was sent did not come from the page that asks. ${AGAIN}`
-  sendPage(ctx, pages.message({ title: 'This was not accepted', text, isError: true }), 403)
+  const text = `The form was not sent from this page, or the page is out of date. ${AGAIN}`
+  sendPage(ctx, pages.message({ title: 'Form not accepted', text, isError: true }), 403)
 }

@@ -2,17 +2,18 @@
 
 import { errors, type Interaction } from 'oidc-provider'
 import type { HostContext } from '../../../core/plugin.ts'
+import { sendPage } from '../../families/pages/index.ts'
 import type { Bridge } from '../make.ts'
 import type { Consent } from '../people/accounts.ts'
 import type { Login } from '../people/logins.ts'
-import { browserOf, fieldsOf, isTokenFor, pathOf, sendPage, tokenFor } from './browser.ts'
+import { browserOf, fieldsOf, isTokenFor, pathOf, tokenFor } from './browser.ts'
 import { answerConsent, askConsent, sayExpired } from './consent.ts'
 import { chooseUser, comeBack, currentLogin, signInFor, signInForAccount } from './sign-in.ts'
 
 const formOf = (sessionId: string) => `account ${sessionId}`
 
 function sayWhoFirst(ctx: HostContext, { pages, upstream, ...bridge }: Bridge): void {
-  const text = 'Sign in to see which applications may act for you, and to take that back.'
+  const text = 'Sign in to see the clients with access to your account, and to remove their access.'
   const action = pathOf(bridge, '/account/sign-in')
   sendPage(ctx, pages.signIn({ text, label: upstream.label, action }))
 }
@@ -46,8 +47,7 @@ async function revokeConsent({ provider, consents }: Bridge, consent: Consent): 
   await consents.forget(consent)
 }
 
-const soon = ({ lifetimes }: Bridge) =>
-  ` once its access has run out, within ${Math.ceil(lifetimes.accessToken / 60_000)} min`
+const soon = ({ lifetimes }: Bridge) => `Access ends within ${Math.ceil(lifetimes.accessToken / 60_000)} min.`
 
 async function changeAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
   const current = await currentLogin(ctx, bridge)
@@ -55,16 +55,16 @@ async function changeAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
   const { login, session } = current
   const fields = fieldsOf(ctx)
   if (!isTokenFor(bridge, formOf(session.jti), fields['csrf'])) {
-    const text = 'What was sent did not come from the page that you were shown. Open the page again.'
+    const text = 'The form was not sent from this page, or the page is out of date. Open the page again.'
     const action = { label: 'Open the page', href: pathOf(bridge, '/account') }
-    return sendPage(ctx, bridge.pages.message({ title: 'This was not accepted', text, action, isError: true }), 403)
+    return sendPage(ctx, bridge.pages.message({ title: 'Form not accepted', text, action, isError: true }), 403)
   }
   const { subject } = login.person
   if (fields['signOut'] === 'yes') {
     await session.destroy()
     await bridge.logins.endAll(login, browserOf(ctx, bridge.issuer))
     bridge.log.info({ code: 'MH2122', subject }, 'a user signed out')
-    const text = 'Applications that you signed in to with this browser have to ask you again.'
+    const text = 'Clients that you allowed in this browser must ask you again.'
     return sendPage(ctx, bridge.pages.message({ title: 'You are signed out', text, isError: false }))
   }
   const consent = (await bridge.consents.of(subject)).find(({ grantId }) => grantId === fields['revoke'])
@@ -73,7 +73,7 @@ async function changeAccount(ctx: HostContext, bridge: Bridge): Promise<void> {
     bridge.log.info({ code: 'MH2123', subject, client: consent.client.id }, 'a user revoked the access of a client')
   }
   const name = consent?.client.name ?? consent?.client.id
-  const notice = consent ? `“${name}” may no longer act for you${soon(bridge)}.` : 'That was taken back already.'
+  const notice = consent ? `You removed the access of “${name}”. ${soon(bridge)}` : 'This access was already removed.'
   await show(ctx, bridge, login, session.jti, notice)
 }
 

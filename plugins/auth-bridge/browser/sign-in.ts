@@ -4,12 +4,13 @@ import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Interaction, Session } from 'oidc-provider'
 import type { HostContext } from '../../../core/plugin.ts'
+import { sendPage } from '../../families/pages/index.ts'
 import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
 import { pendingAt } from '../records.ts'
 import { longCookie, nameIssuer, SIGN_IN_TTL } from '../server/oidc-provider.ts'
 import { isUpstreamError, type LoginUnderWay, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
-import { asText, isBrowser, knowBrowser, pathOf, sendPage } from './browser.ts'
+import { asText, isBrowser, knowBrowser, pathOf } from './browser.ts'
 
 function contextOf(provider: Provider, ctx: HostContext) {
   nameIssuer(provider, ctx)
@@ -110,15 +111,13 @@ const startOf = (bridge: Bridge, purpose: Purpose): string =>
   pathOf(bridge, purpose === 'account' ? '/account/sign-in' : `/interaction/${encodeURIComponent(purpose.uid)}`)
 
 const wayBack = (bridge: Bridge, purpose: Purpose) =>
-  purpose === 'account'
-    ? {}
-    : { other: { label: 'Back to the application', href: `${startOf(bridge, purpose)}?cancel` } }
+  purpose === 'account' ? {} : { other: { label: 'Back to the client', href: `${startOf(bridge, purpose)}?cancel` } }
 
 const TEXTS: Readonly<Record<UpstreamError['fault'], readonly [status: number, text: string]>> = {
-  refused: [403, 'said that you cannot sign in here, or you did not agree to it there.'],
-  misconfigured: [502, 'does not accept this service as it is set up. Its operator has been told why.'],
-  unavailable: [503, 'does not answer now. Try again in a moment.'],
-  untrusted: [502, 'answered something that this service cannot trust. Its operator has been told why.'],
+  refused: [403, 'refused the sign-in, or you cancelled it.'],
+  misconfigured: [502, 'rejected the configuration of this service. The log of this service has the reason.'],
+  unavailable: [503, 'is not available. Try again in a moment.'],
+  untrusted: [502, 'sent an invalid response. The log of this service has the reason.'],
 }
 
 function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: unknown): void {
@@ -135,7 +134,7 @@ function refuseLogin(ctx: HostContext, bridge: Bridge, purpose: Purpose, error: 
   const action = { label: 'Try again', href: startOf(bridge, purpose) }
   const detail = code === undefined ? {} : { detail: `${label}: ${code}`.slice(0, 120) }
   const shown = { text: `${label} ${text}`, action, isError: true, ...detail, ...wayBack(bridge, purpose) }
-  sendPage(ctx, bridge.pages.message({ title: 'Signing in did not work', ...shown }), status)
+  sendPage(ctx, bridge.pages.message({ title: 'Sign-in failed', ...shown }), status)
 }
 
 function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { person }: SignedIn, reason: string): void {
@@ -149,9 +148,9 @@ function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { pers
     'the groups of a user, as returned by the provider',
   )
   const who = person.email ?? person.name ?? person.subject
-  const text = `You are signed in with ${bridge.upstream.label} as ${who}, but may not use this service: ${reason}.`
+  const text = `You are signed in with ${bridge.upstream.label} as ${who}. This account cannot use the service: ${reason}.`
   const action = { label: 'Use another account', href: `${startOf(bridge, purpose)}?prompt=select_account` }
-  const page = { title: 'You may not use this service', text, action, isError: true, ...wayBack(bridge, purpose) }
+  const page = { title: 'Access denied', text, action, isError: true, ...wayBack(bridge, purpose) }
   sendPage(ctx, bridge.pages.message(page), 403)
 }
 
@@ -168,7 +167,7 @@ export async function signInFor(ctx: HostContext, bridge: Bridge, interaction: I
   await finish(ctx, bridge, login, done.browser)
 }
 
-const CANCELLED = { error: 'access_denied', error_description: 'the person did not sign in' }
+const CANCELLED = { error: 'access_denied', error_description: 'the user cancelled the sign-in' }
 
 const isToProve = ({ prompt, max_age }: Interaction['params']) =>
   asText(prompt).split(' ').includes('login') || max_age !== undefined
@@ -201,13 +200,14 @@ function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
     { code: 'MH2125', denied: 'sign-in', ip: ctx.ip },
     'a login returned in a different browser from the one that started it',
   )
-  const text = 'This login was not begun in this browser, or too long ago. Begin again where you came from.'
-  sendPage(ctx, bridge.pages.message({ title: 'This login cannot go on', text, isError: true }), 400)
+  const text = 'The sign-in took too long, or it started in another browser. Return to the client and start again.'
+  sendPage(ctx, bridge.pages.message({ title: 'This sign-in has expired', text, isError: true }), 400)
 }
 
 export async function chooseUser(ctx: HostContext, bridge: Bridge): Promise<void> {
-  const view = { state: asText(ctx.query['state']), action: pathOf(bridge, '/callback') }
-  sendPage(ctx, bridge.pages.chooseUser(view))
+  const state = asText(ctx.query['state'])
+  if (state === '') return refuseBrowser(ctx, bridge)
+  sendPage(ctx, bridge.pages.chooseUser({ state, action: pathOf(bridge, '/callback') }))
 }
 
 export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> {

@@ -1,28 +1,23 @@
 // The pages of auth-bridge: pure functions from data to HTML, without scripts and external resources.
+import { html, type Markup, type Page, quoted, safeHref, shown, shownHost } from '../../families/pages/index.ts'
 import { type ConsentQuestion, writeConsent } from './consent.ts'
 import {
   createLayout,
-  html,
   isUnverified,
   type Layout,
-  type Markup,
   nameOf,
-  type Page,
   type PageSettings,
-  quoted,
   readDestination,
   type ShownClient,
   type ShownPerson,
-  safeHref,
-  shown,
-  shownHost,
   shownUrl,
   writePerson,
+  writeScope,
 } from './layout.ts'
 
 export type { ConsentQuestion } from './consent.ts'
 export type { ShownClient } from './layout.ts'
-export { type Logo, type Page, type PageSettings, readLogo } from './layout.ts'
+export { type Logo, type PageSettings, readLogo } from './layout.ts'
 
 export interface Message {
   readonly title: string
@@ -87,19 +82,19 @@ ${button(safeHref(action), `Sign in with ${label}`)}`,
 function writeChoice({ state, action }: ChoiceView, { users = [{ id: 'dev' }] }: PageSettings, layout: Layout): Page {
   const field = html`<input type="hidden" name="state" value="${state}">`
   return layout({
-    title: 'Sign in (development)',
+    title: 'Sign in',
     formAction: "'self'",
     content: html`<h1>Sign in</h1>
-<p>This is a development server: it asks for no password.</p>
+<p>Choose a user.</p>
 <form action="${action}">
 ${field}
 ${users.map(({ id, name = id }) => html`<p><button name="user" value="${id}">${shown(name)}</button></p>`)}
 </form>
-<h2>As another user</h2>
+<h2>Another user</h2>
 <form action="${action}">
 ${field}
-<p><label>User <input name="user" maxlength="100" required></label></p>
-<p><label>Roles <input name="roles"></label></p>
+<p><label>User ID <input name="user" maxlength="100" required></label></p>
+<p><label>Roles, separated by commas <input name="roles" maxlength="1000"></label></p>
 <button>Sign in</button>
 </form>`,
   })
@@ -112,24 +107,23 @@ function writeLeave(uri: string, layout: Layout): Page {
   const { href } = new URL(uri)
   const isApp = kind === 'app'
   return layout({
-    title: 'Going back',
+    title: 'Returning to the client',
     head: html`<meta http-equiv="refresh" content="0; url=${href}">
 `,
-    content: html`<h1>${isApp ? 'Going back to the app' : 'Going back to the client'}</h1>
-<p>If nothing happens, go on by yourself. After that you can close this window.</p>
-<p><a class="button main" href="${href}">${isApp ? 'Open the app' : 'Go on'}</a></p>
+    content: html`<h1>${isApp ? 'Returning to the app' : 'Returning to the client'}</h1>
+<p>If nothing happens, use the button. Then you can close this window.</p>
+<p><a class="button main" href="${href}">${isApp ? 'Open the app' : 'Continue'}</a></p>
 <p class="small"><bdi>${place}</bdi></p>`,
   })
 }
 
 export type Pages = ReturnType<typeof createPages>
 
-/** Requires `Referrer-Policy: same-origin`: otherwise browsers send forms with `Origin: null`. */
 export function createPages(settings: PageSettings) {
   const layout = createLayout(settings)
   return {
     consent: (question: ConsentQuestion) => writeConsent(question, settings, layout),
-    account: (view: AccountView) => writeAccount(view, layout),
+    account: (view: AccountView) => writeAccount(view, settings.scopeTitles, layout),
     message: (message: Message) => writeMessage(message, layout),
     signIn: (view: SignInView) => writeSignIn(view, layout),
     chooseUser: (view: ChoiceView) => writeChoice(view, settings, layout),
@@ -168,8 +162,8 @@ function writeDay(milliseconds: number | undefined): Markup {
 }
 
 function describerOf(client: ShownClient): string {
-  if (client.isKnown) return 'Whoever runs this service'
-  return client.documentHost === undefined ? 'Itself' : shownHost(client.documentHost)
+  if (client.isKnown) return 'The operator of this service'
+  return client.documentHost === undefined ? 'The client itself' : shownHost(client.documentHost)
 }
 
 const tokenField = (token: string) => html`<input type="hidden" name="csrf" value="${token}">`
@@ -179,16 +173,16 @@ const MAX_NAMED = 50
 const writeNamed = (texts: readonly string[], write: (text: string) => string | Markup) =>
   html`${texts.slice(0, MAX_NAMED).map(text => html`<code>${write(text)}</code> `)}${texts.length > MAX_NAMED ? 'and more' : ''}`
 
-function writeGrant(grant: ShownGrant, token: string): Markup {
+function writeGrant(grant: ShownGrant, token: string, titles: PageSettings['scopeTitles']): Markup {
   const { grantId, client, redirectUri, resources = [], scopes, since, used } = grant
   const name = nameOf(client)
   return html`<li>
 <h3>${name === '' ? html`<span class="box">Client without a name</span>` : html`<span class="box"><bdi>${name}</bdi></span>`}</h3>
 <dl>
-<dt>Described by</dt><dd>${describerOf(client)}${isUnverified(client) ? ': nobody has verified it' : ''}</dd>
+<dt>Described by</dt><dd>${describerOf(client)}${isUnverified(client) ? ' (unverified)' : ''}</dd>
 <dt>Access goes to</dt><dd><bdi>${readDestination(redirectUri).place}</bdi></dd>
-${resources.length === 0 ? undefined : html`<dt>It can use</dt><dd>${writeNamed(resources, shownUrl)}</dd>`}
-<dt>Permissions</dt><dd>${scopes.length === 0 ? 'None by name' : writeNamed(scopes, scope => shown(scope))}</dd>
+${resources.length === 0 ? undefined : html`<dt>Resources</dt><dd>${writeNamed(resources, shownUrl)}</dd>`}
+<dt>Permissions</dt><dd>${scopes.length === 0 ? 'None' : scopes.slice(0, MAX_NAMED).map((scope, index) => html`${index > 0 ? ', ' : ''}${writeScope(scope, titles)}`)}</dd>
 <dt>Allowed on</dt><dd>${writeDay(since)}</dd>
 <dt>Last used</dt><dd>${writeDay(used)}</dd>
 </dl>
@@ -199,25 +193,25 @@ ${tokenField(token)}
 </li>`
 }
 
-function writeGrants({ grants, token }: AccountView): Markup {
-  if (grants.length === 0) return html`<p>No client acts for you.</p>`
+function writeGrants({ grants, token }: AccountView, titles: PageSettings['scopeTitles']): Markup {
+  if (grants.length === 0) return html`<p>No client has access.</p>`
   const rest = grants.length - MAX_GRANTS
   return html`<ul class="list grants">
-${grants.slice(0, MAX_GRANTS).map(grant => writeGrant(grant, token))}
+${grants.slice(0, MAX_GRANTS).map(grant => writeGrant(grant, token, titles))}
 </ul>
-${rest > 0 ? html`<p>And ${String(rest)} more: they are shown once some of these are removed.</p>` : undefined}`
+${rest > 0 ? html`<p>And ${String(rest)} more, which appear here after you remove others.</p>` : undefined}`
 }
 
-function writeAccount(view: AccountView, layout: Layout): Page {
+function writeAccount(view: AccountView, titles: PageSettings['scopeTitles'], layout: Layout): Page {
   const { notice, person, signedInWith, token } = view
   return layout({
     title: 'Your clients',
     formAction: "'self'",
     content: html`<h1>Your clients</h1>
 ${notice === undefined ? undefined : html`<p class="note" role="status">${shown(notice, 300)}</p>`}
-<p>You are ${writePerson(person)}, signed in with ${shown(signedInWith)}.</p>
-<h2>These act for you</h2>
-${writeGrants(view)}
+<p>You are signed in as ${writePerson(person)} with ${shown(signedInWith)}.</p>
+<h2>Clients with access to your account</h2>
+${writeGrants(view, titles)}
 <h2>This browser</h2>
 <form method="post">
 ${tokenField(token)}

@@ -66,4 +66,13 @@ export function createDecide({ allow, scopes, roles }: Pick<FilledAuthBridge, 'a
   }
 }
 
+/** A scope that has only a title is not restricted. */
+export const restrictedScopes = ({ scopes }: Pick<FilledAuthBridge, 'scopes'>): string[] =>
+  Object.entries(scopes).flatMap(([scope, { title, ...rule }]) =>
+    title !== undefined && Object.keys(rule).length === 0 ? [] : scope,
+  )
+
+export const titlesOf = ({ scopes }: Pick<FilledAuthBridge, 'scopes'>): ReadonlyMap<string, string> =>
+  new Map(Object.entries(scopes).flatMap(([scope, { title }]) => (title === undefined ? [] : [[scope, title]])))
+
 export type Decide = ReturnType<typeof createDecide>

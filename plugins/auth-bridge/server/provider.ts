@@ -10,8 +10,8 @@ import Provider, {
 } from 'oidc-provider'
 import { readLimited } from '../../../core/auth.ts'
 import type { Clock, Logger } from '../../../core/plugin.ts'
+import { sendPage } from '../../families/pages/index.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
-import { sendPage } from '../browser/browser.ts'
 import {
   fixedClients,
   isRemembered,
@@ -167,7 +167,7 @@ type Out = Readonly<Record<string, string | undefined>>
 
 const NO_SUCH_CLIENT = 'client is invalid'
 const UNKNOWN =
-  'This service does not know the application that sent you here, or not any more. Remove the server there, add it again, and sign in.'
+  'The client that sent you here is not registered, or its registration has ended. Remove this server in the client, add it again, and sign in.'
 
 /** `renderError` of oidc-provider. mcp-remote requests JSON to check its registration. */
 export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) => {
@@ -180,8 +180,8 @@ export const refusalPage = (pages: Pages) => (ctx: ProviderContext, out: Out) =>
   const text =
     out['error_description'] === NO_SUCH_CLIENT
       ? UNKNOWN
-      : (out['error_description'] ?? 'The application sent you here in a way that is not understood.')
-  const page = { title: 'This request cannot go on', text, detail: out['error'] ?? '', isError: true }
+      : (out['error_description'] ?? 'The client sent an invalid request.')
+  const page = { title: 'Invalid sign-in request', text, detail: out['error'] ?? '', isError: true }
   sendPage(ctx, pages.message(page), status)
 }
 

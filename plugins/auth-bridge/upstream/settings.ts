@@ -136,7 +136,7 @@ const KINDS: Readonly<Record<ProviderType, Kind>> = {
   },
   development: {
     ...openid,
-    label: 'no password (development)',
+    label: 'the development login',
     openid: false,
     uses: [],
     needs: [],

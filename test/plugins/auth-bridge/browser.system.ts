@@ -111,7 +111,7 @@ describe('auth-bridge in chromium', function () {
       const [revoke] = await tab.$$('button[name=revoke]')
       await revoke?.focus()
       await tab.keyboard.press('Enter')
-      await tab.waitForSelector('text=may no longer act for you')
+      await tab.waitForSelector('text=You removed the access of')
       expect(await editor.refresh(refresh_token)).to.include({ error: 'invalid_grant' })
       await choose(tab, 'Sign out')
       await tab.waitForSelector('text=You are signed out')

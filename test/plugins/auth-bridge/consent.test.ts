@@ -45,7 +45,7 @@ describe('auth-bridge: consent', () => {
   it('asks each time for a public web client, whatever the request says', async () => {
     const client = await bridge.client({ redirect_uris: [WEB] })
     const first = await client.ask({ redirect_uri: WEB, scope: 'read' })
-    expect(first.html).to.include('You will be asked again next time')
+    expect(first.html).to.include('This page appears at each sign-in')
     await client.decide(first)
     for (const more of [{}, { login_hint: 'ann' }, { prompt: 'consent' }, { scope: 'openid' }]) {
       const again = await asked(client, WEB, more)
@@ -171,7 +171,7 @@ describe('auth-bridge: account page', () => {
     expect(page.html).to.include('The Tool')
     const [, id = ''] = /name="revoke" value="([^"]+)"/.exec(page.html) ?? []
     const after = await client.browser.click(page, { revoke: id })
-    expect('html' in after && after.html).to.match(/The Tool.*may no longer act/)
+    expect('html' in after && after.html).to.match(/removed the access of .*The Tool/)
     expect(await client.refresh(tokens.refresh_token ?? '')).to.include({ error: 'invalid_grant' })
   })
 

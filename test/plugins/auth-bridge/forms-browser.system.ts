@@ -1,7 +1,8 @@
 // Tests the forms of the auth-bridge pages in chromium by keyboard, and the redirects that follow.
 import { expect } from 'chai'
 import type { Page as Tab } from 'playwright-core'
-import { createPages, type Page } from '../../../plugins/auth-bridge/pages/index.ts'
+import { createPages } from '../../../plugins/auth-bridge/pages/index.ts'
+import type { Page } from '../../../plugins/families/pages/index.ts'
 import { watchFaults } from '../../support/browser.ts'
 import { eventually } from '../../support/eventually.ts'
 import { ACCOUNT, IN_APP, KNOWN, SETTINGS, UNVERIFIED } from './page-examples.ts'
@@ -34,17 +35,17 @@ describe('auth-bridge pages: keyboard navigation', function () {
         const outline = await tab.evaluate('getComputedStyle(document.activeElement).outline')
         expect(outline, name).to.match(/ solid 3px$/)
       }
-      expect(seen).to.deep.equal(['Deny', 'Allow', 'your clients', 'Technical details', 'help@acme.example'])
+      expect(seen).to.deep.equal(['Deny', 'Allow', 'Your clients', 'Technical details', 'help@acme.example'])
     })
   })
 
   it('opens the technical details', async () => {
     await tabs.withPage(pages.consent(UNVERIFIED), async tab => {
-      expect(await tab.isVisible('dd')).to.equal(false)
+      expect(await tab.isVisible('details dd')).to.equal(false)
       await tab.focus('summary')
       await tab.keyboard.press('Enter')
       expect(await tab.textContent('details dd >> nth=1')).to.equal(UNVERIFIED.redirect.uri)
-      expect(await tab.isVisible('dd')).to.equal(true)
+      expect(await tab.isVisible('details dd')).to.equal(true)
     })
   })
 

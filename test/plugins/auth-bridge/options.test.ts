@@ -113,6 +113,8 @@ describe('auth-bridge: options', () => {
         ['roles.admin.domain[1]', 'a domain such as acme.example, without @ and *'],
       ] as const,
     ]),
+    ['a title of a role', { roles: { admin: { title: 'Administrator' } } }, {}, ['roles.admin', 'title']],
+    ['a scope without a title and rule', { scopes: { write: {} } }, {}, ['scopes.write']],
     ['a life of tokens below a second', { accessToken: 500 }, {}, ['accessToken', 'at least 1s']],
     ...['500ms', '0.9s', '0s', '0d', '00999ms', '0.000h'].map(
       time => [`a session of ${time}`, { session: time }, {}, ['session', 'at least 1s']] as const,

@@ -17,6 +17,10 @@ export const SETTINGS: PageSettings = {
   label: 'Microsoft',
   logo: { type: 'image/svg+xml', data: LOGO },
   base: '/auth',
+  scopeTitles: new Map([
+    ['orders:read', 'Read orders'],
+    ['orders:write', 'Change orders'],
+  ]),
 }
 
 const person = { name: 'Ada Lovelace', email: 'ada@acme.example', subject: 'u-1815' }
@@ -76,7 +80,7 @@ export const ACCOUNT: AccountView = {
     },
   ],
   token: 'a-token',
-  notice: 'The client may no longer act for you.',
+  notice: 'You removed the access of “Cursor”. Access ends within 10 min.',
 }
 
 export const FAULT: Message = {
@@ -88,10 +92,17 @@ export const FAULT: Message = {
 }
 
 export const SIGN_IN = {
-  text: 'Sign in to see which clients act for you.',
+  text: 'Sign in to see the clients with access to your account.',
   label: 'Microsoft',
   action: '/auth/sign-in',
 }
+
+const development = createPages({
+  ...SETTINGS,
+  label: 'the development login',
+  isDevelopment: true,
+  users: [{ id: 'ada', name: 'Ada Lovelace', roles: ['admin'] }, { id: 'bob' }],
+})
 
 /** Every page once, by its name. */
 export function allPages(pages = createPages(SETTINGS)) {
@@ -104,5 +115,8 @@ export function allPages(pages = createPages(SETTINGS)) {
     message: pages.message({ title: 'You are signed out', text: 'You can close this window.', isError: false }),
     fault: pages.message(FAULT),
     'sign-in': pages.signIn(SIGN_IN),
+    'development-users': development.chooseUser({ state: 'a-state', action: '/auth/callback' }),
+    'development-consent': development.consent(UNVERIFIED),
+    'development-fault': development.message(FAULT),
   }
 }

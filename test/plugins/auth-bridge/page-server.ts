@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { Page } from '../../../plugins/auth-bridge/pages/index.ts'
+import type { Page } from '../../../plugins/families/pages/index.ts'
 
 const servers: Server[] = []
 

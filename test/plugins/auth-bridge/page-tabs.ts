@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Context } from 'mocha'
 import type { Browser, BrowserContext, BrowserContextOptions, Page as Tab } from 'playwright-core'
-import type { Page } from '../../../plugins/auth-bridge/pages/index.ts'
+import type { Page } from '../../../plugins/families/pages/index.ts'
 import { closeBrowsers, launchBrowser, watchFaults } from '../../support/browser.ts'
 import { type PageServer, startPageServer, stopServers } from './page-server.ts'
 

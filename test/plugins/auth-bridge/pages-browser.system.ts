@@ -4,9 +4,12 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import fc from 'fast-check'
+import { defineTool } from '../../../core/index.ts'
 import { createPages } from '../../../plugins/auth-bridge/pages/index.ts'
 import { watchFaults } from '../../support/browser.ts'
 import { eventually } from '../../support/eventually.ts'
+import { startHost, stopHosts } from '../../support/start-host.ts'
+import { startIssuer, stopIssuers } from '../../support/test-issuer.ts'
 import { address, hostile } from './hostile-texts.ts'
 import { ACCOUNT, allPages, IN_APP, KNOWN, SETTINGS, UNVERIFIED } from './page-examples.ts'
 import { listen } from './page-server.ts'
@@ -17,10 +20,27 @@ const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 const pages = createPages(SETTINGS)
 
 let tabs: Tabs
+let endpoint: string
 before(async function () {
   tabs = await openTabs(this)
+  const tool = (name: string, title: string, description: string) =>
+    defineTool({ name, title, description, handler: () => 'done' })
+  const { url: authority } = await startIssuer()
+  ;({ url: endpoint } = await startHost({
+    server: { name: 'acme-tools', version: '1.4.0', title: 'Acme Tools', description: 'Orders and customers of Acme.' },
+    toolsets: {
+      all: [
+        tool('orders_list', 'List orders', 'Lists the orders of a customer.'),
+        tool('orders_cancel', 'Cancel order', 'Cancels an order that has not shipped.'),
+      ],
+    },
+    routes: { '/mcp': { toolsets: 'all' }, '/in': { toolsets: 'all', authorize: true } },
+    plugins: { 'transport-streamable': {}, 'auth-jwt': { authority, audience: 'a' } },
+  }))
 })
 after(closeTabs)
+after(stopHosts)
+after(stopIssuers)
 
 /** The least contrast of a text with what is behind it, and how many texts there are. */
 const LEAST_CONTRAST = `(() => {
@@ -87,13 +107,26 @@ describe('auth-bridge pages in chromium', function () {
     expect(tabs.server.stray).to.deep.equal([])
   })
 
-  for (const colorScheme of ['light', 'dark'] as const) {
-    it(`pass all axe accessibility rules (${colorScheme})`, async () => {
+  for (const [colorScheme, width] of [
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 390],
+    ['dark', 390],
+  ] as const) {
+    it(`pass all axe accessibility rules, and so does the endpoint page (${colorScheme}, ${width} px)`, async () => {
       let rules = 0
       await tabs.inTab(
         async tab => {
-          for (const [name, page] of Object.entries(allPages(pages))) {
-            await tab.goto(tabs.server.show(page))
+          const leave = pages.leave(IN_APP.redirect.uri)
+          const shown = Object.entries({ ...allPages(pages), leave }).map(
+            ([name, page]) => [name, tabs.server.show(page)] as const,
+          )
+          for (const [name, url] of [
+            ...shown,
+            ['endpoint', `${endpoint}/mcp`],
+            ['protected', `${endpoint}/in`],
+          ] as const) {
+            await tab.goto(url)
             await tab.addScriptTag({ path: AXE })
             const found = await tab.evaluate<AxeFound>(RUN_AXE)
             expect(found.violations, name).to.deep.equal([])
@@ -101,12 +134,31 @@ describe('auth-bridge pages in chromium', function () {
             rules += found.passes
           }
         },
-        // What runs axe is a script, which the policy has no place for.
-        { colorScheme, bypassCSP: true },
+        // The policy allows no other script. Axe cannot judge the contrast of text at the edge of the window, so it is high.
+        { colorScheme, bypassCSP: true, viewport: { width, height: 4_000 } },
       )
       expect(rules).to.be.above(200)
     })
   }
+
+  it('show the decision of a consent without scrolling at 1280 x 800 pixels', async () => {
+    const scopes = Array.from({ length: 40 }, (_, index) => `scope:${index}`)
+    for (const question of [KNOWN, UNVERIFIED, IN_APP, { ...UNVERIFIED, scopes }]) {
+      await tabs.inTab(
+        async tab => {
+          await tab.goto(tabs.server.show(pages.consent(question)))
+          for (const name of ['deny', 'allow']) {
+            const { y, height } = (await tab.locator(`button[value=${name}]`).boundingBox()) ?? { y: -1, height: 0 }
+            expect(
+              [y, y + height].every(edge => edge > 0 && edge <= 800),
+              `${name} at ${y}`,
+            ).to.equal(true)
+          }
+        },
+        { viewport: { width: 1280, height: 800 } },
+      )
+    }
+  })
 
   it('contain only their own elements and attributes after parsing', async () => {
     const made = fc
@@ -179,7 +231,7 @@ describe('auth-bridge pages in chromium', function () {
     const client = { ...UNVERIFIED.client, name: '\u202eedualC\u202c שלום' }
     await tabs.withPage(pages.consent({ ...UNVERIFIED, client }), async tab => {
       expect(await tab.evaluate('document.getAnimations().length')).to.equal(0)
-      expect(await tab.textContent('.box bdi')).to.equal('edualC שלום')
+      expect(await tab.textContent('dd bdi')).to.equal('edualC שלום')
       expect(await tab.evaluate('getComputedStyle(document.querySelector("bdi")).unicodeBidi')).to.equal('isolate')
     })
   })
@@ -205,6 +257,14 @@ describe('auth-bridge pages in chromium', function () {
   if (process.env['UPDATE_PICTURES']) {
     it('save screenshots', async () => {
       const { consent, account, fault } = allPages(pages)
+      await tabs.inTab(
+        async tab => {
+          await tab.goto(`${endpoint}/mcp`)
+          await tab.setContent((await tab.content()).replaceAll(endpoint, 'https://tools.acme.example'))
+          await tab.screenshot({ path: join(PICTURES, 'endpoint-page.png') })
+        },
+        { bypassCSP: true, viewport: { width: 720, height: 800 } },
+      )
       const pictures = { consent, account, message: fault, 'consent-unverified': pages.consent(UNVERIFIED) }
       mkdirSync(PICTURES, { recursive: true })
       for (const [name, page] of Object.entries(pictures)) {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { type ConsentQuestion, createPages } from '../../../plugins/auth-bridge/pages/index.ts'
-import { shown } from '../../../plugins/auth-bridge/pages/layout.ts'
+import { shown } from '../../../plugins/families/pages/index.ts'
 import { caseCount } from '../../support/thorough.ts'
 import { address, hostile } from './hostile-texts.ts'
 import { ACCOUNT, allPages, FAULT, IN_APP, KNOWN, SETTINGS, SIGN_IN, UNVERIFIED } from './page-examples.ts'
@@ -15,11 +15,13 @@ const TAG = /^<(?:!doctype html|\/?([a-z][a-z0-9]*)((?: [a-z-]+(?:="[^"<>]*")?)*
 const ELEMENTS = new Set(
   (
     'html head meta link title style body header main footer h1 h2 h3 p a strong bdi span code ul li dl dt dd details ' +
-    'summary form input button div time img'
+    'summary form input button div time img label'
   ).split(' '),
 )
 const ATTRIBUTES = new Set(
-  'lang charset name content rel href http-equiv src alt class method type value role datetime'.split(' '),
+  'lang charset name content rel href http-equiv src alt class method type value role datetime action maxlength required'.split(
+    ' ',
+  ),
 )
 
 /** A link, or the way to an app. */
@@ -93,7 +95,9 @@ describe('auth-bridge pages: escaping of foreign text', () => {
 
   it('never becomes an element or attribute on other pages and in settings', () => {
     const property = fc.property(hostile, hostile, address, hostile, (text, other, href, id) => {
-      const odd = createPages({ ...SETTINGS, label: other, page: { name: text, support: href } })
+      const scopeTitles = new Map([[text, other]])
+      const users = [{ id: text, name: other }]
+      const odd = createPages({ ...SETTINGS, label: other, page: { name: text, support: href }, scopeTitles, users })
       const client = { ...UNVERIFIED.client, name: text, documentHost: other }
       const grant = {
         grantId: id,
@@ -121,6 +125,8 @@ describe('auth-bridge pages: escaping of foreign text', () => {
           isError: true,
         }),
         odd.signIn({ text, label: other, action: href }),
+        odd.consent({ ...KNOWN, scopes: [text] }),
+        odd.chooseUser({ state: text, action: '/auth/callback' }),
       ]
       for (const { html } of made) expect(foreignIn(html)).to.equal(undefined)
     })
@@ -184,40 +190,45 @@ describe('auth-bridge pages: consent page', () => {
   it('shows changes before all client information', () => {
     const text = textOf(UNVERIFIED)
     expect(text.indexOf('Something changed')).to.be.within(0, text.indexOf('callback.agent-tools.example'))
-    expect(text.indexOf('Something changed')).to.be.below(text.indexOf('You are'))
-    expect(textOf({ ...KNOWN, changed: 'document' })).to.contain('what it says about itself has changed')
+    expect(text.indexOf('Something changed')).to.be.below(text.indexOf('will act for'))
+    expect(textOf({ ...KNOWN, changed: 'document' })).to.contain('its description of itself has changed')
     expect(textOf(KNOWN)).not.to.contain('Something changed')
   })
 
   it('lists withheld scopes on a separate line', () => {
     const withheld = ['orders:delete', '<b>admin']
-    expect(textOf({ ...KNOWN, withheld })).to.match(
-      /It also asked for orders:delete ?, <b>admin ?, which your account may not have\./,
-    )
+    expect(textOf({ ...KNOWN, withheld })).to.match(/Not available to your account: orders:delete ?, <b>admin ?\./)
     for (const scopes of [KNOWN.scopes, []]) {
       const made = textOf({ ...KNOWN, scopes, withheld: ['x'] })
-      expect(made.indexOf('It also asked for')).to.be.within(made.indexOf('It can use'), made.indexOf('Deny'))
+      expect(made.indexOf('Not available')).to.be.within(made.indexOf('Resource'), made.lastIndexOf('Deny'))
     }
     const many = textOf({ ...KNOWN, withheld: Array.from({ length: 100 }, (_, index) => `scope-${index}`) })
     expect(many)
-      .to.match(/scope-9 and 90 more ?, which your/)
+      .to.match(/scope-9 and 90 more ?\./)
       .and.not.contain('scope-10')
-    for (const none of [{}, { withheld: [] }]) expect(textOf({ ...KNOWN, ...none })).not.to.contain('also asked')
+    for (const none of [{}, { withheld: [] }]) expect(textOf({ ...KNOWN, ...none })).not.to.contain('Not available')
+  })
+
+  it('shows titles of scopes together with their names', () => {
+    const scopes = ['orders:write', 'other:scope', 'offline_access']
+    expect(textOf({ ...KNOWN, scopes })).to.match(
+      /Permissions Change orders orders:write other:scope Keep access while you are away offline_access/,
+    )
   })
 
   it('warns about an unverified client', () => {
     expect(textOf(UNVERIFIED))
-      .to.contain('Nobody has verified who made this client.')
+      .to.contain('The maker of this client is not verified.')
       .and.contain('If you are not sure, deny')
     for (const question of [KNOWN, IN_APP])
-      expect(textOf(question)).not.to.contain('Nobody has verified').and.not.contain('not sure')
+      expect(textOf(question)).not.to.contain('not verified').and.not.contain('not sure')
     expect(textOf(KNOWN)).to.match(/claude\.ai/)
-    expect(textOf(IN_APP)).to.contain('Whoever runs Acme Tools set this client up')
+    expect(textOf(IN_APP)).to.contain('Registered by the operator of Acme Tools')
   })
 
   it('links the client homepage only if the client is known or it matches the document host', () => {
     const at = (homepage: string, client: Partial<ConsentQuestion['client']>) =>
-      pages.consent({ ...KNOWN, client: { ...KNOWN.client, homepage, ...client } }).html.includes('Its page')
+      pages.consent({ ...KNOWN, client: { ...KNOWN.client, homepage, ...client } }).html.includes('Homepage')
     expect(at('https://claude.ai/a', {})).to.equal(true)
     expect(at('https://other.example/', {})).to.equal(false)
     expect(at('https://claude.ai@other.example/', {})).to.equal(false)
@@ -248,7 +259,7 @@ describe('auth-bridge pages: consent page', () => {
   ] as const) {
     it(`shows the redirect target of ${uri.slice(0, 40)}`, () => {
       const { html, policy } = pages.consent({ ...KNOWN, redirect: { uri } })
-      expect(html).to.contain(`<p class="box"><bdi>${place}</bdi>`)
+      expect(html).to.contain(`<strong><bdi>${place}</bdi></strong>`)
       expect(policy).to.contain("; form-action 'self'; frame")
       if (!mayLead) expect(() => pages.leave(uri)).to.throw(TypeError, 'cannot lead')
       else expect(pages.leave(uri).policy).to.contain("form-action 'none'")
@@ -334,10 +345,10 @@ describe('auth-bridge pages: all pages', () => {
     const made = (resources?: readonly string[]) =>
       pages.account({ ...ACCOUNT, grants: [{ ...grant, ...(resources && { resources }) }] }).html
     expect(made(['https://tools.acme.example/mcp', 'https://tools.acme.example/<b>'])).to.match(
-      /<dt>It can use<\/dt><dd><code>https:\/\/tools\.acme\.example\/mcp<\/code> <code>[^<>]+<\/code> <\/dd>/,
+      /<dt>Resources<\/dt><dd><code>https:\/\/tools\.acme\.example\/mcp<\/code> <code>[^<>]+<\/code> <\/dd>/,
     )
     expect(made(Array(100).fill('https://a.example/')).match(/a\.example/g)).to.have.lengthOf(50)
-    for (const none of [undefined, []]) expect(made(none)).not.to.contain('It can use')
+    for (const none of [undefined, []]) expect(made(none)).not.to.contain('Resources')
   })
 
   it('shows the contact as a mail link or as text', () => {

@@ -22,7 +22,7 @@ describe('auth-bridge: rejected clients', () => {
     it(`shows an HTML page to a browser: ${accept ?? 'no Accept'}`, async () => {
       const { status, type, text } = await openAs('reg.of.nobody', accept)
       expect([status, type]).to.deep.equal([400, 'text/html; charset=utf-8'])
-      expect(text).to.include('This request cannot go on').and.include('invalid_client')
+      expect(text).to.include('Invalid sign-in request').and.include('invalid_client')
     })
 
   for (const accept of ['application/json', 'application/json, text/html;q=0.5'])

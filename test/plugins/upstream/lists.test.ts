@@ -160,7 +160,7 @@ describe('The summary of a route', () => {
     })
     expect(routeTable(down.host.routes)).to.match(/tools of far +far/)
     expect(startPage(down.host, 'mcp.config.json', { script: 'mcp-host', env: {}, cwd: '/srv' })).to.match(
-      /\nfar +down since .*\n/,
+      /\n {2}toolset far +down since .*\n/,
     )
   })
 })
@@ -450,6 +450,29 @@ describe('An upstream server that lies', () => {
     const host = await started(await servePages(() => ({ tools })))
     expect(await namesAt(host.url)).to.deep.equal(['far_good'])
     expect(logged(host, 'MH1115')[0]).to.include({ toolset: 'far', withheld: 901 })
+  })
+})
+
+describe('An upstream server whose lists depend on the client', () => {
+  it('lists the tools that send requests to the client, except those that `asks` excludes', async () => {
+    const url = await serveScript(({ id, method, params, json }) => {
+      const { capabilities = {} } = params as { capabilities?: object }
+      if (method === 'initialize') tools = Object.keys(capabilities).sort()
+      const handshake = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'a' } }
+      const listed = tools.map(name => ({ name, inputSchema: { type: 'object' } }))
+      json({ jsonrpc: '2.0', id, result: method === 'initialize' ? handshake : { tools: listed } })
+    })
+    let tools: string[] = []
+    for (const [server, expected] of [
+      [{}, ['elicitation', 'roots', 'sampling']],
+      [{ asks: { sample: false } }, ['elicitation', 'roots']],
+      [{ sessions: 'shared' }, []],
+    ] as const) {
+      const servers = { far: { url, prefix: '', revision: '2025-11-25', ...server } } as const
+      const plugins = { 'transport-streamable': {}, upstream: { servers } }
+      const host = await startHost({ toolsets: {}, routes: { '/': { toolsets: 'far' } }, plugins })
+      expect(await namesAt(host.url)).to.deep.equal(expected)
+    }
   })
 })
 
