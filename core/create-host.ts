@@ -26,10 +26,9 @@ import {
   type HostInput,
   type HostParts,
   type InEveryProcess,
-  LOCK_NAME,
   type ReloadReport,
 } from './host.ts'
-import { type Clock, systemClock } from './http/clock.ts'
+import type { Clock } from './http/clock.ts'
 import { errorText, StartError } from './http/errors.ts'
 import type { InternalExamination, Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
@@ -298,9 +297,7 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
     at: instance.at,
     directory: parts.directory,
     services: createOutbound(),
-    clock: systemClock,
-    lockFile: join(parts.directory, LOCK_NAME),
-    section: key => Reflect.get(parts.config, key),
+    config: parts.config,
     log: parts.log.child({ plugin: name }),
     url: path => (address === undefined ? undefined : `${address}${path}`),
   }

@@ -153,14 +153,8 @@ export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
-/** The request to an upstream server or API that a call sent, and its duration with connecting and queueing. */
-export interface UpstreamNote {
-  /** The toolset. */
-  readonly name: string
-  /** The name of the tool or prompt at the server or API. */
-  readonly tool: string | undefined
-  readonly milliseconds: number
-}
+/** The request of a call to an upstream server or API: its toolset, the name of the tool there, and the duration. */
+export type UpstreamNote = { readonly name: string; readonly tool: string | undefined; readonly milliseconds: number }
 
 interface CallNotes {
   answer: EncodedAnswer | undefined

@@ -12,9 +12,9 @@ const MAX_SERVERS = 5
 const TIMEOUT = 10_000
 
 /** Sends HEAD without credentials. Any response counts, because only the API's own requests have them. */
-async function reach(url: URL, { allowHosts = [] }: Source, { services, clock }: InternalExamination): Promise<number> {
+async function reach(url: URL, { allowHosts = [] }: Source, { services }: InternalExamination): Promise<number> {
   const connections = await services.openConnections({ allowHosts, connections: 1 })
-  let timer: ReturnType<typeof clock.setTimeout> | undefined
+  let timer: NodeJS.Timeout | undefined
   try {
     const dispatcher = connections.agentFor(url.origin)
     const headers = ['user-agent', 'mcp-host']
@@ -22,12 +22,12 @@ async function reach(url: URL, { allowHosts = [] }: Source, { services, clock }:
     const late = new Error(`no response within ${TIMEOUT / 1_000} s`)
     const { status } = await send(request, 0, {
       begin: exchange => {
-        timer = clock.setTimeout(() => exchange.stop(late), TIMEOUT)
+        timer = setTimeout(() => exchange.stop(late), TIMEOUT)
       },
     })
     return status
   } finally {
-    clock.clear(timer)
+    clearTimeout(timer)
     await connections.close()
   }
 }

@@ -1,6 +1,8 @@
 // `mcp-host doctor --config`: connects to each server and reads its lists.
+import { join } from 'node:path'
 import type { InternalExamination } from '../../core/internal.ts'
 import type { PluginFinding } from '../../core/plugin.ts'
+import { systemClock } from '../../core/transport.ts'
 import { connect, operatorText } from '../../remote/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import { type AcceptedServer, describeDifferences, readAccepted } from './accepted.ts'
@@ -44,7 +46,7 @@ async function examineServer(
   const settings = resolveServer(name, options, about)
   const { auth } = settings.http ?? {}
   try {
-    const { connection, snapshot } = await readServer(settings, about)
+    const { connection, snapshot } = await readServer(settings, { ...about, clock: systemClock })
     const { tools, resources, resourceTemplates, prompts } = snapshot
     const { server, revision } = connection
     const counts = `${tools.length} tools, ${resources.length + resourceTemplates.length} resources, ${prompts.length} prompts`
@@ -69,6 +71,6 @@ export async function examineServers(
   options: UpstreamOptions,
   about: InternalExamination,
 ): Promise<readonly PluginFinding[]> {
-  const accepted = readAccepted(about.lockFile)
+  const accepted = readAccepted(join(about.directory, 'mcp.lock.json'))
   return Promise.all(Object.keys(options.servers).map(name => examineServer(name, options, about, accepted.get(name))))
 }

@@ -84,7 +84,7 @@ function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection
 export async function examineRedis(options: RedisSettings, about: InternalExamination): Promise<PluginFinding[]> {
   const [check, fix] = ['Redis', 'correct `redis` in the config, or let this machine reach Redis: docs/redis.md']
   try {
-    const config = { ...about, section: () => about.section('redis') as RedisSections['redis'] }
+    const config = { ...about, section: () => (about.config as Partial<RedisSections>).redis }
     const redis = resolveRedis({ name: 'doctor', config }, options)
     const connection = new SharedConnection(redis, about.log, () => undefined)
     try {
