@@ -2,7 +2,7 @@
 
 import { dirname, resolve } from 'node:path'
 import { printable } from '../client/text.ts'
-import { ConfigError, codeOf, formatPlace, type Place, textOf } from '../core/config/problems.ts'
+import { ConfigError, codeOf, textOf } from '../core/config/problems.ts'
 import { hostOf } from '../core/create-host.ts'
 import type { Host } from '../core/host.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
@@ -10,21 +10,10 @@ import type { Logger } from '../core/kernel/log.ts'
 import { readConfig } from './config.ts'
 import type { CommandContext } from './context.ts'
 import { type CliLog, openLog } from './log.ts'
+import { describeWarning, type Reported } from './render.ts'
 import { configLine, routeTable } from './start-page.ts'
 import { jsonText } from './text.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LOG_OPTIONS, type VerbValues } from './verb.ts'
-
-export interface Reported extends Place {
-  readonly severity: 'error' | 'warning'
-  readonly code?: string
-  readonly path?: string
-  readonly message: string
-  readonly found?: string
-  readonly expected?: string
-  readonly suggestion?: string
-  readonly also?: readonly Place[]
-  readonly details?: Readonly<Record<string, unknown>>
-}
 
 interface CheckReport {
   readonly ok: boolean
@@ -83,19 +72,12 @@ export function collectWarnings(cwd: string, inner = SILENT): { log: Logger; war
   return { log: create(inner, {}), warnings }
 }
 
-function valueText(value: unknown): string {
-  if (typeof value === 'string') return value
-  return value instanceof Error ? errorText(value) : (JSON.stringify(value) ?? String(value))
-}
-
-function warningText({ code, message, details: { plugin, fix, ...about } = {}, ...place }: Reported): string {
-  const facts = Object.entries(about).map(([name, value]) => `${name} ${valueText(value)}`)
-  const whose = plugin === undefined ? '' : `plugins.${plugin}: `
-  const where = formatPlace(place)
+function warningText(warning: Reported): string {
+  const { head, facts, fix } = describeWarning(warning)
   const lines = [
-    `  ${code === undefined ? '' : `${code} `}${where === '' ? '' : `${where}: `}${whose}${message}`,
-    ...(facts.length > 0 ? [`    ${facts.join(', ')}`] : []),
-    ...(fix === undefined ? [] : [`    fix: ${valueText(fix)}`]),
+    `  ${head}`,
+    ...(facts === '' ? [] : [`    ${facts}`]),
+    ...(fix === undefined ? [] : [`    fix: ${fix}`]),
   ]
   return lines.map(line => printable(line)).join('\n')
 }
@@ -165,8 +147,8 @@ export const checkVerb = defineVerb({
     }
     const { file, routes, warnings, error } = await runChecks(options, context, openLog(options, context))
     if (error === undefined) {
-      const head = `${configLine(file, context.cwd)}\n\n${routeTable(routes)}\n\n`
-      context.print(`${head}${warningsText(warnings)}The config is valid.`)
+      const head = `${configLine(file, context.cwd)}\n\n${routeTable(routes, context.stdout.columns)}\n\n`
+      context.show(`${head}${warningsText(warnings)}The config is valid.`)
       return 0
     }
     if (warnings.length > 0) context.stderr.write(`${warningsText(warnings).trimEnd()}\n`)

@@ -2,20 +2,16 @@
 import { EventEmitter } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
-import type { Readable, Writable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { AuthError } from '../client/errors.ts'
 import { createSecrets, printable, printableLines, type Secrets } from '../client/text.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { utf8Text } from '../core/http/utf8-text.ts'
+import { type CommandOutput, render } from './render.ts'
 import { shellWord } from './text.ts'
 
 interface CommandInput extends Readable {
   readonly isTTY?: boolean
-}
-
-export interface CommandOutput extends Writable {
-  readonly isTTY?: boolean
-  readonly columns?: number
 }
 
 export type ProcessEvents = Pick<NodeJS.EventEmitter, 'on' | 'once' | 'off'>
@@ -37,6 +33,8 @@ export interface CommandContext extends Required<CommandEnvironment> {
   readonly secrets: Secrets
   /** Writes a line to stdout and escapes control characters except line breaks and tabs. */
   print(text: string): void
+  /** Like `print`, with colors at a terminal. */
+  show(text: string): void
   /** Writes one line to stderr, without secrets and control characters and of limited length. */
   say(line: string): void
   /** Rewrites `mcp-host` commands to run in this shell, such as `npx mcp-host login`. */
@@ -75,6 +73,7 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
     ...environment,
     secrets,
     print: text => void stdout.write(`${printableLines(text)}\n`),
+    show: text => void stdout.write(`${render(text, stdout, env)}\n`),
     say: line => void stderr.write(`${printable(secrets.scrub(runnable(line)), MAX_LINE)}\n`),
     runnable,
     exit,

@@ -1,13 +1,12 @@
 // `mcp-host dev`: serves a config during development and reloads edits without a restart where possible.
+import { KEY_HELP } from './dev/keys.ts'
 import { DEV_SERVER } from './dev/server.ts'
 import { CONFIG_OPTION, defineVerb, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS } from './verb.ts'
 
 const NOTES = `Keys in a terminal:
-  r  restart, for changes that cannot be reloaded, such as a port or a new plugin
-  o  open the first URL in the browser
-  q  quit
+${KEY_HELP}
 
-Without --env-file, dev reads .env next to the config. NODE_ENV defaults to "development". After an invalid change, dev reports the error and continues to serve the previous version.`
+Without --env-file, dev reads .env next to the config. NODE_ENV defaults to "development". If a port is in use, dev uses the next free one. After an invalid change, dev reports the error and continues to serve the previous version.`
 
 export const devVerb = defineVerb({
   summary: 'Serve the config and reload it after each change',

@@ -4,14 +4,20 @@ import { printable } from '../client/text.ts'
 import { readConfig } from './config.ts'
 import { type CommandContext, readToken, usage } from './context.ts'
 import type { Finding } from './doctor/ask.ts'
+import { LEAST_TEXT, wrapText } from './render.ts'
 import { jsonText } from './text.ts'
 import { defineVerb, ENV_FILE_OPTION } from './verb.ts'
 
 const SIGNS = { ok: 'ok   ', note: 'note ', wrong: 'WRONG' } as const
 
-function describe({ check, level, text, fix }: Finding, width: number): string {
-  const line = printable(`${SIGNS[level]}  ${check.padEnd(width)}  ${text}`)
-  return fix === undefined ? line : `${line}\n${' '.repeat(width + 9)}fix: ${printable(fix)}`
+function describe({ check, level, text, fix }: Finding, width: number, lineWidth?: number): string {
+  const line = (start: string, rest: string) =>
+    start +
+    wrapText(printable(rest), lineWidth && Math.max(LEAST_TEXT, lineWidth - width - 9)).join(
+      `\n${' '.repeat(width + 9)}`,
+    )
+  const lines = [line(`${SIGNS[level]}  ${check.padEnd(width)}  `, text)]
+  return [...lines, ...(fix === undefined ? [] : [line(' '.repeat(width + 9), `fix: ${fix}`)])].join('\n')
 }
 
 const scrubFinding = (finding: Finding, secrets: CommandContext['secrets']): Finding => ({
@@ -74,8 +80,10 @@ export const doctorVerb = defineVerb({
     const findings = found.map(finding => scrubFinding(finding, context.secrets))
     const healthy = findings.every(({ level }) => level !== 'wrong')
     const width = Math.max(...findings.map(({ check }) => check.length))
-    context.print(
-      json ? jsonText({ config, url, healthy, findings }) : findings.map(one => describe(one, width)).join('\n'),
+    context.show(
+      json
+        ? jsonText({ config, url, healthy, findings })
+        : findings.map(one => describe(one, width, context.stdout.columns)).join('\n'),
     )
     return healthy ? 0 : 1
   },

@@ -21,7 +21,8 @@ import {
   toPackageName,
 } from './init/project-files.ts'
 import { assertFree, writeNew } from './init/write-new.ts'
-import { columns, shellWord } from './text.ts'
+import { columns } from './render.ts'
+import { shellWord } from './text.ts'
 import { defineVerb, type VerbValues } from './verb.ts'
 
 const ADDRESS = 'http://127.0.0.1:3000/mcp'

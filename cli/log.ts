@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { assertInstalled, installLine, isInstalled } from '../core/http/optional-packages.ts'
 import { createLogger, type ProcessLog } from '../core/kernel/log.ts'
 import type { CommandContext } from './context.ts'
+import { describeWarning, hasColors, render, wrapText } from './render.ts'
 import type { LogValues } from './verb.ts'
 
 const PRETTY = 'pino-pretty'
@@ -10,6 +11,8 @@ const PRETTY = 'pino-pretty'
 export interface CliLog extends ProcessLog {
   /** Stacks show files relative to it: the config's folder, once known. */
   directory: string
+  /** Ends the delay of warnings: writes those that were delayed, one line each. */
+  releaseWarnings(): void
 }
 
 /** Escapes in JSON, and unescaped characters that can control a terminal. */
@@ -34,9 +37,6 @@ function describeFailure({ type = 'Error', message = '', cause, stack, hidden }:
 }
 
 type LogContext = Pick<CommandContext, 'stderr' | 'env' | 'cwd'>
-
-const hasColors = ({ stderr, env: { NO_COLOR = '', TERM } }: LogContext): boolean =>
-  stderr.isTTY === true && NO_COLOR === '' && TERM !== 'dumb'
 
 const wordOf = (value: unknown): string =>
   typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value)
@@ -67,22 +67,55 @@ export function createPretty(colorize: boolean): (line: string) => string {
   }
 }
 
+const WARN = 40
+/** Such as `  ! MH1031 Using a temporary key.`, from a JSON line. */
+function warningLine(line: string, width: number | undefined): string {
+  const { level: _, time: __, code, msg, file, line: number, path: ___, at: ____, ...details } = JSON.parse(line)
+  const { head, facts } = describeWarning({ severity: 'warning', code, message: msg, file, line: number, details })
+  return wrapText(`! ${head}${facts === '' ? '' : ` (${facts})`}`, width && width - 2, 9)
+    .map(part => `  ${part}`)
+    .join('\n')
+}
+
+interface LogSettings {
+  readonly pid?: number
+  /** At a terminal, delays warnings until `releaseWarnings`, because the first screen comes first. */
+  readonly delaysWarnings?: boolean
+}
+
 /** Opens the log. Throws a StartError if pino-pretty is required and missing. */
-export function openLog(values: LogValues, context: LogContext, pid?: number): CliLog {
+export function openLog(
+  values: LogValues,
+  context: LogContext,
+  { pid, delaysWarnings = false }: LogSettings = {},
+): CliLog {
   const { verbose = false } = values
   const { 'log-format': format, 'log-level': level = verbose ? 'debug' : 'info' } = values
   if (format === 'pretty') assertInstalled([PRETTY], { what: '--log-format pretty' })
   const isForPerson = format === undefined && context.stderr.isTTY === true
   const isPretty = format === 'pretty' || (isForPerson && isInstalled(PRETTY))
+  const { stderr } = context
+  const pretty = isPretty ? createPretty(hasColors(stderr, context.env)) : (line: string) => line
+  let delayed = delaysWarnings && isForPerson && !verbose ? new Set<string>() : undefined
   const log: CliLog = Object.assign(
     createLogger({
       level,
       pid,
       output: context.stderr,
       directory: () => log.directory,
-      ...(isPretty && { render: createPretty(hasColors(context)) }),
+      render(line) {
+        if (!delayed || !line.startsWith(`{"level":${WARN},`)) return pretty(line)
+        delayed.add(warningLine(line, stderr.columns))
+        return ''
+      },
     }),
-    { directory: context.cwd },
+    {
+      directory: context.cwd,
+      releaseWarnings() {
+        if (delayed?.size) stderr.write(`${render([...delayed].join('\n'), stderr, context.env)}\n\n`)
+        delayed = undefined
+      },
+    },
   )
   if (isForPerson && !isPretty)
     log.info(

@@ -2,12 +2,12 @@
 
 import { Console } from 'node:console'
 import { AuthError } from '../client/errors.ts'
-import { printableLines } from '../client/text.ts'
 import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { inFlags } from './client/flag-words.ts'
-import { type CommandContext, type CommandEnvironment, createContext, failureText } from './context.ts'
+import { type CommandContext, type CommandEnvironment, createContext, failureText, usage } from './context.ts'
+import { render, withFrames, wrapLines } from './render.ts'
 import { nearestHint } from './text.ts'
 import { defineVerb, describeVerb, listVerbs, readArguments, START_OPTIONS, usageError, type Verb } from './verb.ts'
 import { version } from './version.ts'
@@ -133,7 +133,8 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   }
   const load = VERBS.get(name)
   if (!load) {
-    throw usageError(`unknown command "${name}"${nearestHint(name, VERBS.keys())}`, SEE_HELP)
+    const hint = nearestHint(name, VERBS.keys())
+    throw hint === '' ? usageError(`unknown command "${name}"`, SEE_HELP) : usage(`unknown command "${name}"${hint}`)
   }
   const verb = await load()
   const { values, positionals } = readArguments(name, verb, [...argv.slice(0, at), ...argv.slice(at + 1)])
@@ -160,12 +161,12 @@ function stacksOf(error: unknown, most = MAX_CAUSES): string {
 /** Guards against cyclic causes. */
 const MAX_CAUSES = 8
 
-function report(error: unknown, verbose: boolean, { stderr, secrets, runnable }: CommandContext): number {
+function report(error: unknown, verbose: boolean, { stderr, env, secrets, runnable }: CommandContext): number {
   const exitCode = exitCodeOf(error)
   const said = errorText(error)
-  const text = runnable(AuthError.is(error) ? inFlags(error) : said)
-  const write = (line: string) => stderr.write(`${printableLines(secrets.scrub(line))}\n`)
-  write(failureText(error, text))
+  const text = withFrames(error, runnable(AuthError.is(error) ? inFlags(error) : said), stderr)
+  const write = (line: string) => stderr.write(`${render(secrets.scrub(line), stderr, env)}\n`)
+  write(wrapLines(failureText(error, text), stderr.isTTY ? stderr.columns : undefined))
   if (verbose) write(stacksOf(error))
   else if (exitCode === undefined) write('This is unexpected; run it again with --verbose for the stack.')
   return exitCode ?? 1

@@ -1,6 +1,7 @@
 // `mcp-host openapi`: shows the tools of an OpenAPI document, their sizes, and omitted operations.
 import { readSurvey, type Survey, type SurveyOptions } from './openapi/read-survey.ts'
-import { jsonText, tableLines } from './text.ts'
+import { tableLines } from './render.ts'
+import { jsonText } from './text.ts'
 import { defineVerb } from './verb.ts'
 
 const sizeText = (bytes: number): string => (bytes < 1_024 ? `${bytes} B` : `${(bytes / 1_024).toFixed(1)} kB`)

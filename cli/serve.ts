@@ -46,18 +46,20 @@ export async function serve(
   context: CommandContext,
   { frozen, lock, ...options }: ServeSettings = {},
 ): Promise<Served> {
-  const loaded = await readConfig({ config }, context)
-  const { file } = loaded
-  log.directory = dirname(file)
-  const frozenTo = frozen && (await import('./lock.ts')).holdTo(file, lock, context)
-  const host = await hostOf(loaded, log, { ...options, ...frozenTo })
+  let host: Host | undefined
   try {
+    const loaded = await readConfig({ config }, context)
+    const { file } = loaded
+    log.directory = dirname(file)
+    const frozenTo = frozen && (await import('./lock.ts')).holdTo(file, lock, context)
+    host = await hostOf(loaded, log, { ...options, ...frozenTo })
     await host.listen()
+    return { host, file }
   } catch (error) {
-    await host.close().catch(() => undefined)
+    log.releaseWarnings()
+    await host?.close().catch(() => undefined)
     throw error
   }
-  return { host, file }
 }
 
 /** An unhandled rejection of a tool must not affect other calls. */

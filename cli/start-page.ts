@@ -1,12 +1,12 @@
-// The output of `start`: routes, access, URLs, and commands that can be copied.
+// The first screen of `start` and `dev`: URLs, access, and commands that can be copied.
 
-import { printable } from '../client/text.ts'
 import { shortName } from '../core/config/problems.ts'
 import type { Host } from '../core/host.ts'
 import type { RouteSummary } from '../core/mcp/route-summary.ts'
-import { META, MODERN_REVISION } from '../core/transport.ts'
-import { type Starter, selfCommand } from './context.ts'
-import { shellWord, tableLines } from './text.ts'
+import { MODERN_REVISION } from '../core/transport.ts'
+import { type CommandContext, type Starter, selfCommand } from './context.ts'
+import { columns, commandLines, tableLines } from './render.ts'
+import { shellWord } from './text.ts'
 import { version } from './version.ts'
 
 function describeRevisions({ revisions, stateless }: RouteSummary): string {
@@ -24,34 +24,11 @@ function describeTools({ tools, sources }: RouteSummary): string {
   return tools === 0 ? `tools of ${unknown.join(', ')}` : `${count}, and those of ${unknown.join(', ')}`
 }
 
-/** The state of each toolset that a plugin provides at run time. */
-function sourceLines(routes: readonly RouteSummary[]): string[] {
-  const states = new Map(
-    routes.flatMap(({ sources }) => sources.map(({ toolset, state }) => [toolset, state] as const)),
-  )
-  if (states.size === 0) return []
-  const rows = [...states].map(([toolset, state]) => [toolset, printable(state)])
-  return [...tableLines(['Toolset', 'State'], rows, undefined, '   '), '']
-}
-
-export function routeTable(routes: readonly RouteSummary[]): string {
+export function routeTable(routes: readonly RouteSummary[], width?: number): string {
   const rows = routes.map(route => {
     return [route.path, describeTools(route), route.toolsets.join(', '), describeRevisions(route), route.callers]
   })
-  return tableLines(['Route', 'Serves', 'Toolsets', 'Protocol versions', 'Access'], rows, undefined, '   ').join('\n')
-}
-
-function curlLine(url: string): string {
-  const body = {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'tools/list',
-    params: { _meta: { [META.protocolVersion]: MODERN_REVISION, [META.clientCapabilities]: {} } },
-  }
-  return [
-    `curl -s ${url} -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream'`,
-    `-H 'MCP-Protocol-Version: ${MODERN_REVISION}' -H 'Mcp-Method: tools/list' -d '${JSON.stringify(body)}'`,
-  ].join(' \\\n  ')
+  return tableLines(['Route', 'Serves', 'Toolsets', 'Protocol versions', 'Access'], rows, width, '   ').join('\n')
 }
 
 /** The route for example commands: one without parameters, preferably `/mcp`. */
@@ -74,13 +51,6 @@ function callLine({ url, example }: RouteSummary, self: string): string {
 const reached = (route: RouteSummary): RouteSummary =>
   route.revisions.includes(MODERN_REVISION) ? route : { ...route, url: `${route.url.replace(/\/$/, '')}/sse` }
 
-function openLines(route: RouteSummary, self: string): string[] {
-  const address = shellWord(route.url)
-  if (!route.revisions.includes(MODERN_REVISION)) return [callLine(reached(route), self)]
-  const inspector = `npx -y @modelcontextprotocol/inspector --cli ${address} --transport http --method tools/list`
-  return [curlLine(address), inspector, callLine(route, self)]
-}
-
 /** Without metadata, clients cannot discover how to log in. */
 function guardedLines(route: RouteSummary, self: string): string[] {
   const known = reached(route)
@@ -89,20 +59,48 @@ function guardedLines(route: RouteSummary, self: string): string[] {
   return [`${self} login ${address}`, callLine(known, self)]
 }
 
-function tryLines(routes: readonly RouteSummary[], self: string): string[] {
+function actionRows(routes: readonly RouteSummary[], self: string, width = Number.POSITIVE_INFINITY): Row[] {
   const open = showcase(routes.filter(route => route.open))
   const guarded = showcase(routes.filter(route => !route.open))
   const connected = open ?? guarded
-  if (!connected) return []
-  const connect = `${self} connect claude-code ${shellWord(reached(connected).url)}`
-  return [
-    ...(open ? ['Try it:', ...openLines(open, self), ''] : []),
-    ...(guarded ? [`Log in and call ${guarded.path}:`, ...guardedLines(guarded, self), ''] : []),
-    'Connect a client (also claude-desktop, cursor, vscode, inspector):',
-    connect,
-    '',
-  ]
+  const lines = [...(open ? [callLine(reached(open), self)] : []), ...(guarded ? guardedLines(guarded, self) : [])]
+  const connect = connected ? [`${self} connect claude-code ${shellWord(reached(connected).url)}`] : []
+  const row =
+    (name: string) =>
+    (line: string, index: number): Row => [index === 0 ? name : '', commandLines(line, width - 'Connect'.length - 4)]
+  return [...lines.map(row('Try')), ...connect.map(row('Connect'))]
 }
+
+type Row = readonly [name: string, text: string | readonly string[]]
+
+/** The URL with its parameters, such as `http://127.0.0.1:3000/t/:category?`. */
+const patternUrl = ({ url, samplePath, path }: RouteSummary): string =>
+  path.includes(':') && url.endsWith(samplePath) ? `${url.slice(0, -samplePath.length)}${path}` : url
+
+function addressRows(routes: readonly RouteSummary[]): Row[] {
+  const tools = routes.map(describeTools)
+  const width = Math.max(0, ...tools.map(({ length }) => length))
+  return routes.map((route, index) => {
+    const access = [route.callers, ...(route.stateless ? ['stateless'] : [])].join(', ')
+    const text = route.revisions.length === 0 ? 'not served: no transport plugin' : access
+    return [patternUrl(route), `${(tools[index] ?? '').padEnd(width)}   ${text}`]
+  })
+}
+
+function loginRows(routes: readonly RouteSummary[]): Row[] {
+  const logins = routes.filter(({ open }) => !open).map(route => route.logins)
+  const isDevelopment = logins.some(login => login.isDevelopment)
+  const issuers = [...new Set(logins.flatMap(login => login.issuers))].join(', ')
+  const text = isDevelopment ? 'development only: anyone can sign in' : issuers
+  return text === '' ? [] : [['authorization server', text]]
+}
+
+/** The state of each toolset that a plugin provides at run time. */
+const sourceRows = (routes: readonly RouteSummary[]): Row[] => [
+  ...new Map(
+    routes.flatMap(({ sources }) => sources.map(({ toolset, state }) => [`toolset ${toolset}`, state] as const)),
+  ),
+]
 
 interface Processes {
   readonly primary: number
@@ -110,31 +108,40 @@ interface Processes {
 }
 
 type Page = Pick<Host, 'url' | 'routes'>
+type PageContext = Starter & Partial<Pick<CommandContext, 'stdout'>>
 
-export const startPage = (host: Page, file: string, starter: Starter): string => page(host, file, starter, [])
-
-export const workersPage = (
-  host: Page & { readonly file: string },
-  { primary, workers }: Processes,
-  starter: Starter,
-): string =>
-  page(host, host.file, starter, [
-    `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}: pid ${workers.join(', ')}`,
-    `primary: pid ${primary}; SIGHUP reloads the config, SIGTERM stops`,
-    '',
-  ])
+interface PageOptions {
+  /** Keys that the user can press. */
+  readonly keys?: string | undefined
+  readonly processes?: Processes
+}
 
 export const configLine = (file: string, cwd: string): string => `config ${shortName(file, cwd)}`
 
-function page({ url, routes }: Page, file: string, starter: Starter, processes: readonly string[]): string {
+const processLines = ({ primary, workers }: Processes): string[] => [
+  '',
+  `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}: pid ${workers.join(', ')}`,
+  `primary: pid ${primary}; SIGHUP reloads the config, SIGTERM stops`,
+]
+
+/** Without a terminal, the last line is `listening on` and the URL, for programs. */
+export function startPage(
+  { url, routes }: Page,
+  file: string,
+  context: PageContext,
+  { keys, processes }: PageOptions = {},
+): string {
+  const { isTTY = false, columns: width } = context.stdout ?? {}
+  const actions = [
+    ...actionRows(routes, selfCommand(context), width),
+    ...(keys === undefined ? [] : [['Keys', keys] as const]),
+  ]
   return [
-    `mcp-host ${version}, ${configLine(file, starter.cwd)}`,
+    `  mcp-host ${version}   ready in ${process.uptime().toFixed(1)} s   ${configLine(file, context.cwd)}`,
     '',
-    routeTable(routes),
-    '',
-    ...sourceLines(routes),
-    ...tryLines(routes, selfCommand(starter)),
-    ...processes,
-    `listening on ${url}`,
+    columns([...addressRows(routes), ...loginRows(routes), ...sourceRows(routes)], width),
+    ...(actions.length > 0 ? ['', columns(actions, width)] : []),
+    ...(processes ? processLines(processes) : []),
+    ...(isTTY ? [''] : ['', `listening on ${url}`]),
   ].join('\n')
 }

@@ -111,7 +111,7 @@ function settingsOf({ role, frozen = false, lock, ...options }: StartOptions): S
 
 async function serveAlone(options: StartOptions, context: CommandContext): Promise<number> {
   let listening = false
-  const log = openLog(options, context)
+  const log = openLog(options, context, { delaysWarnings: true })
   surviveStdout(log, context)
   const { gone, reloadWith } = onHangUp(log, context)
   const signalled = Promise.race([nextSignal(context.process, ...ENDING), gone]).then(signal => {
@@ -126,7 +126,8 @@ async function serveAlone(options: StartOptions, context: CommandContext): Promi
   reloadWith({ host, config: options.config, env, cwd: context.cwd })
   surviveRejections(log, context.process)
   const crashed = new Promise<'crash'>(resolve => onCrash(log, context.process, () => resolve('crash')))
-  context.print(startPage(host, file, context))
+  context.show(startPage(host, file, context))
+  log.releaseWarnings()
   const why = await Promise.race([signalled, crashed])
   reloadWith(undefined)
   await drain(host, why, context)

@@ -8,7 +8,8 @@ import { RemoteError } from '../remote/index.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './client/with-server.ts'
 import { type CommandContext, usage } from './context.ts'
 import { isDeeper } from './lock/lock-file.ts'
-import { jsonText, serverText, tableLines } from './text.ts'
+import { tableLines } from './render.ts'
+import { jsonText, serverText } from './text.ts'
 import { defineVerb } from './verb.ts'
 
 const MAX_LEVELS = 200

@@ -1,9 +1,12 @@
 // Declares commands and parses their options from `argv`, and prints their help.
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { StartError } from '../core/http/errors.ts'
 import { nearest } from '../core/mcp/nearest.ts'
 import { type CommandContext, usage } from './context.ts'
-import { columns, nearestHint, wrapText } from './text.ts'
+import { columns, wrapLines } from './render.ts'
+import { nearestHint } from './text.ts'
+import { ownPackage } from './version.ts'
 
 interface VerbOption {
   readonly type: 'string' | 'boolean'
@@ -148,11 +151,11 @@ export function describeVerb(name: string, verb: Verb, width: number): string {
     const short = about.short === undefined ? '    ' : `-${about.short}, `
     return [`${short}--${option}${about.type === 'string' ? ` ${valueName(about)}` : ''}`, about.help] as const
   })
-  const lines = (verb.notes ?? '').split('\n').flatMap(line => wrapText(line, width))
-  const notes = verb.notes === undefined ? [] : [lines.join('\n')]
+  const notes = verb.notes === undefined ? [] : [wrapLines(verb.notes, width)]
   const example = `Example\n  ${['mcp-host', name, verb.example].join(' ').trimEnd()}`
-  const summary = wrapText(verb.summary, width).join('\n')
-  return [usageLine(name, verb), summary, example, `Options\n${columns(rows, width)}`, ...notes].join('\n\n')
+  const docs = `Documentation\n  ${join(ownPackage.folder, 'docs/cli.md')}`
+  const options = `Options\n${columns(rows, width)}`
+  return [usageLine(name, verb), wrapLines(verb.summary, width), example, options, ...notes, docs].join('\n\n')
 }
 
 export const usageError = (what: string, help: string): StartError => usage(`${what}\n\n${help}`)

@@ -378,7 +378,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     createPipeline(served, notFoundPlace, { http, log, encode: encodeError, report, onBegin }),
   )
   problems.assertNone('last')
-  if (!app) throw new Error('what stops the pipeline was not told')
+  if (!app) throw new Error('the pipeline failed without an error')
   warnOpenDoors({ ...inspected, http, purpose, log, report })
   warnUntoldScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
@@ -427,7 +427,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     },
     callback() {
       if (http.publicUrl === undefined) {
-        throw new StartError('MH1305', 'callback() needs http.publicUrl: only you know where you serve this host', {
+        throw new StartError('MH1305', 'callback() requires http.publicUrl, because the host does not listen itself', {
           exitCode: 2,
         })
       }
@@ -489,7 +489,10 @@ const PROGRAM: Plugin<object> = {
 }
 
 /** Prefers items for anonymous callers. A protected route shows no other items. */
-function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts, 'authenticators'> {
+function factsOf(
+  parts: LeastScopesFacts & Pick<Services, 'slot'>,
+  route: CompiledRoute,
+): Omit<RouteFacts, 'authenticators'> {
   const params = sampleParams(route)
   const items = itemsOn(parts, route, route.toolsetsFor(params))
   const anybody = parts.slot('access', route).audienceOf(undefined, route)
@@ -500,7 +503,9 @@ function factsOf(parts: LeastScopesFacts, route: CompiledRoute): Omit<RouteFacts
     const { describe } = parts.catalog.sourceOf(name) ?? {}
     return describe ? [{ toolset: name, state: describe(), isEmpty: parts.catalog.items(name).length === 0 }] : []
   })
-  return { items: shown, tellsLogin, sources }
+  const { issuer, isDevelopment = false } = parts.slot('authorizationServer', route)
+  const issuers = parts.slot('protectedResource', route).serversOf?.(route) ?? [issuer() ?? []].flat()
+  return { items: shown, tellsLogin, logins: { issuers, isDevelopment }, sources }
 }
 
 const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'

@@ -1,6 +1,7 @@
 // `mcp-host list`: lists tools, resources and prompts of any MCP server.
 import { isObject, printable } from '../../client/text.ts'
-import { columns, jsonText } from '../text.ts'
+import { columns } from '../render.ts'
+import { jsonText } from '../text.ts'
 import { defineVerb, type VerbValues } from '../verb.ts'
 import { type ListedPrompt, type ListedResource, type ListedTool, readList } from './answers.ts'
 import { SERVER_OPTIONS, type ServerWork, TIMEOUT_OPTION, withServer } from './with-server.ts'
@@ -64,13 +65,14 @@ function signature({ name, inputSchema }: ListedTool): string {
   return [name, ...words].join(' ')
 }
 
-function section(title: string, rows: ReadonlyArray<readonly [string, string]> | undefined): string[] {
+function section(title: string, rows: ReadonlyArray<readonly [string, string]> | undefined, width?: number): string[] {
   if (rows === undefined) return []
   const cells = rows.map(([name, text]) => [printable(name, MAX_TEXT), printable(text, MAX_TEXT)] as const)
-  return [rows.length === 0 ? `${title}: none` : `${title}\n${columns(cells)}`]
+  return [rows.length === 0 ? `${title}: none` : `${title}\n${columns(cells, width)}`]
 }
 
-function describe({ server, protocolVersion, tools, resources, resourceTemplates, prompts }: Offer): string {
+function describe(offer: Offer, width?: number): string {
+  const { server, protocolVersion, tools, resources, resourceTemplates, prompts } = offer
   const who = server === null ? 'a server without a name' : `${server.name} ${server.version}`
   const uris = resources?.map(
     ({ uri, title, name, description }) => [uri, firstLine(description ?? title ?? name)] as const,
@@ -83,14 +85,16 @@ function describe({ server, protocolVersion, tools, resources, resourceTemplates
     ...section(
       'Tools',
       tools?.map(tool => [signature(tool), firstLine(tool.description ?? tool.title)]),
+      width,
     ),
-    ...section('Resources', uris && [...uris, ...(templates ?? [])]),
+    ...section('Resources', uris && [...uris, ...(templates ?? [])], width),
     ...section(
       'Prompts',
       prompts?.map(({ name, arguments: words = [], description, title }) => [
         [name, ...words.map(word => (word.required ? word.name : `[${word.name}]`))].join(' '),
         firstLine(description ?? title),
       ]),
+      width,
     ),
   ].join('\n\n')
 }
@@ -102,6 +106,6 @@ export const listVerb = defineVerb({
   options: OPTIONS,
   async run(values, [url = ''], context) {
     const offer = await withServer(context, url, values, work => readOffer(work, values))
-    context.print(values.json ? jsonText(offer) : describe(offer))
+    context.print(values.json ? jsonText(offer) : describe(offer, context.stdout.columns))
   },
 })

@@ -3,7 +3,8 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import type { AuthEvent } from '../../client/events.ts'
 import { printable } from '../../client/text.ts'
-import type { CommandContext, CommandOutput } from '../context.ts'
+import type { CommandContext } from '../context.ts'
+import type { CommandOutput } from '../render.ts'
 import { flagOf } from './flag-words.ts'
 
 type Terminal = Pick<CommandContext, 'stdin' | 'stderr'>

@@ -3,7 +3,8 @@ import type { CachedLogin } from '../../client/node/file-cache.ts'
 import { printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
 import { usage } from '../context.ts'
-import { isoTime, jsonText, localTime, parseObject, tableLines } from '../text.ts'
+import { tableLines } from '../render.ts'
+import { isoTime, jsonText, localTime, parseObject } from '../text.ts'
 import { defineVerb } from '../verb.ts'
 import { type Accounts, loginsByKey, openAccounts, openAuthFetch, readTokens } from './account.ts'
 import { checkServerUrl, type GrantName, type Login, loginCommand, PROFILE_OPTION } from './logins.ts'
@@ -65,7 +66,7 @@ function until({ loggedIn, expiresAt, expired, error }: LoginStatus): string {
   return expired ? 'to be renewed' : localTime(Date.parse(expiresAt))
 }
 
-function table(logins: readonly LoginStatus[]): string {
+function table(logins: readonly LoginStatus[], width?: number): string {
   const rows = logins.map(login => [
     login.server,
     login.profile ?? '-',
@@ -75,7 +76,7 @@ function table(logins: readonly LoginStatus[]): string {
     login.refreshable ? 'yes' : 'no',
   ])
   const head = ['server', 'profile', 'issuer', 'scopes', 'until', 'renews itself']
-  return tableLines(head, rows, undefined, '   ').join('\n')
+  return tableLines(head, rows, width, '   ').join('\n')
 }
 
 const sameUrl = (one: string, other: string): boolean =>
@@ -95,7 +96,7 @@ export const statusVerb = defineVerb({
       .filter(({ server }) => url === undefined || sameUrl(server, url))
       .filter(login => profile === undefined || login.profile === profile)
     if (json) context.print(jsonText(asked))
-    else if (asked.length > 0) context.print(table(asked))
+    else if (asked.length > 0) context.print(table(asked, context.stdout.columns))
     else context.print(url === undefined ? 'no logins on this machine' : `no login at ${url}`)
     for (const { error } of asked) if (error !== undefined) context.say(`mcp-host: ${error}`)
     return url === undefined || asked.some(({ loggedIn }) => loggedIn) ? 0 : 1

@@ -1,15 +1,26 @@
 // The serving process of `mcp-host dev`: reloads edits and reports to the terminal process.
 import { printable } from '../../client/text.ts'
+import type { LoadedConfig } from '../../core/config/load-config.ts'
 import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
 import type { CreateHostOptions } from '../../core/create-host.ts'
 import type { Host, ReloadReport } from '../../core/host.ts'
+import { errorText } from '../../core/http/errors.ts'
 import type { RouteSummary } from '../../core/mcp/route-summary.ts'
 import type { EnvFiles } from '../config.ts'
 import { type CommandContext, failureText } from '../context.ts'
 import { listenOn } from '../listen-options.ts'
-import { openLog } from '../log.ts'
+import { type CliLog, openLog } from '../log.ts'
 import { oneAtATime, type Reloaded, readAnew } from '../reload.ts'
-import { onCrash, type Served, serve, surviveRejections, surviveStdout, tellParent } from '../serve.ts'
+import { withFrames } from '../render.ts'
+import {
+  onCrash,
+  type Served,
+  type ServeSettings,
+  serve,
+  surviveRejections,
+  surviveStdout,
+  tellParent,
+} from '../serve.ts'
 import { startPage } from '../start-page.ts'
 import type { CONFIG_OPTION, ENV_FILE_OPTION, LISTEN_OPTIONS, LOG_OPTIONS, VerbValues } from '../verb.ts'
 
@@ -19,6 +30,8 @@ type DevTold =
 
 export interface DevOrder {
   readonly mcpHostDev: 'reload' | 'stop'
+  /** Printed before the outcome. Without an outcome, neither is printed. */
+  readonly news?: string
 }
 
 const nameOf = (message: unknown): unknown =>
@@ -39,6 +52,7 @@ export type DevOptions = VerbValues<
 type Observer = NonNullable<CreateHostOptions['observe']>
 type CallRecord = Parameters<Observer>[0]
 
+const KEYS = 'r restart   o open   q quit   ? help'
 const MAX_TEXT = 48
 const MAX_LINES = 20
 
@@ -85,8 +99,6 @@ function createCallLines(print: (line: string) => void): Observer {
   }
 }
 
-const say = (text: string) => console.log(text)
-
 const tell = (message: DevTold) => tellParent(message)
 
 const tellFiles = () => tell({ mcpHostDev: 'files', files: projectFiles() })
@@ -102,12 +114,42 @@ function describe({ restart, taken, told }: ReloadReport, how: string): string {
   return `Reloaded: ${taken.join(', ')}${heard}`
 }
 
-function show(reloaded: Reloaded, hasKeys: boolean): void {
-  if ('report' in reloaded) say(describe(reloaded.report, hasKeys ? 'press r' : 'stop and start it again'))
-  else say(`${failureText(reloaded.error)}\nStill serving the previous version.`)
+function outcomeText(reloaded: Reloaded, hasKeys: boolean, { stdout }: CommandContext): string {
+  if ('report' in reloaded) return describe(reloaded.report, hasKeys ? 'press r' : 'stop and start it again')
+  const { error } = reloaded
+  return `${failureText(error, withFrames(error, errorText(error), stdout))}\nStill serving the previous version.`
 }
 
-async function stop(host: Host | undefined) {
+const MOST_PORTS = 10
+
+/** Serves on the next free port if the port is in use, unless `http.publicUrl` fixes the URL. */
+async function serveOnFreePort(
+  options: DevOptions,
+  log: CliLog,
+  context: CommandContext,
+  settings: ServeSettings,
+): Promise<Served> {
+  let port: string | undefined
+  let hasPublicUrl = false
+  const adapt = (read: LoadedConfig) => {
+    const loaded = listenOn({ ...options, ...(port !== undefined && { port }) })(read)
+    const { http } = loaded.config as { readonly http?: { readonly publicUrl?: string } }
+    hasPublicUrl = http?.publicUrl !== undefined
+    return loaded
+  }
+  for (let left = MOST_PORTS; ; left--) {
+    try {
+      return await serve(options.config, log, context, { ...settings, adapt })
+    } catch (error) {
+      const { code, port: used } = ((error as Error).cause ?? {}) as { readonly code?: string; readonly port?: number }
+      if (code !== 'EADDRINUSE' || !used || used > 65_534 || left === 0 || hasPublicUrl) throw error
+      port = String(used + 1)
+      context.show(`Port ${used} is in use. Trying port ${port}.`)
+    }
+  }
+}
+
+async function stop(host: Host | undefined, say: (text: string) => void) {
   // Nothing to drain before serving, and a hanging start must also end.
   if (!host) process.exit(0)
   const { cancelled } = await host.close({ grace: 2_000, handOver: false })
@@ -123,17 +165,22 @@ export async function serveForDevelopment(
 ): Promise<void> {
   process.env['NODE_ENV'] ??= 'development'
   const { config } = options
-  const log = openLog(options, context)
+  const log = openLog(options, context, { delaysWarnings: true })
+  const say = context.show
   surviveStdout(log, context)
   let host: Host | undefined
   let served: Served
   let reload: (() => void) | undefined
+  const news: (string | undefined)[] = []
   const crashed = new Promise<void>(resolve => onCrash(log, context.process, () => resolve()))
   const stopped = new Promise<void>(resolve => {
     process.on('message', message => {
       if (!isDevOrder(message)) return
       if (message.mcpHostDev === 'stop') resolve()
-      else reload?.()
+      else {
+        news.push(message.news)
+        reload?.()
+      }
     })
     process.once('disconnect', resolve)
     process.on('SIGTERM', resolve)
@@ -145,21 +192,26 @@ export async function serveForDevelopment(
   trackModules({ always: true })
   try {
     env.load()
-    served = await serve(config, log, context, { observe: createCallLines(say), adapt: listenOn(options) })
+    served = await serveOnFreePort(options, log, context, { observe: createCallLines(say) })
     host = served.host
   } finally {
     await tellFiles()
   }
   const settings = { host: served.host, config, env, cwd: context.cwd }
   reload = oneAtATime(async () => {
-    show(await readAnew(settings), hasKeys)
+    const told = news.splice(0)
+    const reloaded = await readAnew(settings)
+    const isQuiet = 'report' in reloaded && reloaded.report.taken.length + reloaded.report.restart.length === 0
+    const isOfNewFiles = told.every(line => line !== undefined)
+    if (!isQuiet || !isOfNewFiles) say([...told, outcomeText(reloaded, hasKeys, context)].filter(Boolean).join('\n'))
     await tellFiles()
   })
   surviveRejections(log, context.process)
-  say(startPage(served.host, served.file, context))
+  say(startPage(served.host, served.file, context, { keys: hasKeys ? KEYS : undefined }))
+  log.releaseWarnings()
   await tell({ mcpHostDev: 'serving', page: pageOf(served.host.routes) ?? served.host.url })
   const code = await Promise.race([stopped.then(() => 0), crashed.then(() => 1)])
-  await stop(host)
+  await stop(host, say)
   await log.flush()
   process.exit(code)
 }

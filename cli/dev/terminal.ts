@@ -5,6 +5,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { openBrowser } from '../../client/node/index.ts'
 import { errorText } from '../../core/plugin.ts'
 import type { CommandContext } from '../context.ts'
+import { KEY_HELP } from './keys.ts'
 import type { DevOptions } from './server.ts'
 import { DEV_SERVER, type DevOrder, isDevTold } from './server.ts'
 import { createTypeCheck } from './type-check.ts'
@@ -47,14 +48,13 @@ function hasConfig(config: string | undefined, cwd: string): boolean {
 }
 
 const say = (line: string) => console.log(line)
-const KEYS = 'Keys: r restart, o open in browser, q quit'
 const PATIENCE = 5_000
 
 const hasKeys = () => process.stdin.isTTY === true
 
 interface Server {
   readonly page: string | undefined
-  order(order: DevOrder['mcpHostDev']): void
+  order(order: DevOrder['mcpHostDev'], news?: string): void
   stop(): Promise<void>
   kill(): void
 }
@@ -90,8 +90,9 @@ function startServer(keep: string, { files, serving, died }: ServerEvents): Serv
     page = message.page
     serving()
   })
-  const order = (what: DevOrder['mcpHostDev']) => {
-    if (child.connected) child.send({ mcpHostDev: what } satisfies DevOrder, () => undefined)
+  const order = (what: DevOrder['mcpHostDev'], news?: string) => {
+    if (child.connected)
+      child.send({ mcpHostDev: what, ...(news !== undefined && { news }) } satisfies DevOrder, () => undefined)
   }
   return {
     get page() {
@@ -137,7 +138,6 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
         watch.know(files)
       },
       serving() {
-        if (isAtTerminal) say(KEYS)
         types.run()
       },
       died(why) {
@@ -164,16 +164,19 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
     return restarting
   }
 
-  function changed(files: readonly string[]) {
-    say(`Changed: ${files.map(file => relative(folder, file)).join(', ')}`)
+  function changed(files: readonly string[], areNew: boolean) {
+    const news = `Changed: ${files.map(file => relative(folder, file)).join(', ')}`
+    // The server prints new files only if something imports them.
+    const isServing = !restarting && server?.page !== undefined
+    if (!areNew || !isServing) say(news)
     if (restarting) isBehind = true
-    else take()
+    else take(areNew && isServing ? news : undefined)
   }
 
-  function take() {
+  function take(news?: string) {
     isBehind = false
     if (server?.page !== undefined) {
-      server.order('reload')
+      server.order('reload', news)
       types.run()
     } else if (server) void restart()
     else start()
@@ -193,6 +196,7 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
       else if (quits > 0) return
       else if (key === 'r') void restart()
       else if (key === 'o') void open(server?.page)
+      else if (key === '?') say(KEY_HELP)
     })
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, quit)
     process.once('exit', giveBack)

@@ -13,6 +13,9 @@ export function shortTypeErrors(output: string): string[] {
     const [, file, row, column, code, text] = ERROR.exec(line) ?? []
     return file === undefined ? [] : [`types: ${printable(`${file}:${row}:${column}  ${text} (${code})`, 300)}`]
   })
+  // Such as a tsconfig.json that cannot be read.
+  const general = errors.length > 0 ? null : /^error TS\d+: .*$/m.exec(output)
+  if (general) return [`types: ${printable(general[0], 300)}`]
   const more = errors.length - MOST_ERRORS
   return more > 0 ? [...errors.slice(0, MOST_ERRORS), `types: and ${more} more; see npx tsc --noEmit`] : errors
 }

@@ -15,7 +15,8 @@ export interface Watch {
 interface WatchSettings {
   readonly folder: string
   readonly always: readonly string[]
-  readonly changed: (files: readonly string[]) => void
+  /** `areNew`: all files are new, so it is unknown whether anything imports them. */
+  readonly changed: (files: readonly string[], areNew: boolean) => void
 }
 
 function isPassedOver(folder: string, path: string): boolean {
@@ -46,7 +47,7 @@ export async function watchProject({ folder, always, changed }: WatchSettings): 
     timer = setTimeout(() => {
       const files = [...waiting]
       waiting.clear()
-      changed(files)
+      changed(files, !files.some(file => isAmong(known, file)))
     }, QUIET)
   })
   // A failed watch, as at a system limit, is not fatal.

@@ -154,6 +154,12 @@ export interface CauseRow {
   readonly count: number
 }
 
+export interface RefusedRow {
+  readonly user: string
+  readonly error: string
+  readonly count: number
+}
+
 export interface Use {
   readonly calls: number
   readonly first: string | undefined
@@ -196,6 +202,8 @@ export interface Report {
   readonly slowest: readonly ToolRow[]
   readonly causes: readonly CauseRow[]
   readonly causesNotListed: number
+  /** Users whose requests were refused. Empty if the source names no users. */
+  readonly refused: readonly RefusedRow[]
   /** Undefined if the log was sampled, like `clients` and `sessions`. */
   readonly users: Count | undefined
   readonly clients: Count | undefined

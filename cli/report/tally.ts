@@ -1,12 +1,13 @@
 // Counts log lines with constant memory and builds the report.
 import { isoTime } from '../text.ts'
-import type { CauseRow, Report, ToolRow } from './counts.ts'
+import type { CauseRow, RefusedRow, Report, ToolRow } from './counts.ts'
 import { createDigest, createDistinct, createRanking, type Digest, type Ranked } from './counts.ts'
 import { createLegacyTally } from './legacy.ts'
 import { type LoggedLine, type LoggedRequest, type Refusals, readLoggedLine } from './log-lines.ts'
 
 const MOST_TOOLS = 500
 const MOST_CAUSES = 500
+const MOST_REFUSED = 500
 
 export interface Window {
   readonly since: number
@@ -35,6 +36,11 @@ function causeRow({ key, count }: Ranked<unknown>): CauseRow {
   return { by: known(by), error, reason: known(reason), count: Math.round(count) }
 }
 
+function refusedRow({ key, count }: Ranked<unknown>): RefusedRow {
+  const [user = '', error = ''] = key.split('\n')
+  return { user, error, count: Math.round(count) }
+}
+
 const slowestFirst = (a: ToolRow, b: ToolRow): number => (b.p95 ?? -1) - (a.p95 ?? -1)
 
 const UNTOLD = { users: undefined, clients: undefined, sessions: undefined }
@@ -50,6 +56,7 @@ export class Tally {
   readonly #outcomes = new Map<string, number>()
   readonly #tools = createRanking<ToolEntry>(MOST_TOOLS, () => ({ digest: createDigest(), errors: 0 }))
   readonly #causes = createRanking(MOST_CAUSES, () => undefined)
+  readonly #refused = createRanking(MOST_REFUSED, () => undefined)
   readonly #users = createDistinct()
   readonly #clients = createDistinct()
   readonly #sessions = createDistinct()
@@ -102,6 +109,7 @@ export class Tally {
     // Printable text contains no line breaks, so they can separate the parts.
     if (error !== undefined) this.#causes.count(`${by ?? ''}\n${error}\n${reason ?? ''}`, weight)
     if (user !== undefined) this.#users.add(user)
+    if (user !== undefined && outcome === 'refused') this.#refused.count(`${user}\n${error ?? ''}`, weight)
     if (client !== undefined) this.#clients.add(client)
     if (session !== undefined) this.#sessions.add(session)
     if (request.method === undefined) this.#requests += weight
@@ -155,6 +163,7 @@ export class Tally {
       slowest: [...tools].sort(slowestFirst).slice(0, most),
       causes: causes.slice(0, most),
       causesNotListed: causes.slice(most).reduce((sum, { count }) => sum + count, Math.round(this.#causes.forgotten)),
+      refused: this.#refused.list().slice(0, most).map(refusedRow),
       ...(sampled ? UNTOLD : this.#who()),
       legacy: this.#legacy.tell(span, most),
       lines: { ...this.#lines },

@@ -1,5 +1,5 @@
 // Formats the report as tables for the terminal, most important first, followed by features that can be disabled.
-import { type Cell, tableLines } from '../text.ts'
+import { type Cell, tableLines } from '../render.ts'
 import type { ClientRow, Count, LineCounts, Report, ToolRow, Use } from './counts.ts'
 import { minuteOf } from './legacy.ts'
 
@@ -88,8 +88,9 @@ function legacyLines({ legacy: { features, clients, notListed, advice } }: Repor
 
 export function reportText(report: Report, width: number): string {
   const about = report.estimated ? ' (about)' : ''
-  const { outcomes, busiest, slowest, causes, causesNotListed } = report
+  const { outcomes, busiest, slowest, causes, causesNotListed, refused } = report
   const causeRows = causes.map(({ by, error, reason, count }): Cell[] => [count, by, error, reason])
+  const refusedRows = refused.map(({ user, error, count }): Cell[] => [count, user, error])
   return [
     ...head(report),
     ...section(`outcomes${about}`, ['', ''], Object.entries(outcomes), width),
@@ -97,6 +98,7 @@ export function reportText(report: Report, width: number): string {
     ...section(`slowest tools${about}`, TOOL_HEAD, slowest.map(toolCells), width),
     ...section('refusals and errors, by cause', ['', 'by', 'error', 'reason'], causeRows, width),
     ...(causesNotListed > 0 ? [`  and ${causesNotListed} of other causes`] : []),
+    ...section('refused users', ['', 'user', 'error'], refusedRows, width),
     ...legacyLines(report, width),
   ].join('\n')
 }

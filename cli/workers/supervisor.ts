@@ -6,7 +6,7 @@ import { StartError } from '../../core/plugin.ts'
 import type { CommandContext } from '../context.ts'
 import { openLog } from '../log.ts'
 import { nextSignal, surviveStdout } from '../serve.ts'
-import { workersPage } from '../start-page.ts'
+import { startPage } from '../start-page.ts'
 import type { StartOptions } from '../verb.ts'
 import { connectWorkers } from './hub.ts'
 import { type Serving, STOPPING_TIME } from './message.ts'
@@ -117,7 +117,7 @@ function warnOfDifferences(seats: readonly Seat[], log: Logger): void {
 
 /** Serves with `count` workers until a signal, then drains them and exits 0. */
 export async function supervise(count: number, options: StartOptions, context: CommandContext): Promise<undefined> {
-  const log = openLog(options, context, process.pid)
+  const log = openLog(options, context, { pid: process.pid })
   surviveStdout(log, context)
   const seats: Seat[] = []
   const serving = () => seats.filter(({ pid }) => pid !== undefined).length
@@ -145,7 +145,7 @@ export async function supervise(count: number, options: StartOptions, context: C
   void Promise.all(seats.map((seat, place) => seat.fill(place === 0 ? first.worker : startWorker()))).then(() => {
     if (stage === 'stopping') return
     const processes = { primary: process.pid, workers: seats.flatMap(({ pid }) => pid ?? []) }
-    context.print(workersPage(first.serving, processes, context))
+    context.show(startPage(first.serving, first.serving.file, context, { processes }))
     reload.allow()
   })
 

@@ -114,7 +114,7 @@ export async function work(
   settings: ServeSettings,
 ): Promise<undefined> {
   const notice = startWatchdog()
-  const log = openLog(options, context, process.pid)
+  const log = openLog(options, context, { pid: process.pid })
   surviveStdout(log, context)
   const orders = listenForOrders()
   const { stop, retire, leave } = orders

@@ -227,6 +227,8 @@ export interface AuthorizationServer {
   issuer(): string | undefined
   /** The signing key, then earlier keys that still verify. Returns the same list until a key changes. */
   keys(): readonly PublicJwk[]
+  /** True if anyone can sign in. */
+  readonly isDevelopment?: boolean
 }
 
 /** The default without an authorization server plugin. */

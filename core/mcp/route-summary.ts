@@ -28,12 +28,15 @@ export interface RouteSummary {
   /** True if callers need no token; some tools can still require one. */
   readonly open: boolean
   readonly tellsLogin: boolean
+  /** Authorization servers; `isDevelopment`: anyone can sign in. */
+  readonly logins: { readonly issuers: readonly string[]; readonly isDevelopment: boolean }
   readonly example?: ExampleCall
 }
 
 export interface RouteFacts {
   readonly items: readonly CatalogItem[]
   readonly tellsLogin: boolean
+  readonly logins: RouteSummary['logins']
   readonly sources: readonly ToolsetSource[]
   /** The plugins that authenticate callers, in order. */
   readonly authenticators: readonly string[]
@@ -42,7 +45,10 @@ export interface RouteFacts {
 function describeRule({ authorize }: CompiledRoute): string {
   if (authorize === undefined) return 'open'
   if (authorize === true) return 'login required'
-  return `login required (${typeof authorize === 'string' ? `policy "${authorize}"` : JSON.stringify(authorize)})`
+  if (typeof authorize === 'string') return `login required (policy "${authorize}")`
+  const { scope } = authorize as { readonly scope?: unknown }
+  const isScope = typeof scope === 'string' && Object.keys(authorize).length === 1
+  return `login required (${isScope ? `scope ${scope}` : JSON.stringify(authorize)})`
 }
 
 const describeCallers = (route: CompiledRoute, authenticators: readonly string[]): string =>
@@ -50,7 +56,7 @@ const describeCallers = (route: CompiledRoute, authenticators: readonly string[]
 
 export function summarizeRoute(
   route: CompiledRoute,
-  { items, tellsLogin, sources, authenticators }: RouteFacts,
+  { items, tellsLogin, logins, sources, authenticators }: RouteFacts,
 ): RouteSummary {
   const example = findExampleCall(items)
   return {
@@ -65,6 +71,7 @@ export function summarizeRoute(
     callers: describeCallers(route, authenticators),
     open: route.authorize === undefined,
     tellsLogin,
+    logins,
     ...(example && { example }),
   }
 }

@@ -72,7 +72,7 @@ function fixedClientProblem({
   clientSecret,
   keys,
 }: FilledAuthBridge['clients']['fixed'][number]): string | undefined {
-  if (keys && clientSecret !== undefined) return 'it has a secret and keys; leave one of them out'
+  if (keys && clientSecret !== undefined) return 'it has a secret and keys; remove one of them'
   if (authMethod === 'private_key_jwt' && !keys) return 'private_key_jwt needs keys, its public keys as JWKs'
   if (keys && authMethod !== undefined && authMethod !== 'private_key_jwt') return `${authMethod} needs no keys`
   if (authMethod?.startsWith('client_secret') && clientSecret === undefined) return `${authMethod} needs clientSecret`
@@ -109,7 +109,18 @@ function storeOf({ config: { at }, routes, services }: InternalHost) {
 /** Milliseconds per request; three fit into the login lock (people/logins.ts). */
 const PROVIDER_TIMEOUT = 6_000
 
-const load = () => Promise.all([import('./make.ts'), import('./browser/handlers.ts')])
+/** Without the warning of oidc-provider about Node.js 20, which this host supports. */
+async function load() {
+  const { warn } = console
+  console.warn = (...given: unknown[]) => {
+    if (!String(given[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn.apply(console, given)
+  }
+  try {
+    return await Promise.all([import('./make.ts'), import('./browser/handlers.ts')])
+  } finally {
+    console.warn = warn
+  }
+}
 
 async function openKept(
   host: InternalHost,
@@ -145,7 +156,7 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
   const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
-  host.provide('authorizationServer', { issuer, keys: () => published })
+  host.provide('authorizationServer', { issuer, keys: () => published, isDevelopment: inDevelopment })
   const getStore = () => kept?.store ?? storeOf(host)
   const make = async () => {
     const [{ makeBridge }, { handlers }] = await load()

@@ -2,9 +2,6 @@
 // For a real authorization server, change the lines marked 1, 2 and 3.
 import { defineConfig } from 'mcp-host'
 
-// 1: the URL of your authorization server, such as 'https://login.example.com'
-const issuer = 'http://127.0.0.1:3000/dev-auth'
-
 export default defineConfig({
   server: { name: 'my-server', version: '0.1.0' },
 
@@ -29,10 +26,12 @@ export default defineConfig({
     // 3: delete this line. It signs in anyone as any user: for development, on loopback addresses only.
     'dev-auth-server': { users: [{ id: 'ada' }, { id: 'bob' }] },
 
-    // Verifies tokens of this issuer for this server.
-    'auth-jwt': { authority: issuer },
+    // Verifies tokens for this server.
+    // 1: add the URL of your authorization server: { authority: 'https://login.example.com' }
+    'auth-jwt': {},
     // Metadata for clients: where to log in, and the available scopes.
-    'resource-metadata': { authorizationServers: [issuer], scopesSupported: ['mcp.tools', 'mcp.admin'] },
+    // 1: add authorizationServers: ['https://login.example.com']
+    'resource-metadata': { scopesSupported: ['mcp.tools', 'mcp.admin'] },
     // One tool requires another scope. Calls without it get a challenge that names the scope.
     'tool-policy': { policies: { admin: { scope: 'mcp.admin' } }, rules: { server_status: 'admin' } },
   },

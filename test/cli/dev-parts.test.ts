@@ -10,5 +10,8 @@ describe('the type errors of a project', () => {
     expect(shown.at(-1)).to.match(/^types.*3.*--noEmit$/)
     for (const line of shown) expect(line).to.match(/^[ -~…]{1,320}$/)
     expect(shortTypeErrors('Found 2 errors.\n')).to.deep.equal([])
+    const general = ['error TS5083: Cannot read file', 'error TS1: no']
+    expect(shortTypeErrors(general.join('\n'))).to.deep.equal([`types: ${general[0]}`])
+    expect(shortTypeErrors([one(1), ...general].join('\n'))).to.have.length(1)
   })
 })

@@ -71,7 +71,7 @@ describe('mcp-host dev', function () {
     await running.printed(/^Changed: tools\/more\.ts\nReloaded: toolsets\.talk; notified 1 client$/m)
     expect((await nextMessage(stream)).method).to.equal('notifications/tools/list_changed')
     await write('.env', 'GREETING=goodbye\n')
-    await running.printed(/^Changed: \.env\nReloaded: server$/m)
+    await running.printed(/^Changed: (?:unused\.ts, )?\.env\nReloaded: server$/m)
     expect((await openSession(url)).initialized.message.result.instructions).to.equal('goodbye')
 
     await write('tools/say.ts', "export const say = '")
@@ -89,6 +89,7 @@ describe('mcp-host dev', function () {
     expect(code).to.equal(0)
     expect(stderr).to.equal('')
     // The stream that was open is told of when it ends.
+    expect(stdout).not.to.match(/^Changed: unused\.ts$|no changes/m)
     expect(stdout).to.match(/\nStopping\. Press q again to stop immediately\.\n/)
   })
 
@@ -110,22 +111,27 @@ describe('mcp-host dev', function () {
     expect((await quit(running)).code).to.equal(0)
   })
 
-  it('reports a port in use, and serves after the next change', async () => {
+  it('serves on the next port if one is in use, except with a publicUrl', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
     const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('port: 0', `port: ${port}`) })
     const running = startCli(['dev'], folder)
-    await running.logged(/error MH1301: /)
-    await running.printed(/^Server stopped \(exit code 1\)\. It restarts after the next change\.$/m)
-    other.close()
-    await writeFile(join(folder, 'mcp.config.ts'), `${CONFIG.replace('port: 0', `port: ${port}`)}\n`)
-    expect(await running.listening()).to.contain(`:${port}`)
-    await writeFile(join(folder, 'mcp.config.ts'), CONFIG)
-    await running.printed(
-      /^Restart required for: http\.port \(stop and start it again\)\. Still serving the previous version\.$/m,
-    )
+    await running.printed(new RegExp(`^Port ${port} is in use\\. Trying port ${port + 1}\\.$`, 'm'))
+    expect(Number(new URL(await running.listening()).port)).to.be.greaterThan(port)
+    await writeFile(join(folder, 'tools/say.ts'), tool('say', 'two'))
+    await running.printed(/^Reloaded: toolsets\.talk$/m)
     expect((await quit(running)).code).to.equal(0)
+
+    const fixed = CONFIG.replace('port: 0', `port: ${port}, publicUrl: 'http://127.0.0.1:${port}'`)
+    await writeFile(join(folder, 'mcp.config.ts'), fixed)
+    const second = startCli(['dev'], folder)
+    await second.logged(/error MH1301: /)
+    await second.printed(/^Server stopped \(exit code 1\)\. It restarts after the next change\.$/m)
+    other.close()
+    await writeFile(join(folder, 'mcp.config.ts'), `${fixed}\n`)
+    expect(await second.listening()).to.contain(`:${port}`)
+    expect((await quit(second)).code).to.equal(0)
   })
 
   it('ends where there is no config, and nobody at a terminal who could write one', async () => {
@@ -160,14 +166,16 @@ describe('mcp-host dev', function () {
     needsTerminals(this)
     const folder = await makeFolder({ ...FILES, 'browser.sh': 'echo "$1" > opened' })
     const running = startInTerminal(['dev'], folder, { BROWSER: 'sh browser.sh %s' })
-    await running.printed(/Keys: r restart, o open in browser, q quit/)
+    await running.printed(/^ {2}Keys +r restart {3}o open {3}q quit {3}\? help\r$/m)
+    running.child.stdin.write('?')
+    await running.printed(/^ {2}r {2}restart, for changes/m)
     running.child.stdin.write('o')
     const [, page] = await running.printed(/Opening (http:\S+)/)
     const opened = () => readFile(join(folder, 'opened'), 'utf8').catch(() => '')
     expect(await eventually('the browser', opened)).to.equal(`${page}\n`)
     expect((await fetch(`${page}`, { headers: { Accept: 'text/html' } })).status).to.equal(200)
     running.child.stdin.write('r')
-    await running.printed(/Restarting[\s\S]*listening on http:[\s\S]*Keys:/)
+    await running.printed(/Restarting[\s\S]* http:\S+\/mcp [\s\S]* {2}Keys /)
     await writeFile(join(folder, '.env'), 'no variable\n')
     await running.printed(/Changed: \.env[\s\S]*Still serving the previous version/)
     running.child.stdin.write('r')

@@ -143,11 +143,12 @@ describe('mcp-host init', () => {
     expect(plugin.printed).to.not.include('essions')
   })
 
-  it('writes configs in YAML that are configs, with one issuer in both places', async () => {
+  it('writes the port once, in configs that load', async () => {
     const { folder } = await init('acme', { format: 'yaml', protected: true })
     const { config } = await loadConfig({ cwd: folder })
-    const { plugins } = config as { plugins: Record<string, Record<string, unknown>> }
-    expect(plugins['resource-metadata']?.['authorizationServers']).to.deep.equal([plugins['auth-jwt']?.['authority']])
+    expect(config).to.include.keys('routes', 'plugins')
+    const texts = filesIn(folder).map(file => readFileSync(join(folder, file), 'utf8'))
+    expect(texts.join('\n').match(/3000/g)).to.have.length(1)
   })
 
   it('writes a plugin to publish, whose kernel is a peer', async () => {

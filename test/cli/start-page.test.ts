@@ -34,13 +34,15 @@ describe('the page that mcp-host start prints', () => {
     page = await serve({ routes })
   })
 
-  it('has each route with its tools, toolsets, protocol versions and access', () => {
-    const rows = page.split('\n').filter(line => line.startsWith('/'))
-    expect(rows.map(row => row.split(/ {3,}/))).to.deep.equal([
-      ['/', '1 tool', 'first', '2024-11-05 to 2026-07-28', 'open'],
-      ['/old', '2 tools', 'first, second', '2024-11-05 to 2026-07-28 (stateless)', 'open'],
-      ['/off', '1 tool', 'second', 'none (no transport plugin)', 'open'],
-      ['/t/:category?', '1 tool', 'first, second', '2024-11-05 to 2026-07-28', 'open'],
+  it('has the URL of each route with its tools and access', () => {
+    const rows = page
+      .split('\n')
+      .flatMap(line => /^ {2}http:\/\/127\.0\.0\.1:\d+(\S*) +(\d tools?) +(.*)$/.exec(line) ?? [])
+    expect(rows.filter((_, index) => index % 4 > 0)).to.deep.equal([
+      ...['', '1 tool', 'open'],
+      ...['/old', '2 tools', 'open, stateless'],
+      ...['/off', '1 tool', 'not served: no transport plugin'],
+      ...['/t/:category?', '1 tool', 'open'],
     ])
   })
 
@@ -50,14 +52,39 @@ describe('the page that mcp-host start prints', () => {
   })
 
   it('names the config, and has a client command for the same address', () => {
-    expect(page).to.match(/^mcp-host .*, config mcp\.config\.mjs\n/)
-    const [, address] = /^curl -s (\S+)/m.exec(page) ?? []
-    expect(page).to.match(/^npx -y @modelcontextprotocol\/inspector --cli .* --method tools\/list$/m)
-    expect(page).to.include(`--cli ${address} `)
+    expect(page).to.match(/^ {2}mcp-host \S+ {3}ready in \d+\.\d s {3}config mcp\.config\.mjs\n\n/)
+    const [, address] = /^ {2}Try {6}.* call (\S+) echo$/m.exec(page) ?? []
+    expect(page).to.match(new RegExp(`^ {2}Connect  .* connect claude-code ${address}$`, 'm'))
   })
 })
 
 describe('the page of mcp-host start', () => {
+  it('wraps at a terminal between words, and lists warnings with their codes after it', async () => {
+    const auth = `'auth-jwt': {}, 'resource-metadata': {}, 'dev-auth-server': {}`
+    const parts = {
+      secrets: 'undefined',
+      plugins: auth,
+      routes: "{ '/in': { toolsets: 'first', authorize: { scope: 'a' } } }",
+    }
+    const folder = await makeFolder({ 'mcp.config.mjs': configText(parts) })
+    const running = startCli(
+      ['start'],
+      folder,
+      { MCP_HOST_SECRETS: '', NODE_ENV: '', NO_COLOR: '1' },
+      { terminal: true },
+    )
+    await running.logged(/ ! MH1031 .*\n(?: {11}\S.*\n)*/)
+    running.child.kill()
+    const { stdout, stderr } = await running.ended
+    expect(stdout).to.match(
+      /^ {2}http:\S+\/in +1 tool {3}login required \(scope a\)\n {2}authorization server +development only/m,
+    )
+    expect(stdout).not.to.match(/listening on|MH\d{4}/)
+    expect(stderr).to.match(/^ {2}! MH2127 /m)
+    for (const line of stderr.trimEnd().split('\n'))
+      expect(line).to.match(/^(?: {2}! MH\d{4} \S.{0,90}| {11}\S.{0,88}|)$/)
+  })
+
   it('has for a guarded route the login and the call, and no curl that is refused', async () => {
     const { url: authority } = await startIssuer()
     const purge = defineTool({ name: 'purge', annotations: { destructiveHint: true }, handler: () => 'gone' })
@@ -70,9 +97,10 @@ describe('the page of mcp-host start', () => {
     const metadata = { 'resource-metadata': { authorizationServers: [authority] } }
     const { host } = await startHost({ ...options, plugins: { 'transport-streamable': {}, ...auth, ...metadata } })
     const page = startPage(host, '/srv/mcp.config.ts', STARTER)
-    expect(page).to.contain(`Log in and call /in:\n`)
-    expect(page).to.match(new RegExp(`^.* login ${host.url}/in\n.* call ${host.url}/in now$`, 'm'))
-    expect(page).not.to.match(/curl|purge|\nTry it:/)
+    expect(page).to.match(new RegExp(`^  Try      .* login ${host.url}/in\n {11}.* call ${host.url}/in now$`, 'm'))
+    expect(page)
+      .to.match(new RegExp(`^  authorization server +${authority}$`, 'm'))
+      .and.not.match(/purge/)
     const untold = await startHost({ ...options, plugins: { 'transport-streamable': {}, ...auth } })
     expect(startPage(untold.host, '/srv/mcp.config.ts', STARTER))
       .to.match(/ doctor http:.*\/in$/m)
@@ -89,7 +117,7 @@ describe('the page of mcp-host start', () => {
     const lineOf = async (...all: ReturnType<typeof tool>[]) => {
       const routes = { '/': { toolsets: 'all' } }
       const { host } = await startHost({ toolsets: { all }, routes, plugins: { 'transport-streamable': {} } })
-      return /^mcp-host (?:call|list) .*$/m
+      return /mcp-host (?:call|list) .*$/m
         .exec(startPage(host, '/srv/mcp.config.ts', STARTER))?.[0]
         .replace(host.url, 'URL')
     }

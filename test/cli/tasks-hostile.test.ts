@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { tableLines } from '../../cli/text.ts'
+import { tableLines } from '../../cli/render.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { type Ended, runCli, stopAll } from './in-process.ts'
 

@@ -1,8 +1,8 @@
 // Tests the error messages of `mcp-host check` with a table of common mistakes: location, cause and fix.
 import { join } from 'node:path'
 import { expect } from 'chai'
-import type { Reported } from '../../cli/check.ts'
 import { reportOn } from '../../cli/check.ts'
+import type { Reported } from '../../cli/render.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 import { AUTH_ROWS } from './mistakes/auth.ts'
 import { DEFINITION_ROWS } from './mistakes/definitions.ts'

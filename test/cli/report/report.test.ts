@@ -57,6 +57,18 @@ describe('a report on an access log', () => {
     expect([report.from, report.until]).to.deep.equal(['2026-11-20T10:00:00.000Z', '2026-11-20T13:00:00.000Z'])
   })
 
+  it('lists refused users, most frequent first, if the log names them', () => {
+    const refused = (user: string | undefined, error: string) =>
+      callLine('2026-11-20T10:00:00.000Z', { outcome: 'refused', error, ...(user !== undefined && { user }) })
+    const lines = [refused('ada', 'forbidden'), refused('bob', 'rateLimited'), refused('bob', 'rateLimited')]
+    const report = reportOn([...lines, refused(undefined, 'unauthorized'), callLine('2026-11-20T10:00:00.000Z')])
+    expect(report.refused).to.deep.equal([
+      { user: 'bob', error: 'rateLimited', count: 2 },
+      { user: 'ada', error: 'forbidden', count: 1 },
+    ])
+    expect(reportText(report, 80)).to.match(/^refused users\n {5}user {2}error\n {2}2 {2}bob {3}rateLimited$/m)
+  })
+
   it('tells the busiest and the slowest tools, percentiles within 2 of 100', () => {
     const at = '2026-11-20T10:00:00.000Z'
     const fast = Array.from({ length: 1_000 }, (_, index) => callLine(at, { name: 'fast', ms: (index + 1) / 10 }))

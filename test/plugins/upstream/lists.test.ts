@@ -154,7 +154,7 @@ describe('The summary of a route', () => {
     })
     expect(routeTable(down.host.routes)).to.match(/tools of far +far/)
     expect(startPage(down.host, 'mcp.config.json', { script: 'mcp-host', env: {}, cwd: '/srv' })).to.match(
-      /\nfar +down since .*\n/,
+      /\n {2}toolset far +down since .*\n/,
     )
   })
 })
