@@ -163,9 +163,9 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
       const states = url.searchParams.getAll('state')
       const record = states.length === 1 ? await options.flowStore.take(states[0] as string) : undefined
       if (!record || record.key !== key || record.createdAt + FLOW_LIFETIME_MS < now()) {
-        throw new AuthError('the response belongs to no login that this session began', {
+        throw new AuthError('the response does not belong to a login of this session', {
           code: 'state_mismatch',
-          fix: 'begin again: a login is good for ten minutes and for one response',
+          fix: 'start the login again: it is valid for ten minutes and for one response',
         })
       }
       await engine.redeem(record, readAuthorizationResponse(ctx, record, url))

@@ -247,7 +247,7 @@ export async function optionsOf(
 function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems): void {
   if (others.length === 0) return
   const named = others.map(other => basename(other)).join(', ')
-  const what = `${basename(file)} is used, and ${named} beside it is not; delete it, or name one with --config`
+  const what = `${basename(file)} is used, and ${named} in the same folder is ignored; delete one, or select one with --config`
   report(new StartError('MH1008', what, { at: [] }), 'warning')
 }
 
@@ -305,7 +305,7 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
     const findings = await plugin.examine(options, about)
     return findings.map(finding => ({ ...finding, check: `${whose}: ${finding.check}` }))
   } catch (error) {
-    const fix = 'this is a mistake in the plugin: it should have told what it found'
+    const fix = 'this is a bug of the plugin: it must return its findings'
     return [{ check: whose, level: 'wrong', text: `it could not be examined: ${errorText(error)}`, fix }]
   }
 }

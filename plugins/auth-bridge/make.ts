@@ -50,17 +50,17 @@ const lifetimesOf = (options: FilledAuthBridge) => ({
 const figuresOf = ({ metrics }: InternalHost) => ({
   signIns: metrics.counter({
     name: 'mcp_host_bridge_sign_ins_total',
-    help: 'Logins that came back from the identity provider: ok, not_allowed by the config, or what failed.',
+    help: 'Sign-ins at the identity provider by outcome: ok, not_allowed, or the failure.',
     labels: ['outcome'],
   }),
   renewals: metrics.counter({
     name: 'mcp_host_bridge_renewals_total',
-    help: 'Questions whether a person may still sign in: renewed, ended, or unasked where the provider did not say.',
+    help: 'Checks at the identity provider whether users can still sign in: renewed, ended, or unasked without a response.',
     labels: ['outcome'],
   }),
   replays: metrics.counter({
     name: 'mcp_host_bridge_replays_total',
-    help: 'Codes and refresh tokens that came again after they were used up.',
+    help: 'Codes and refresh tokens that were presented again after use.',
     labels: ['model'],
   }),
 })

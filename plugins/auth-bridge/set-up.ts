@@ -72,7 +72,7 @@ function fixedClientProblem({
   clientSecret,
   keys,
 }: FilledAuthBridge['clients']['fixed'][number]): string | undefined {
-  if (keys && clientSecret !== undefined) return 'it has a secret and keys; leave one of them out'
+  if (keys && clientSecret !== undefined) return 'it has a secret and keys; remove one of them'
   if (authMethod === 'private_key_jwt' && !keys) return 'private_key_jwt needs keys, its public keys as JWKs'
   if (keys && authMethod !== undefined && authMethod !== 'private_key_jwt') return `${authMethod} needs no keys`
   if (authMethod?.startsWith('client_secret') && clientSecret === undefined) return `${authMethod} needs clientSecret`

@@ -145,7 +145,7 @@ export const taskStoreRedis = definePart({
   description: 'Stores tasks in Redis. Any node can run them.',
   provides: ['taskStore'],
   commands: ALL_COMMANDS,
-  secret: 'tasks are for every node, but the keys that say whose they are',
+  secret: 'tasks are shared by nodes, but the keys for their owners',
   provide(host, redis) {
     const { log, clock } = host
     host.provide('taskStore', createTaskStore(redisStore(redis), { log, clock, bus: busOf(host, redis) }))

@@ -113,7 +113,7 @@ describe('Redis connection settings', () => {
 
   for (const [why, options, message] of [
     ['missing Redis settings', {}, 'no Redis is named'],
-    ['a url with a cluster', { url: 'redis://a', cluster: ['redis://b'] }, 'a url and a cluster; give one of them'],
+    ['a url with a cluster', { url: 'redis://a', cluster: ['redis://b'] }, 'a url and a cluster; set one of them'],
     [
       'a url with a cluster and a sentinel',
       { url: 'redis://a', cluster: ['redis://b'], sentinel: { name: 'a', addresses: ['redis://c'] } },

@@ -87,7 +87,7 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
     const late = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
     })
-    const timer = clock.setTimeout(() => stop.abort(new Error(`no whole response within ${TIMEOUT} ms`)), TIMEOUT)
+    const timer = clock.setTimeout(() => stop.abort(new Error(`no complete response within ${TIMEOUT} ms`)), TIMEOUT)
     try {
       return await Promise.race([load(url, given, signal), late])
     } finally {
@@ -200,7 +200,7 @@ function logRefusals(provider: Provider, log: Logger): void {
       const { message: error, error_description: text, error_detail: detail = causeOf(refusal) } = refusal
       const id = oidc.params?.['client_id']
       const client = typeof id === 'string' ? id.slice(0, MAX_TEXT) : undefined
-      log.info({ code: 'MH2138', at, client, error, text, detail }, 'refused what a client asked for')
+      log.info({ code: 'MH2138', at, client, error, text, detail }, 'refused a client request')
     }
   provider.on('authorization.error', tell('authorization'))
   provider.on('grant.error', tell('token'))
