@@ -8,7 +8,7 @@ import { buildConfigSchema, route, withoutRequired } from './config/config-schem
 import { collectKeys } from './config/declared-keys.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import { DEFINITION_SCHEMAS } from './config/definition-schema.ts'
-import type { Examination, PluginFinding } from './config/examination.ts'
+import type { PluginFinding } from './config/examination.ts'
 import type { Finding } from './config/explain-problems.ts'
 import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
@@ -30,7 +30,7 @@ import {
 } from './host.ts'
 import type { Clock } from './http/clock.ts'
 import { errorText, StartError } from './http/errors.ts'
-import type { Outbound } from './internal-host.ts'
+import type { InternalExamination, Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import type { LockSettings, PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
@@ -294,9 +294,11 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
   if (!plugin.examine) return []
   const whose = general ? name : `${name} of ${routes[0]?.path}`
   const address = addressOf(parts.config)
-  const about: Examination = {
+  const about: InternalExamination = {
     at: instance.at,
     directory: parts.directory,
+    services: createOutbound(),
+    config: parts.config,
     log: parts.log.child({ plugin: name }),
     url: path => (address === undefined ? undefined : `${address}${path}`),
   }

@@ -183,7 +183,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const named = servedOn(route)
     if (!item) {
       return named.flatMap(one => [
-        `server "${one.settings.name}": ${one.describe()}`,
+        `server "${one.settings.name}": ${one.explain()}`,
         ...[...one.withheld].map(([what, reason]) => `server "${one.settings.name}": ${what} is withheld: ${reason}`),
       ])
     }

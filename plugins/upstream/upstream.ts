@@ -164,6 +164,13 @@ export class Upstream implements Caller {
     return new Date(this.#since).toISOString()
   }
 
+  /** `describe`, or the lists that are served until the first connection. */
+  explain(): string {
+    if (this.#state !== 'starting') return this.describe()
+    const shown = this.#accepted ? 'its accepted tools and prompts are shown' : 'its tools are unknown'
+    return `not connected by this command: ${shown}; run \`mcp-host doctor --config\` to connect`
+  }
+
   /** Uses another entry of the lock file: the lists are compared again. */
   accept(accepted: AcceptedServer | undefined): void {
     this.#accepted = accepted
