@@ -37,6 +37,7 @@ const app = await Application.bootstrapWithPlugins({
   parametersFormat: 'table',
   interfacePropertiesFormat: 'table',
   typeAliasPropertiesFormat: 'table',
+  tableColumnSettings: { hideInherited: true, hideModifiers: true, hideOverrides: true, hideSources: true },
   pageTitleTemplates: { index: 'Reference', module: '{name}', member: '{name}' },
   logLevel: 'Warn',
 })

@@ -54,11 +54,13 @@ interface Tool {
 }
 
 const MAX_TOOLS = 100
+/** Longer lists are folded. */
+const MAX_OPEN = 10
 const MAX_DESCRIPTION = 200
 
 function writeTools(tools: readonly Tool[]): Markup {
   const more = tools.length - MAX_TOOLS
-  return html`<h2>${tools.length === 1 ? '1 tool' : `${tools.length} tools`}</h2>
+  return html`<details${tools.length > MAX_OPEN ? undefined : html` open`}><summary>${tools.length === 1 ? '1 tool' : `${tools.length} tools`}</summary>
 <ul class="list">${tools.slice(0, MAX_TOOLS).map(
     ({ name, title, description }) => html`
 <li><code>${shown(name, 128)}</code>${title === undefined ? undefined : html` ${shown(title)}`}${
@@ -67,7 +69,7 @@ function writeTools(tools: readonly Tool[]): Markup {
         : html`<br><span class="small">${shown(description, MAX_DESCRIPTION)}</span>`
     }</li>`,
   )}${more > 0 ? html`<li>And ${String(more)} more.</li>` : undefined}
-</ul>`
+</ul></details>`
 }
 
 function installLinks(name: string, url: string): Markup {
@@ -96,9 +98,10 @@ function pageOf({ url, open }: Visit) {
     script: COPY,
     content: html`<h1>${title}</h1>
 ${open && writeAbout(open)}
-<p>This URL is for clients of the Model Context Protocol, such as Claude, Cursor and VS Code. Add it to a client:</p>
+<p>This URL is for clients of the Model Context Protocol, such as Claude, Cursor and VS Code.</p>
 ${block(url, 'the URL')}
 ${installLinks(name, url)}
+${open?.tools && writeTools(open.tools)}
 <h2>Claude Code</h2>
 ${block(`claude mcp add --transport http ${name} ${word}`, 'the command for Claude Code')}
 <h2>Clients with an mcpServers file</h2>
@@ -109,7 +112,6 @@ ${block(`npx -y mcp-host connect claude-desktop ${word}`, 'the command for other
 <h2>Terminal</h2>
 ${open ? undefined : html`<p>This server requires a login. Clients open the login page automatically.</p>`}
 ${block(open ? list : `npx -y mcp-host login ${word}\n${list}`, 'the commands for a terminal')}
-${open?.tools && writeTools(open.tools)}
 <p role="status" class="hidden"></p>`,
   })
 }

@@ -41,7 +41,7 @@ const folder = mkdtempSync(join(import.meta.dirname, 'blocks-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 after(stopRedis)
 
-const blocks = PAGES.flatMap(page => blocksOf(page))
+const blocks = [...PAGES, 'site/index.md'].flatMap(page => blocksOf(page))
 const inLanguage = (...languages: string[]) => blocks.filter(({ language }) => languages.includes(language))
 const files = inLanguage('ts').map(block => writeBlock(block, folder))
 writeMissingConfigs(files, folder)

@@ -53,4 +53,15 @@ describe('Project pages', () => {
     expect(Object.keys(scripts)).to.include.members(run)
     expect(pathsIn(page).filter(path => !existsSync(join(ROOT, path)))).to.deep.equal([])
   })
+
+  it('the home page of the website shows the costs of the performance chart', () => {
+    const [, costs = ''] =
+      /^\| CPU time of a call in a session \(Koa = 1\) \|(.*)\|$/m.exec(read('site/index.md')) ?? []
+    const [, session = ''] =
+      /tools\/call in a session, [\d-]+: (.*?)\. /.exec(read('docs/pictures/performance.svg')) ?? []
+    const drawn = ['mcp-host, 1 tool', 'SDK 1.32.2, sessions', 'fastmcp 4.20, sessions'].map(
+      name => session.split(`${name} `)[1]?.split(',')[0],
+    )
+    expect(costs.split('|').map(cost => cost.trim())).to.deep.equal(drawn)
+  })
 })

@@ -13,12 +13,13 @@ describe('examples/apps/savings', () => {
   it('sums deposits and interest', async () => {
     const { structured, text } = await plan(100, 12, 2)
     expect(structured).to.deep.equal({
+      currency: 'EUR',
       years: [
         { year: 1, paid: 1200, total: 1268.25 },
         { year: 2, paid: 2400, total: 2697.35 },
       ],
     })
-    expect(text).to.equal('After 2 years there are 2697.35, of which 2400 were paid in.')
+    expect(text).to.equal('Savings after 2 years: €2,697.35, of which €2,400.00 are deposits.')
   })
 
   it('rejects amounts, rates and periods out of range', async () => {

@@ -78,7 +78,7 @@ describe('Browser page of an endpoint', () => {
 
   it('lists the tools of an open route that an anonymous client can list', async () => {
     const page = await (await visit('/open')).text()
-    expect(page).to.contain('<h2>1 tool</h2>').and.contain('Version 1.0.0')
+    expect(page).to.contain('<summary>1 tool</summary>').and.contain('Version 1.0.0')
     expect(page).to.contain(
       '<code>a_tool</code> A &#60;b&#62; tool<br><span class="small">Does &#60;i&#62;it&#60;/i&#62;.</span>',
     )

@@ -62,7 +62,7 @@ const RUN_AXE = `axe.run().then(({ violations }) =>
 const PAGE_WIDTH = 'document.documentElement.scrollWidth'
 
 describe('Website in chromium', function () {
-  this.timeout(60_000)
+  this.timeout(180_000)
 
   for (const colorScheme of ['light', 'dark'] as const)
     for (const width of [1280, 390])

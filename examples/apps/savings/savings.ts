@@ -1,4 +1,4 @@
-// The savings toolset: a tool whose numbers are drawn by an app, where the client shows one.
+// The savings toolset: a tool with an app that draws a chart of its result.
 // mcp.config.example.ts serves it as `savings`.
 import { defineTool } from 'mcp-host'
 import { defineApp } from 'mcp-host/apps'
@@ -8,8 +8,8 @@ const MAX_YEARS = 60
 const chart = defineApp({
   name: 'savings',
   title: 'Savings plan',
-  description: 'Draws a savings plan, and lets people try other rates.',
-  // Beside this module, wherever the config is. No other origin is named: the page reaches none.
+  description: 'Draws a savings plan. Users can try other interest rates.',
+  // Relative to this module. The page has no network access, because no origin is allowed.
   module: new URL('./page/savings-page.ts', import.meta.url),
   prefersBorder: true,
 })
@@ -17,15 +17,16 @@ const chart = defineApp({
 export const savingsPlan = defineTool({
   name: 'savings_plan',
   title: 'Savings plan',
-  description: 'How savings grow: what is there at the end of each year, and how much of it was paid in.',
+  description: 'The savings at the end of each year, and the deposits until then.',
   annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
   app: chart,
   input: {
     type: 'object',
     properties: {
-      monthly: { type: 'number', minimum: 0, maximum: 1e9, description: 'Paid in each month.' },
-      rate: { type: 'number', minimum: -50, maximum: 50, description: 'Interest a year, in percent.' },
+      monthly: { type: 'number', minimum: 0, maximum: 1e9, description: 'Deposit per month.' },
+      rate: { type: 'number', minimum: -50, maximum: 50, description: 'Interest per year, in percent.' },
       years: { type: 'integer', minimum: 1, maximum: MAX_YEARS },
+      currency: { type: 'string', pattern: '^[A-Z]{3}$', default: 'EUR', description: 'ISO 4217 code.' },
     },
     required: ['monthly', 'rate', 'years'],
     additionalProperties: false,
@@ -33,6 +34,7 @@ export const savingsPlan = defineTool({
   output: {
     type: 'object',
     properties: {
+      currency: { type: 'string' },
       years: {
         type: 'array',
         items: {
@@ -42,20 +44,21 @@ export const savingsPlan = defineTool({
         },
       },
     },
-    required: ['years'],
+    required: ['currency', 'years'],
   },
-  // A whole result: a sentence for the model and for clients without apps, the numbers for the page.
-  handler: ({ monthly, rate, years }) => {
-    const plan = { years: growth(monthly, rate, years) }
+  // A complete result: a sentence for the model and for clients without apps, and the numbers for the page.
+  handler: ({ monthly, rate, years, currency = 'EUR' }) => {
+    const plan = { currency, years: growth(monthly, rate, years) }
+    const money = new Intl.NumberFormat('en', { style: 'currency', currency })
     const { paid = 0, total = 0 } = plan.years.at(-1) ?? {}
-    const text = `After ${years} years there are ${round(total)}, of which ${round(paid)} were paid in.`
+    const text = `Savings after ${years} years: ${money.format(total)}, of which ${money.format(paid)} are deposits.`
     return { content: [{ type: 'text', text }], structuredContent: plan }
   },
 })
 
 const round = (amount: number) => Math.round(amount * 100) / 100
 
-/** Paid in at the end of each month, at a twelfth of the rate. */
+/** With deposits at the end of each month. */
 function growth(monthly: number, rate: number, years: number) {
   let total = 0
   return Array.from({ length: years }, (_, index) => {

@@ -108,7 +108,7 @@ Allow it only if you have just connected a program that you trust. If you are no
 <button class="main" name="decision" value="allow">Allow</button>
 </div>
 </form>
-<p class="small">${remembered ? 'This browser will remember your decision.' : 'This page appears at each sign-in.'}
+<p class="small">${remembered ? 'If you allow access, this browser remembers it.' : 'This page appears at each sign-in.'}
 You can remove access on the page <a href="${base}/account">Your clients</a>.</p>`
 }
 

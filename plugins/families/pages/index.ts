@@ -93,8 +93,10 @@ a{color:var(--link);text-underline-offset:.15em}
 .facts .list,.facts .note{display:block;margin:0}
 .block{display:flex;align-items:start;gap:.75rem;margin:0 0 .75rem;padding:.625rem .875rem;background:var(--box);border:1px solid var(--line);border-radius:.5rem}
 pre{flex:1;min-width:0;margin:0;white-space:pre-wrap}
+pre code{display:block}
 .copy{flex:none;width:auto;min-height:2rem;margin:-.25rem -.375rem -.25rem 0;padding:.125rem .625rem;border-width:1px;font-size:.875rem}
 .choice .button{width:auto}
+.wide details{font-size:1rem}
 .scope{font-size:.875rem;color:var(--muted)}
 .note{margin:.5rem 0 .75rem;padding:.625rem .875rem;background:var(--box);border-left:.25rem solid var(--edge);border-radius:.25rem}
 .warn{background:var(--warn);border-color:var(--warnEdge)}

@@ -94,21 +94,25 @@ describe('Apps in Chromium', function () {
   it('renders the tool result and renders again after its own tool call', async () => {
     await withApp('savings_plan', { monthly: 100, rate: 0, years: 3 }, async (tab, app, faults) => {
       const status = app.locator('#status')
-      const bars = app.locator('svg .gain')
+      const bars = app.locator('.year .gain')
       const says = (words: string) =>
         eventually(
           words,
           () => status.textContent(),
           text => text?.startsWith(words),
         )
-      await says('After 3 years there are 3600, of which 3600 were paid in.')
+      await says('Savings after 3 years: €3,600.00, of which €3,600.00 are deposits.')
       expect(await app.locator('svg .year').count()).to.equal(3)
       const heights = () => bars.evaluateAll(all => all.map(bar => Number(bar.getAttribute('height'))))
       expect(await heights()).to.deep.equal([0, 0, 0])
 
       await app.locator('#rate').fill('12')
-      await says('After 3 years there are 4307.69')
+      await says('Savings after 3 years: €4,307.69')
       expect((await heights()).every(height => height > 0)).to.equal(true)
+      const labels = await app.locator('svg text').allTextContents()
+      const amounts = ['€0', '€2K', '€4K', '€6K']
+      expect(labels).to.deep.equal([...amounts, '1', '2', '3', 'Amount (EUR)', 'End of year'])
+      expect(await app.locator('.legend li').allTextContents()).to.deep.equal(['Deposits', 'Interest'])
       const { app: name, calls, sizes, initialized } = await seenIn(tab)
       expect({ name, initialized }).to.deep.equal({ name: 'savings', initialized: 1 })
       const [monthly, years] = [100, 3]

@@ -41,11 +41,11 @@ describe('auth-bridge pages: keyboard navigation', function () {
 
   it('opens the technical details', async () => {
     await tabs.withPage(pages.consent(UNVERIFIED), async tab => {
-      expect(await tab.isVisible('dd')).to.equal(false)
+      expect(await tab.isVisible('details dd')).to.equal(false)
       await tab.focus('summary')
       await tab.keyboard.press('Enter')
       expect(await tab.textContent('details dd >> nth=1')).to.equal(UNVERIFIED.redirect.uri)
-      expect(await tab.isVisible('dd')).to.equal(true)
+      expect(await tab.isVisible('details dd')).to.equal(true)
     })
   })
 

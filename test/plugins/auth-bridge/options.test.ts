@@ -78,7 +78,7 @@ describe('auth-bridge: options', () => {
       'a redirect of a client that it knows',
       { clients: { fixed: [{ clientId: 'x', redirects: ['nowhere'] }] } },
       {},
-      ['fixed[0].redirects[0]', 'is no redirect URI'],
+      ['fixed[0].redirects[0]', 'is not a redirect URI'],
     ],
     ['keys that are not there', { signingKeys: 'no-such.pem' }, {}, ['signingKeys', 'cannot be read']],
     ['a logo that is not there', { page: { logo: 'no-such.svg' } }, {}, ['the logo "no-such.svg"', 'cannot be read']],
@@ -113,6 +113,8 @@ describe('auth-bridge: options', () => {
         ['roles.admin.domain[1]', 'a domain such as acme.example, without @ and *'],
       ] as const,
     ]),
+    ['a title of a role', { roles: { admin: { title: 'Administrator' } } }, {}, ['roles.admin', 'title']],
+    ['a scope without a title and rule', { scopes: { write: {} } }, {}, ['scopes.write']],
     ['a life of tokens below a second', { accessToken: 500 }, {}, ['accessToken', 'at least 1s']],
     ...['500ms', '0.9s', '0s', '0d', '00999ms', '0.000h'].map(
       time => [`a session of ${time}`, { session: time }, {}, ['session', 'at least 1s']] as const,

@@ -274,7 +274,7 @@ describe('auth-bridge pages in chromium', function () {
           colorScheme,
           viewport: { width: 560, height: 420 },
         })
-        expect(picture.length, name).to.be.within(5_000, 60_000)
+        expect(picture.length, name).to.be.within(5_000, 300_000)
       }
     })
   }

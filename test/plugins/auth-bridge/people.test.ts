@@ -23,7 +23,7 @@ describe('auth-bridge: users', () => {
       idp: { users: USERS },
       options: {
         allow: { domains: ['acme.example'], groups: ['engineering'] },
-        scopes: { admin: { group: 'engineering' } },
+        scopes: { admin: { title: 'Administer everything', group: 'engineering' }, read: { title: 'Read all notes' } },
         roles: { lead: { group: ['engineering', 'leads'], domain: 'acme.example' }, seller: { group: 'sales' } },
       },
     })
@@ -66,6 +66,12 @@ describe('auth-bridge: users', () => {
       ['ann', 'read admin', ['lead']],
       ['bob', 'read', ['seller']],
     ])
+  })
+
+  it('shows titles of scopes on the consent page', async () => {
+    const client = await bridge.client()
+    const { html } = await client.ask({ login_hint: 'ann', scope: 'read admin' })
+    for (const title of ['Read all notes', 'Administer everything']) expect(html).to.include(`<li>${title} `)
   })
 
   it('denies the request if the user may have none of the requested scopes', async () => {

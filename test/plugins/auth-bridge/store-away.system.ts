@@ -49,7 +49,7 @@ describe('auth-bridge: Redis outage', function () {
       '5',
       'text/html; charset=utf-8',
     ])
-    expect(shown.html).to.include('Load this page again')
+    expect(shown.html).to.include('Reload this page')
     await redis.start()
     const next = await eventually(
       'a refresh works',

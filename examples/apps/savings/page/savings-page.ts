@@ -1,4 +1,4 @@
-// The page of the savings app: draws what the tool gave, and asks the tool again when another rate is tried.
+// The page of the savings app: draws the result of the tool, and calls the tool again for another rate.
 import './savings.css'
 import { draw, type Year } from './chart.ts'
 import { type CallToolResult, connect } from './host.ts'
@@ -7,6 +7,7 @@ interface Wanted {
   monthly: number
   rate: number
   years: number
+  currency?: string
 }
 
 const find = <Tag extends keyof HTMLElementTagNameMap>(tag: Tag, id: string): HTMLElementTagNameMap[Tag] => {
@@ -30,16 +31,16 @@ document.querySelector('#app')?.append(heading, picture, status, label, rate)
 
 let wanted: Wanted | undefined
 
-/** Text alone is written with what a tool gave: never HTML. */
+/** Results become text, never HTML. */
 function show(result: CallToolResult): void {
-  const { years } = (result.structuredContent ?? {}) as { years?: Year[] }
+  const { years, currency = 'EUR' } = (result.structuredContent ?? {}) as { years?: Year[]; currency?: string }
   const text = result.content?.find(({ type }) => type === 'text')?.text ?? ''
   status.textContent = text
-  if (!result.isError && years) picture.replaceChildren(draw(years))
+  if (!result.isError && years) picture.replaceChildren(draw(years, currency))
 }
 
 function showRate(): void {
-  label.textContent = `Interest: ${rate.value} % a year`
+  label.textContent = `Interest rate: ${rate.value}% per year`
 }
 
 const host = connect(
