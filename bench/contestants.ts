@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { BenchRequest } from './requests.ts'
+import { type BenchRequest, callEchoApi } from './requests.ts'
 import type { Contestant } from './row.ts'
 
 const fileAt = (path: string) => fileURLToPath(new URL(path, import.meta.url))
@@ -61,6 +61,21 @@ export const ours = (tools: number, request: BenchRequest, more: object = {}, fi
   command: scratch => startOurs(scratch, `${file}-${tools}`, configText(tools, more)),
   request: () => request,
 })
+
+/** Starts the server of relayed calls next to the server. Only the server counts. */
+export const relayed = (
+  name: string,
+  command: (scratch: string) => readonly string[],
+  request: BenchRequest = callEchoApi,
+): Contestant => ({
+  name,
+  command: scratch => [fileAt('servers/with-api.mjs'), ...command(scratch)],
+  request: () => request,
+  counts: commandLine => !/with-api\.mjs|echo-api\.mjs/.test(commandLine),
+})
+
+/** Two bare hops: a server of node:http that calls the API itself. */
+export const twoHops = relayed('node:http, two hops', () => [fileAt('servers/node-http-relay.mjs')])
 
 const CLUSTER = { plugins: { 'transport-streamable': {}, 'cluster-redis': {} } }
 

@@ -7,6 +7,7 @@ import { SEARCHED } from '../core/config/load-config.ts'
 import { StartError } from '../core/http/errors.ts'
 import { assertInstalled } from '../core/http/optional-packages.ts'
 import { type CommandContext, usage } from './context.ts'
+import { addToPackage, readManifest } from './init/existing-package.ts'
 import {
   type Choices,
   DEFAULT_NAME,
@@ -135,23 +136,34 @@ export const initVerb = defineVerb({
   example: 'my-server --protected',
   positionals: ['[FOLDER]'],
   options: OPTIONS,
-  notes: 'Existing files are never overwritten. In a terminal, init asks for options that are not given.',
+  notes:
+    'In an existing package, init adds to package.json and .gitignore after it shows the change. Other files are never overwritten. In a terminal, init asks for options that are not given.',
   async run(options, [folder], context) {
     const { stdin, stdout, env, cwd, print } = context
     const hasPerson = stdin.isTTY === true && stdout.isTTY === true
-    const given = readGiven(options, folder)
+    const own = readManifest(resolve(cwd, folder ?? '.'))?.['name']
+    const given = readGiven({ ...(typeof own === 'string' && !options.plugin && { name: own }), ...options }, folder)
     const asks = hasPerson && options.yes !== true
     const choices = await choose(given, asks, context)
     const at = resolve(cwd, choices.folder)
-    const files = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
+    const manifest = choices.isPlugin ? undefined : readManifest(at)
+    const project = choices.isPlugin ? pluginFiles(choices) : projectFiles(choices)
+    const addition = manifest && addToPackage(at, manifest, project)
+    const files = addition?.files ?? project
     // With two configs in a folder, one would be ignored.
     const taken = choices.isPlugin ? files.keys() : [...files.keys(), ...SEARCHED]
     assertFree(at, taken, 'Name a folder that is new or empty: mcp-host init FOLDER')
-    writeNew(at, files)
+    if (addition) {
+      print(`Changes to the package in ${printable(at)}:\n${addition.shown}\n`)
+      if (asks && !(await (await import('./init/ask-choices.ts')).confirmChange())) return
+      await addition.write()
+    } else writeNew(at, files)
     if (choices.note !== undefined) print(choices.note)
     const onNode = choices.isPlugin ? undefined : noteOnNode(choices.store, asks || given.store !== undefined)
     if (onNode !== undefined) print(onNode)
-    const manager = packageCommandsOf(env['npm_config_user_agent'])
+    const standard = packageCommandsOf(env['npm_config_user_agent'])
+    // The scripts of a package can have other names.
+    const manager = addition ? { ...standard, run: `${standard.execute} mcp-host` } : standard
     const installed = options.install === true
     if (installed) await install(at, manager.install, context)
     print(nextSteps({ cwd, folder: at, choices, paths: files.keys(), manager, installed }))

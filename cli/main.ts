@@ -6,7 +6,7 @@ import { isLoading } from '../core/config/while-loading.ts'
 import { describeThrown, isError } from '../core/http/describe-thrown.ts'
 import { errorText, StartError } from '../core/http/errors.ts'
 import { inFlags } from './client/flag-words.ts'
-import { type CommandContext, type CommandEnvironment, createContext, failureText, usage } from './context.ts'
+import { type CommandContext, type CommandEnvironment, createContext, failureText } from './context.ts'
 import { render, withFrames, wrapLines } from './render.ts'
 import { nearestHint } from './text.ts'
 import { defineVerb, describeVerb, listVerbs, readArguments, START_OPTIONS, usageError, type Verb } from './verb.ts'
@@ -133,8 +133,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   }
   const load = VERBS.get(name)
   if (!load) {
-    const hint = nearestHint(name, VERBS.keys())
-    throw hint === '' ? usageError(`unknown command "${name}"`, SEE_HELP) : usage(`unknown command "${name}"${hint}`)
+    throw usageError(`unknown command "${name}"${nearestHint(name, VERBS.keys())}`, SEE_HELP)
   }
   const verb = await load()
   const { values, positionals } = readArguments(name, verb, [...argv.slice(0, at), ...argv.slice(at + 1)])

@@ -193,7 +193,7 @@ export function createAcquirer(ctx: ClientContext, store: TokenStore, key: strin
       prompt: Prompt,
       signal: AbortSignal,
     ): Promise<TokenContainer> {
-      if (isUnattended(options.grant)) throw new TypeError(`the grant ${options.grant.type} asks nobody`)
+      if (isUnattended(options.grant)) throw new TypeError(`the grant ${options.grant.type} has no login by a user`)
       const choice = await choose(before, need)
       let client: ClientIdentity | undefined
       const attempt = async (refused?: string) => {

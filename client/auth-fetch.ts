@@ -107,7 +107,7 @@ function createLoop(options: ResolvedOptions, engine: Engine, request: Replayabl
 }
 
 const loginNeeded = ({ serverUrl }: ResolvedOptions) =>
-  new AuthError('a person has to log in, and interactive is "never"', {
+  new AuthError('a login by a user is required, and interactive is "never"', {
     code: 'interaction_required',
     fix: { text: 'log in first with', method: 'login', url: serverUrl },
   })

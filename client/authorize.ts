@@ -51,15 +51,15 @@ function checkState(state: string | undefined, record: FlowRecord): void {
   const what = state === undefined ? 'has no state' : "has another login's state"
   throw new AuthError(`the authorization response ${what}`, {
     code: 'state_mismatch',
-    fix: `${AGAIN}; if that does not help, something else answers at ${record.redirectUri}`,
+    fix: `${AGAIN}; if that fails again, another program receives the responses at ${record.redirectUri}`,
   })
 }
 
 /** Compares literally (RFC 9207 §2.4). */
 function checkIssuer(iss: string | undefined, { issuer, issParameterSupported }: FlowRecord): void {
   if (iss === issuer || (iss === undefined && !issParameterSupported)) return
-  const what = iss === undefined ? 'does not say which issuer it is from' : 'is from another issuer'
-  throw new AuthError(`the authorization response ${what}; the login was begun with ${issuer}`, {
+  const what = iss === undefined ? 'does not name its issuer' : 'is from another issuer'
+  throw new AuthError(`the authorization response ${what}; the login was started with ${issuer}`, {
     code: 'issuer_mismatch',
     fix: `${AGAIN}; if it happens again, do not trust this server before its operator explains it`,
   })
@@ -67,25 +67,25 @@ function checkIssuer(iss: string | undefined, { issuer, issParameterSupported }:
 
 const FIXES: Readonly<Record<string, Fix>> = {
   ...TOKEN_FIXES,
-  unauthorized_client: 'the client may not use this flow: register it for authorization_code',
+  unauthorized_client: 'the client is not allowed to use this flow: register it for authorization_code',
   server_error: 'try again later',
   temporarily_unavailable: 'try again later',
 }
 
 function refusal(ctx: ClientContext, error: string, description: string | undefined): AuthError {
   const said = showText(ctx.secrets, description ? `${error}: ${description}` : error)
-  return new AuthError(`the authorization server answered ${said}`, {
+  return new AuthError(`the authorization server refused the login: ${said}`, {
     code: showText(ctx.secrets, error),
-    fix: FIXES[error] ?? 'see what the authorization server says, then log in again',
+    fix: FIXES[error] ?? 'resolve the error of the authorization server, then log in again',
     retryable: error === 'server_error' || error === 'temporarily_unavailable',
   })
 }
 
 function readBareCode(ctx: ClientContext, code: string): string {
-  if (code === '') throw malformed('the authorization response is empty', 'give the whole callback URL')
+  if (code === '') throw malformed('the authorization response is empty', 'pass the complete callback URL')
   ctx.secrets.add(code)
   if (ctx.options.strictResponse) {
-    throw malformed('a bare code came back, whose state and issuer cannot be checked', 'give the whole callback URL')
+    throw malformed('the response has no state and issuer to verify', 'pass the complete callback URL')
   }
   ctx.emit('unchecked-response', {})
   return code
@@ -100,10 +100,10 @@ export function readAuthorizationResponse(ctx: ClientContext, record: FlowRecord
   checkState(state, record)
   checkIssuer(iss, record)
   if (given.response !== undefined) {
-    throw malformed('the authorization response is a signed one (JARM)', 'set the client to plain query responses')
+    throw malformed('a signed authorization response (JARM) is not supported', 'use plain query responses')
   }
   if (error) throw refusal(ctx, error, description)
-  if (!code) throw malformed('the authorization response has neither code nor error', AGAIN)
+  if (!code) throw malformed('the authorization response contains neither code nor error', AGAIN)
   return code
 }
 
@@ -139,7 +139,7 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
   if (redirectUri === undefined) {
     throw new AuthError('a login needs redirectUri', {
       code: 'invalid_options',
-      fix: 'give where the authorization server sends the browser back to, such as http://127.0.0.1:8765/callback',
+      fix: 'set it to a URL of this client, such as http://127.0.0.1:8765/callback',
     })
   }
   const url = endpointOf(ctx, server)
@@ -166,13 +166,13 @@ export async function beginAuthorization(ctx: ClientContext, about: Authorizatio
 }
 
 export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {
-  const about = { code: 'cache_failed', fix: 'see the cause: it is what flowStore.save threw' }
+  const about = { code: 'cache_failed', fix: 'see `cause`: flowStore.save failed' }
   const { flowStore } = ctx.options
-  await callOption('the login could not be kept for later', about, () => flowStore.save(record.state, record))
-  throw new InteractionRequiredError('a person has to log in', {
+  await callOption('cannot store the pending login', about, () => flowStore.save(record.state, record))
+  throw new InteractionRequiredError('a login by a user is required', {
     authorizationUrl: url.href,
     state: record.state,
-    fix: 'send them to authorizationUrl, then give the callback URL to session.completeAuthorization',
+    fix: 'send the user to authorizationUrl, then pass the callback URL to session.completeAuthorization',
   })
 }
 
@@ -199,7 +199,7 @@ async function listen(
   const timeout = new AbortController()
   const late = () =>
     timeout.abort(
-      new AuthError(`nobody logged in within ${loginTimeoutMs / 1000} s`, {
+      new AuthError(`the login was not completed within ${loginTimeoutMs / 1000} s`, {
         code: 'login_timeout',
         fix:
           client.source === 'registered'
@@ -210,8 +210,8 @@ async function listen(
   const timer = setTimeout(late, loginTimeoutMs)
   try {
     const both = AbortSignal.any([signal, timeout.signal])
-    const about = { code: 'login_failed', fix: 'see the cause: it is what the authorization delegate threw' }
-    const shown = callOption('showing the login to a person failed', about, () => work(both))
+    const about = { code: 'login_failed', fix: 'see `cause`: the authorization delegate failed' }
+    const shown = callOption('cannot show the login to the user', about, () => work(both))
     const late = () => new AuthError('the login was cancelled', { code: 'aborted' })
     return (await withAbort(shown, both).catch(thrown => {
       throw both.aborted && !AuthError.is(thrown) ? late() : thrown
@@ -232,9 +232,9 @@ export async function askForAuthorization(ctx: ClientContext, flow: Flow, signal
   ctx.emit('authorization-started', { issuer, scope })
   const response = await listen(ctx, flow.record, both => show(flow, both), signal)
   if (response === null || response === undefined || response === '') {
-    throw new AuthError('the login ended without an answer', {
+    throw new AuthError('the login ended without a response', {
       code: 'access_denied',
-      fix: 'log in again; the authorization delegate gave neither a callback URL nor a code',
+      fix: 'log in again; the authorization delegate returned neither a callback URL nor a code',
     })
   }
   return readAuthorizationResponse(ctx, flow.record, response)

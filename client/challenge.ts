@@ -168,7 +168,7 @@ function errorOf(challenges: readonly Challenge[]): string | undefined {
 
 function refuse(challenges: readonly Challenge[]): never {
   const schemes = [...new Set(challenges.map(({ scheme }) => scheme.slice(0, 40)))].slice(0, 10)
-  throw new AuthError(`the server asks for ${schemes.join(', ')}, and this client knows Bearer and DPoP`, {
+  throw new AuthError(`the server requires ${schemes.join(', ')}; this client supports Bearer and DPoP`, {
     code: 'unsupported_challenge',
     fix: 'set the Authorization header yourself for this server, or ask its operator to protect it with OAuth',
   })

@@ -37,7 +37,7 @@ function algOfKey({ algorithm }: CryptoKey): string | undefined {
 
 function known(alg: string | undefined): string {
   if (alg !== undefined && SIGNS.test(alg)) return alg
-  const what = alg === undefined ? 'is of no known kind' : `has the algorithm ${alg}, which cannot sign here`
+  const what = alg === undefined ? 'has an unsupported type' : `has the algorithm ${alg}, which cannot sign here`
   throw fail(`privateKey ${what}`, 'use ES256, ES384, ES512, RS256 to RS512, PS256 to PS512 or EdDSA')
 }
 
@@ -47,14 +47,14 @@ async function importBy(algs: readonly string[], load: (alg: string) => Promise<
     const key = await load(alg).catch(() => undefined)
     if (key !== undefined) return { key: key as CryptoKey, alg, kid: undefined }
   }
-  const kind = algs.length === 1 ? ` as a ${algs[0]} key` : ': it is damaged, or of no known kind'
-  throw fail(`privateKey could not be read${kind}`, 'check that it is whole, private, and fits alg')
+  const kind = algs.length === 1 ? ` as a ${algs[0]} key` : ': it is damaged, or its type is unsupported'
+  throw fail(`privateKey could not be read${kind}`, 'check that it is complete, private, and matches alg')
 }
 
 function checkPem(pem: string): void {
   const [, label] = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(pem) ?? []
   if (label === undefined)
-    throw fail('privateKey is no PEM', 'give a PKCS#8 PEM (BEGIN PRIVATE KEY), a JWK or a CryptoKey')
+    throw fail('privateKey is not a PEM', 'use a PKCS#8 PEM (BEGIN PRIVATE KEY), a JWK or a CryptoKey')
   if (label === 'PRIVATE KEY') return
   const convert = 'convert it with: openssl pkcs8 -topk8 -nocrypt -in key.pem'
   throw fail(`privateKey is a PEM of a ${label}, not of a PRIVATE KEY`, convert)
@@ -69,14 +69,15 @@ export async function importPrivateKey({ privateKey, alg, kid }: PrivateKeyOptio
   if ('algorithm' in privateKey) {
     const own = algOfKey(privateKey)
     if (alg !== undefined && alg !== own && !(own === 'EdDSA' && alg === 'Ed25519')) {
-      throw fail(`privateKey signs ${own ?? 'nothing known'}, not ${alg}`, 'leave alg out, or give the key that fits')
+      throw fail(`privateKey signs ${own ?? 'an unknown algorithm'}, not ${alg}`, 'remove alg, or use a matching key')
     }
     if (privateKey.type !== 'private' || !privateKey.usages.includes('sign')) {
       throw fail('privateKey is a CryptoKey that cannot sign', 'import the private key with the usage "sign"')
     }
     return { key: privateKey, alg: known(alg ?? own), kid }
   }
-  if (privateKey.d === undefined) throw fail('privateKey is a public JWK', 'give the private one, with its member "d"')
+  if (privateKey.d === undefined)
+    throw fail('privateKey is a public JWK', 'use the private key, which has the member "d"')
   const use = known(alg ?? privateKey.alg ?? algOfJwk(privateKey))
   const { alg: _alg, use: _use, key_ops: _ops, ext: _ext, ...jwk } = privateKey
   return { ...(await importBy([use], one => importJWK(jwk as JWK, one))), kid: kid ?? privateKey.kid }
@@ -177,8 +178,8 @@ function impossible(server: ServerInfo, method: string | undefined): AuthError {
   const listed = server.tokenEndpointAuthMethodsSupported?.join(', ')
   return new AuthError(
     method === undefined
-      ? `the client has a secret, but ${server.issuer} takes only ${listed}`
-      : `the client is to authenticate at ${server.issuer} by ${method} and has not what that needs`,
+      ? `the client has a secret, but ${server.issuer} accepts only ${listed}`
+      : `the client cannot authenticate at ${server.issuer} by ${method}`,
     {
       code: 'invalid_options',
       fix:

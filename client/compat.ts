@@ -68,6 +68,6 @@ const notForThat = () =>
     'toAuthProvider is for @modelcontextprotocol/client; the authProvider of @modelcontextprotocol/sdk is another one',
     {
       code: 'invalid_options',
-      fix: 'give the transport `fetch: authFetch` instead, and no authProvider',
+      fix: 'pass `fetch: authFetch` to the transport instead of authProvider',
     },
   )

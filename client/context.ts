@@ -21,4 +21,6 @@ export interface ClientContext {
   readonly emit: Emit
   readonly now: () => number
   readonly openRedirect?: OpenRedirect | undefined
+  /** The issuer, if it is known without metadata of the server. */
+  readonly issuer?: string | undefined
 }

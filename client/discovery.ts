@@ -40,7 +40,7 @@ async function findDocument<Found>(
       if (isOk && isObject(json)) return { found: read(json, url) }
       if (isOk && named) {
         const fix = 'its publisher must serve the document at the address that its challenge names'
-        throw invalidResource(url, 'is no JSON object', fix)
+        throw invalidResource(url, 'is not a JSON object', fix)
       }
       if (status >= 500 && status !== 502) throw unavailable(what, url, status)
       if (!named && (status === 408 || status === 429)) busy ??= unavailable(what, url, status)
@@ -121,7 +121,7 @@ function checkServers(members: Members, url: string): readonly string[] {
   if (wrong === undefined) return listed as string[]
   const shown =
     typeof wrong === 'string' ? `"${printableUrl(wrong)}"` : `of type ${wrong === null ? 'null' : typeof wrong}`
-  throw invalidResource(url, `lists the authorization server ${shown}`, 'its publisher must give absolute URLs')
+  throw invalidResource(url, `lists the authorization server ${shown}`, 'its publisher must use absolute URLs')
 }
 
 function readResource(ctx: ClientContext, members: Members, url: string): ResourceInfo {
@@ -165,7 +165,7 @@ export async function discoverResource(
   const { serverUrl, legacyFallback } = ctx.options
   const { origin } = new URL(serverUrl)
   if (!legacyFallback) {
-    throw new AuthError(`${printableUrl(serverUrl)} asks for authorization and publishes no resource metadata`, {
+    throw new AuthError(`${printableUrl(serverUrl)} requires authorization and publishes no resource metadata`, {
       code: 'no_authorization_server',
       fix: {
         text: `its operator must publish it at ${wellKnownUrls(serverUrl)[0]}, or`,
@@ -236,7 +236,7 @@ function checkIssuer(ctx: ClientContext, members: Members, listed: string, legac
   const shown = printableUrl(issuer)
   const fix: Fix = bySlash
     ? {
-        text: 'only the final slash differs: if you know this server,',
+        text: 'only the final slash differs: if you trust this server,',
         option: 'issuerMatch',
         value: 'ignore-trailing-slash',
       }
@@ -252,7 +252,7 @@ function checkEndpoint(ctx: ClientContext, members: Members, name: string, url: 
   const endpoint = textOf(members, name)
   if (endpoint !== undefined) ctx.http.check(endpoint, `The \`${name}\` of ${printableUrl(url)}`)
   else if (isNeeded)
-    throw invalidServer(`${SERVER_METADATA} at ${printableUrl(url)} has no \`${name}\``, 'its publisher must give it')
+    throw invalidServer(`${SERVER_METADATA} at ${printableUrl(url)} has no \`${name}\``, 'its publisher must add it')
 }
 
 const isCodeGrant = ({ options }: ClientContext): boolean => options.grant.type === 'authorization_code'
@@ -368,13 +368,13 @@ export async function selectServer(ctx: ClientContext, resource: ResourceInfo): 
   const [first] = listed
   const picked = authServerSelector ? await authServerSelector([...listed]) : first
   if (picked === null || picked === undefined) {
-    throw new AuthError(`authServerSelector picked none of ${listed.map(url => printableUrl(url)).join(', ')}`, {
+    throw new AuthError(`authServerSelector selected none of ${listed.map(url => printableUrl(url)).join(', ')}`, {
       code: 'no_authorization_server',
-      fix: 'return one of the listed addresses',
+      fix: 'return one of the listed URLs',
     })
   }
   if (!listed.includes(picked)) {
-    throw new AuthError(`authServerSelector picked "${printableUrl(String(picked))}", which the server does not list`, {
+    throw new AuthError(`authServerSelector selected the unlisted "${printableUrl(String(picked))}"`, {
       code: 'invalid_options',
       fix: `return one of: ${listed.map(url => printableUrl(url)).join(', ')}, exactly as listed`,
     })
@@ -394,6 +394,15 @@ export interface Authority {
   readonly resource: string | undefined
 }
 
+const infoOf = (issuer: string): ResourceInfo => ({
+  resource: undefined,
+  authorizationServers: [issuer],
+  scopesSupported: undefined,
+  metadataUrl: undefined,
+  dpopRequired: false,
+  legacy: false,
+})
+
 export function createAuthorityFinder(ctx: ClientContext) {
   const { options, emit, now } = ctx
   let found: { readonly authority: Authority; readonly at: number } | undefined
@@ -404,7 +413,7 @@ export function createAuthorityFinder(ctx: ClientContext) {
   }
 
   async function find(metadataUrls: readonly string[], signal: AbortSignal): Promise<Authority> {
-    const info = await discoverResource(ctx, metadataUrls, signal)
+    const info = ctx.issuer === undefined ? await discoverResource(ctx, metadataUrls, signal) : infoOf(ctx.issuer)
     emit('resource-metadata-found', {
       url: printableUrl(info.metadataUrl ?? options.serverUrl),
       resource: info.resource,

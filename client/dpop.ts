@@ -22,9 +22,9 @@ async function importKey({ kty, crv, x, y, d }: JsonWebKey) {
     return await importJWK({ kty, crv, x, y, d } as JWK, ALGORITHM)
   } catch {
     // No cause, because it may contain the key.
-    throw new AuthError('the DPoP key that was kept with the tokens cannot be read', {
+    throw new AuthError('the stored DPoP key cannot be read', {
       code: 'cache_failed',
-      fix: 'log out and in again: tokens that are bound to a lost key are worth nothing',
+      fix: 'log out and in again: tokens bound to a lost key cannot be used',
     })
   }
 }

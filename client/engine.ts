@@ -55,16 +55,16 @@ export type Engine = ReturnType<typeof createEngine>
 
 const FAILED = {
   code: 'login_failed',
-  fix: 'see the cause: it is what a function of the options threw, or a fault of this client',
+  fix: 'see `cause`: a function of the options failed, or this client has a bug',
 }
 
 /** Requires TLS for bearer tokens (RFC 6750 §5.3). */
 function refuseClearText(serverUrl: string): void {
   const { protocol, hostname } = new URL(serverUrl)
   if (protocol === 'https:' || isLoopback(hostname)) return
-  throw new AuthError(`${hostname} asks for a token over plain http`, {
+  throw new AuthError(`${hostname} requires a token over plain http`, {
     code: 'insecure_endpoint',
-    fix: 'use its https address; only a server on this machine may be called without',
+    fix: 'use its https URL; plain http is allowed only for servers on this machine',
   })
 }
 
@@ -144,7 +144,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       await lease.wait(AbortSignal.timeout(options.loginTimeoutMs)).catch(() => undefined)
       const adopted = await adopt({ ...want, anew: false }, 'cache', await store.read())
       if (adopted) return adopted
-      throw new AuthError('another process is asking a person to log in, and nothing came of it', {
+      throw new AuthError('a login of another process was not completed', {
         code: 'interaction_in_progress',
         retryable: true,
         fix: 'finish or close that login, then try again',

@@ -30,7 +30,7 @@ const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 async function askFor(name: string, ask: () => Promise<string>): Promise<string> {
   const about = { code: 'assertion_failed', fix: `check the function ${name}` }
   const given = await callOption(`${name} threw`, about, ask)
-  if (typeof given !== 'string' || given === '') throw new AuthError(`${name} gave nothing`, about)
+  if (typeof given !== 'string' || given === '') throw new AuthError(`${name} returned no text`, about)
   return given
 }
 
@@ -44,7 +44,7 @@ async function findProvider(ctx: ClientContext, idp: IdentityProvider, signal: A
   if (tokenEndpoint === undefined) {
     throw new AuthError('grant.idp has neither issuer nor tokenEndpoint', {
       code: 'invalid_options',
-      fix: 'give the issuer of the identity provider, or its token endpoint',
+      fix: 'set the issuer of the identity provider, or its token endpoint',
     })
   }
   return tokenEndpointAlone(issuer ?? tokenEndpoint, tokenEndpoint)
@@ -57,7 +57,7 @@ function contextAt(ctx: ClientContext, idp: IdentityProvider, provider: ServerIn
   const facts = { registered: undefined, explicit: undefined, hasKey: false, hasSecret: secret !== undefined, listed }
   const method = chooseMethod(facts) ?? 'client_secret_basic'
   const clientAuthentication = authenticateBy(method, { secret, key: undefined }, ctx.secrets)
-  if (!clientAuthentication) throw new TypeError(`no way to authenticate by ${method}`)
+  if (!clientAuthentication) throw new TypeError(`cannot authenticate by ${method}`)
   return { ...ctx, options: { ...ctx.options, clientAuthentication } }
 }
 
@@ -79,7 +79,7 @@ async function exchange(ctx: ClientContext, { idp, idToken }: Enterprise, about:
   const assertion = readText(json['access_token'])
   // An ID-JAG is no access token; RFC 8693 §2.2.1 requires token_type `N_A`.
   if (assertion === undefined || json['issued_token_type'] !== ID_JAG) {
-    throw new AuthError(`the identity provider ${provider.issuer} did not give an ID-JAG for the ID token`, {
+    throw new AuthError(`the identity provider ${provider.issuer} issued no ID-JAG for the ID token`, {
       code: 'malformed_response',
       fix: 'have enterprise-managed authorization turned on for this client there',
     })
@@ -105,7 +105,7 @@ export async function requestByGrant(ctx: ClientContext, about: GrantAbout, sign
     const parameters = async () => ({ assertion: await askFor('grant.assertion', ask), scope, resource })
     return requestToken(ctx, { ...request, grantType: JWT_BEARER, parameters, sendOnce: true }, signal)
   }
-  if (grant.type !== 'enterprise') throw new TypeError(`the grant ${grant.type} asks a person`)
+  if (grant.type !== 'enterprise') throw new TypeError(`the grant ${grant.type} requires a login by a user`)
   const parameters = { assertion: await exchange(ctx, grant, about, signal), scope, resource }
   return requestToken(ctx, { ...request, grantType: JWT_BEARER, parameters }, signal)
 }
@@ -135,7 +135,7 @@ async function requestCode(ctx: ClientContext, about: GrantAbout, signal: AbortS
   const { server, client, resource, scope } = about
   const { issuer, deviceAuthorizationEndpoint } = server
   if (deviceAuthorizationEndpoint === undefined) {
-    throw new AuthError(`${issuer} offers no login by device code`, {
+    throw new AuthError(`${issuer} does not support login by device code`, {
       code: 'invalid_server_metadata',
       fix: 'use another grant, such as authorization_code with a redirectUri',
     })
@@ -152,7 +152,7 @@ function readCode(ctx: ClientContext, { server }: GrantAbout, json: Record<strin
   const verificationUri = readText(json['verification_uri']) ?? readText(json['verification_url'])
   ctx.secrets.add(deviceCode)
   if (deviceCode === undefined || userCode === undefined || verificationUri === undefined) {
-    throw new AuthError(`the device answer of ${server.issuer} has no device_code, user_code or verification_uri`, {
+    throw new AuthError(`the device response of ${server.issuer} has no device_code, user_code or verification_uri`, {
       code: 'malformed_response',
       fix: 'its operator must send them (RFC 8628 §3.2)',
     })
@@ -168,8 +168,8 @@ async function tell(ctx: ClientContext, info: UserCodeInfo): Promise<void> {
   if (grant.type !== 'device') throw new TypeError(`the grant is ${grant.type}`)
   const { userCode, verificationUri, expiresIn } = info
   ctx.emit('user-code', { userCode, verificationUri, expiresIn })
-  const about = { code: 'login_failed', fix: 'see the cause: it is what grant.onUserCode threw' }
-  await callOption('showing the user code to a person failed', about, () => grant.onUserCode(info))
+  const about = { code: 'login_failed', fix: 'see `cause`: grant.onUserCode failed' }
+  await callOption('cannot show the user code', about, () => grant.onUserCode(info))
 }
 
 function nextInterval(thrown: unknown, interval: number): number | undefined {
@@ -200,7 +200,7 @@ export async function requestByDevice(
   for (;;) {
     await wait(Math.min(interval * 1000, Math.max(0, end - ctx.now())), signal)
     if (ctx.now() >= end) {
-      throw new AuthError(`nobody entered the code within ${code.info.expiresIn} s`, {
+      throw new AuthError(`the code was not entered within ${code.info.expiresIn} s`, {
         code: 'expired_token',
         fix: 'start the login again',
       })

@@ -57,21 +57,21 @@ export function certificateFix(thrown: unknown): string | undefined {
   for (const error of causesOf(thrown)) {
     const code = String(error.code)
     if (UNTRUSTED.test(code))
-      return 'its certificate is not trusted here: name the file of its authority in the environment, NODE_EXTRA_CA_CERTS=ca.pem'
-    if (code === 'CERT_HAS_EXPIRED') return 'its certificate has ended: who runs the server has to renew it'
+      return 'its certificate is not trusted: set NODE_EXTRA_CA_CERTS to the file of its certificate authority'
+    if (code === 'CERT_HAS_EXPIRED') return 'its certificate has expired: the operator of the server must renew it'
     if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-      return 'its certificate is for other names: use one of them in the address'
+      return 'its certificate is for other host names: use one of them in the URL'
   }
   return undefined
 }
 
 export function tellUnreached(thrown: unknown, code?: string): { readonly what: string; readonly fix: string } {
   const proxy = [...causesOf(thrown)].find(error => error instanceof ProxyFailure)
-  if (proxy) return { what: `was not asked: ${proxy.message}`, fix: 'check that proxy' }
+  if (proxy) return { what: `was not called: ${proxy.message}`, fix: 'check that proxy' }
   const why = code === undefined ? '' : ` (${code})`
   return {
     what: `cannot be reached${why}`,
-    fix: certificateFix(thrown) ?? 'check the address and that the server runs',
+    fix: certificateFix(thrown) ?? 'check the URL, and that the server is running',
   }
 }
 
@@ -227,7 +227,7 @@ export function createOAuthHttp({
       const said = printable(secrets.scrub(thrown instanceof Error ? thrown.message : String(thrown)), 200)
       const cause = Object.assign(new Error(code ?? said), code === undefined ? {} : { code })
       const { what: silent } = tellUnreached(thrown, code ?? said)
-      const why = timeout.aborted ? `did not answer within ${timeoutMs / 1_000} s` : silent
+      const why = timeout.aborted ? `did not respond within ${timeoutMs / 1_000} s` : silent
       const bodySent = status !== undefined || timeout.aborted || code === undefined || !NOT_SENT.test(code)
       return new ConnectionError(`${what} at ${printableUrl(url)} ${why}`, { bodySent, status, cause })
     }
@@ -246,11 +246,11 @@ export function createOAuthHttp({
       if (isRedirect(response)) {
         await response.body?.cancel().catch(() => {})
         if (maxRedirects === 0) {
-          throw malformed(what, url, 'answers a redirect', 'its publisher must give the address that answers itself')
+          throw malformed(what, url, 'responds with a redirect', 'its publisher must use the final URL')
         }
         if (location !== null && URL.canParse(location, href)) {
           if (hops === maxRedirects) {
-            throw malformed(what, url, `redirects more than ${maxRedirects} times`, 'its publisher must end the detour')
+            throw malformed(what, url, `redirects more than ${maxRedirects} times`, 'its publisher must fix it')
           }
           url = policy.check(new URL(location, href), `A redirect of ${what}`)
           continue
@@ -259,7 +259,7 @@ export function createOAuthHttp({
       const { bytes, cut } = await inTime(() => readBody(response, limit), status)
       if (cut && ok) {
         const why = `is larger than ${limit / 1_024} KiB`
-        throw malformed(what, url, why, 'ask the operator of that server about it')
+        throw malformed(what, url, why, 'contact the operator of that server')
       }
       const json = cut ? undefined : parseJson(new TextDecoder().decode(bytes))
       secrets.addFrom(json)

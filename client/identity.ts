@@ -27,7 +27,7 @@ function chooseMethod({ options }: ClientContext, server: ServerInfo, native: bo
   if (options.privateKey !== undefined) able.push('private_key_jwt')
   const method = able.find(one => listed.includes(one))
   if (method !== undefined) return method
-  throw new AuthError(`${server.issuer} takes none of this client's authentication methods, but ${listed.join(', ')}`, {
+  throw new AuthError(`${server.issuer} accepts only the authentication methods ${listed.join(', ')}`, {
     code: 'client_information_required',
     fix: 'register a client with it by hand and set clientId, with privateKey for private_key_jwt',
   })
@@ -52,7 +52,7 @@ function clientMetadata(ctx: ClientContext, server: ServerInfo, scope: string | 
 
 const FIXES: Readonly<Record<string, string>> = {
   invalid_redirect_uri: 'use another redirectUri, or another dynamicClientRegistration.applicationType',
-  invalid_client_metadata: 'correct dynamicClientRegistration (its metadata wins over what is sent by default)',
+  invalid_client_metadata: 'correct dynamicClientRegistration (its metadata overrides the defaults)',
   invalid_token: 'set dynamicClientRegistration.initialAccessToken to a valid one',
   access_denied: 'set dynamicClientRegistration.initialAccessToken, or register a client by hand and set clientId',
 }
@@ -115,7 +115,7 @@ async function tell(ctx: ClientContext, made: Registration, json: unknown, signa
   const { redirectUri: _, dynamic: __, ...response } = made
   const about = {
     code: 'registration_callback_failed',
-    fix: 'see the cause; the registration was not kept, and the next attempt makes another',
+    fix: 'see `cause`; the registration was discarded, and the next attempt registers again',
   }
   const what = 'dynamicClientRegistration.responseDelegate threw, so the login ended'
   await callOption(what, about, () => responseDelegate({ ...response, clientIdIssuedAt }, { signal }))
@@ -187,7 +187,7 @@ function identityOf(registration: Registration): ClientIdentity {
 }
 
 function whyUnfit(ctx: ClientContext, kept: Registration, issuer: string, want: IdentityWish): string | undefined {
-  if (kept.issuer !== issuer) return 'the authorization server is another one'
+  if (kept.issuer !== issuer) return 'it is for another authorization server'
   if (kept.clientId === want.refusedClientId) return 'the authorization server no longer accepts it'
   if (!want.withoutRedirect && kept.redirectUri !== ctx.options.redirectUri) return 'it is for another redirect URI'
   const expiresAt = kept.clientSecretExpiresAt ?? 0
@@ -212,7 +212,7 @@ function nobody(ctx: ClientContext, server: ServerInfo): AuthError {
     isUnattended(grant)
       ? `the grant ${grant.type} does not register dynamically`
       : dynamicClientRegistration.enabled
-        ? 'it offers no dynamic registration'
+        ? 'it does not support dynamic registration'
         : 'dynamic registration is turned off',
   ]
   return new AuthError(`no client for ${server.issuer}: ${reasons.filter(Boolean).join(', ')}`, {

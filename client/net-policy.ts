@@ -163,7 +163,7 @@ function parse(url: string | URL, what: string): URL {
     // No cause, because it contains the complete URL.
     throw new AuthError(`${what} is not an absolute URL: "${printableUrl(url)}"`, {
       code: 'insecure_endpoint',
-      fix: 'its publisher must give the whole https address',
+      fix: 'its publisher must use the complete https URL',
     })
   }
 }
@@ -178,7 +178,7 @@ function checkScheme(url: URL, what: string): void {
     })
   }
   if (url.protocol === 'https:') return
-  if (url.protocol !== 'http:') throw insecure('is no web address', 'its publisher must give an https address')
+  if (url.protocol !== 'http:') throw insecure('is not an http or https URL', 'its publisher must use an https URL')
   if (kindOfHost(url.hostname) === 'loopback') return
   throw insecure('is plain http', 'use https; http is for loopback addresses in development')
 }
@@ -201,9 +201,9 @@ export function createNetPolicy(serverUrl: string, policy: NetworkPolicy = {}, n
     const kind = kindOfHost(url.hostname)
     const isNear = !blockPrivateNetworks && (serverKind === 'private' || serverKind === 'loopback')
     if (kind === 'public' || (kind !== 'unroutable' && isNear) || isAllowed(url)) return
-    throw new AuthError(`${what} (${printableUrl(url)}) is ${PLACES[kind]}, where this client may not be sent`, {
+    throw new AuthError(`${what} (${printableUrl(url)}) is ${PLACES[kind]}, which the network policy does not allow`, {
       code: 'blocked_address',
-      fix: { text: 'if that is meant,', option: 'networkPolicy.allowHosts', value: [url.host] },
+      fix: { text: 'if this is intended,', option: 'networkPolicy.allowHosts', value: [url.host] },
     })
   }
 

@@ -40,7 +40,7 @@ export function withinOrigin(base: typeof fetch): typeof fetch {
         const where = hops === MAX_REDIRECTS ? 'in a circle' : `to ${printableUrl(to)}`
         throw new AuthError(`${printableUrl(url)} redirects ${where}, where this request is not sent`, {
           code: 'redirected',
-          fix: 'give that address, if it is the server that is meant',
+          fix: 'use that URL, if it is the intended server',
         })
       }
       if (hops === 0 && request) init = { ...(await initOf(request)), ...given }

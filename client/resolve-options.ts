@@ -196,7 +196,7 @@ function checkShape(path: string, given: object, shape: Shape): void {
     if (Object.hasOwn(shape, name)) continue
     const near = nearest(name, known)
     const fix = near === undefined ? `there are: ${known.join(', ')}` : `did you mean ${path}${near}?`
-    throw fail(`there is no option ${path}${printable(name, 60)}`, fix)
+    throw fail(`unknown option ${path}${printable(name, 60)}`, fix)
   }
   for (const [name, fit] of Object.entries(shape))
     checkValue(`${path}${name}`, (given as Record<string, unknown>)[name], fit)
@@ -204,7 +204,7 @@ function checkShape(path: string, given: object, shape: Shape): void {
 
 /** Throws an AuthError `invalid_options` for the first invalid option. */
 export function checkOptions(options: unknown): void {
-  if (!isObject(options)) throw fail(`the options are ${kindOf(options)}`, 'give an object with at least serverUrl')
+  if (!isObject(options)) throw fail(`the options are ${kindOf(options)}`, 'pass an object with at least serverUrl')
   checkShape('', options, OPTIONS)
   const { grant } = options as Partial<ClientOAuthOptions>
   if (grant === undefined) return
@@ -214,7 +214,7 @@ export function checkOptions(options: unknown): void {
 
 /** Throws an AuthError `invalid_options` for an invalid scope (RFC 6749 §3.3). */
 export function checkScopes(name: string, scopes: readonly string[]): void {
-  if (!Array.isArray(scopes)) throw fail(`${name} is ${kindOf(scopes)}`, 'give a list of texts')
+  if (!Array.isArray(scopes)) throw fail(`${name} is ${kindOf(scopes)}`, 'use a list of strings')
   const bad = scopes.find(scope => !isScope(scope))
   if (bad === undefined) return
   const found = printable(JSON.stringify(bad) ?? '', 80)
@@ -264,7 +264,7 @@ export const isLoopback = (hostname: string): boolean => kindOfHost(hostname) ==
 function parse(name: string, value: string | URL): URL {
   const text = String(value)
   if (!URL.canParse(text)) {
-    throw fail(`${name} is not a URL: ${JSON.stringify(text)}`, 'give an absolute one, such as https://example.com')
+    throw fail(`${name} is not a URL: ${JSON.stringify(text)}`, 'use an absolute URL, such as https://example.com')
   }
   const url = new URL(text)
   if (url.username || url.password) throw fail(`${name} carries a user or password`, 'leave them out')
@@ -274,7 +274,7 @@ function parse(name: string, value: string | URL): URL {
 
 function checkServerUrl(value: string | URL): string {
   if (!/^https?:$/.test(parse('serverUrl', value).protocol)) {
-    throw fail('serverUrl is not http or https', 'give its web address')
+    throw fail('serverUrl is not http or https', 'use its http or https URL')
   }
   return String(value)
 }
@@ -285,8 +285,8 @@ function checkRedirectUri(value: string | URL, mayBeOpen: boolean): string {
   const text = String(value)
   if (port === '0' && !mayBeOpen) {
     throw fail(
-      'redirectUri has the port 0, and no browser can come back to that',
-      'name a port; on Node a loopback redirectUri may leave it open, without a query, where neither authorizationRedirectDelegate nor interactive: "defer" is set; or use createLoopbackRedirect',
+      'redirectUri has port 0, to which a browser cannot return',
+      'set a port, or use createLoopbackRedirect; on Node.js, port 0 works for a loopback redirectUri without query, authorizationRedirectDelegate and interactive: "defer"',
     )
   }
 
@@ -319,7 +319,7 @@ function checkMetadataDocument(value: string | URL): string {
 function checkTokenEndpoint(value: string): string {
   const { protocol, hostname } = parse('tokenEndpoint', value)
   if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return value
-  throw fail('tokenEndpoint is not https', 'give its https address; http is for loopback addresses in development')
+  throw fail('tokenEndpoint is not https', 'use https; http is allowed only for loopback addresses')
 }
 
 function checkParameters(extra: Readonly<Record<string, string>>): void {
@@ -327,13 +327,13 @@ function checkParameters(extra: Readonly<Record<string, string>>): void {
     if (!RESERVED_PARAMETERS.includes(name)) continue
     const instead =
       name === 'scope' ? '`scopes`' : name === 'resource' ? '`resourceIndicator`' : 'the option of its own'
-    throw fail(`additionalAuthorizationParameters may not set ${name}`, `use ${instead}`)
+    throw fail(`additionalAuthorizationParameters cannot set ${name}`, `use ${instead}`)
   }
 }
 
 function checkClient(options: ClientOAuthOptions): void {
   const { clientId, clientSecret, grant = { type: 'authorization_code' } } = options
-  if (clientSecret !== undefined && !clientId) throw fail('clientSecret without clientId', 'give both, or neither')
+  if (clientSecret !== undefined && !clientId) throw fail('clientSecret without clientId', 'set both, or neither')
   if (clientSecret === '') throw fail('clientSecret is empty', 'leave it out for a public client')
   if (clientId === '') throw fail('clientId is empty', 'leave it out to register dynamically')
   const { clientIssuer, dynamicClientRegistration: { initialAccessToken } = {} } = options
@@ -342,9 +342,9 @@ function checkClient(options: ClientOAuthOptions): void {
       ? 'clientSecret'
       : initialAccessToken !== undefined && 'dynamicClientRegistration.initialAccessToken'
   if (secret && clientIssuer === undefined) {
-    throw fail(`${secret} without clientIssuer`, 'give the issuer that it is from: no other one gets it')
+    throw fail(`${secret} without clientIssuer`, 'set the issuer that issued it: it is sent only to this issuer')
   }
-  if (clientIssuer !== undefined && !clientId && !secret) throw fail('clientIssuer without clientId', 'give both')
+  if (clientIssuer !== undefined && !clientId && !secret) throw fail('clientIssuer without clientId', 'set both')
   if (grant.type !== 'authorization_code' && grant.type !== 'device' && !clientId) {
     throw fail(`the grant ${grant.type} needs clientId`, 'register the client with the authorization server first')
   }
@@ -354,7 +354,7 @@ function checkClient(options: ClientOAuthOptions): void {
   if (grant.type === 'authorization_code' && options.redirectUri === undefined && options.interactive !== 'never') {
     throw fail(
       'redirectUri is missing',
-      'give where the authorization server sends the browser back to, such as http://127.0.0.1:8765/callback, or set interactive: "never"',
+      'set it to a URL of this client, such as http://127.0.0.1:8765/callback, or set interactive: "never"',
     )
   }
 }

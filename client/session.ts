@@ -1,7 +1,7 @@
 // Manages the tokens of one server and identity: status, login and logout.
 import { readAuthorizationResponse } from './authorize.ts'
 import { type AuthCue, readCue } from './challenge.ts'
-import type { ClientContext, OpenRedirect } from './context.ts'
+import type { ClientContext } from './context.ts'
 import { createEngine, type Engine } from './engine.ts'
 import { AuthError, scrubError } from './errors.ts'
 import { createEmit } from './events.ts'
@@ -55,13 +55,11 @@ export interface AuthSession {
   onUnauthorized(response: Response, options?: Abortable): Promise<boolean>
 }
 
-export interface Platform {
-  readonly openRedirect?: OpenRedirect | undefined
-}
+export interface Platform extends Pick<ClientContext, 'openRedirect' | 'issuer'> {}
 
-export function createSession(options: ResolvedOptions, { openRedirect }: Platform = {}) {
+export function createSession(options: ResolvedOptions, { openRedirect, issuer }: Platform = {}) {
   const now = Date.now
-  const policy = createNetPolicy(options.serverUrl, options.networkPolicy, options.tokenEndpoint)
+  const policy = createNetPolicy(issuer ?? options.serverUrl, options.networkPolicy, options.tokenEndpoint)
   const secrets = createSecrets()
   secrets.add(options.clientSecret, options.dynamicClientRegistration.initialAccessToken)
   let engine: Promise<{ ctx: ClientContext; engine: Engine; key: string }> | undefined
@@ -79,7 +77,15 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
   async function build() {
     const key = await createCacheKey(options)
     const http = createTracing(options.openTelemetry).http(createOAuthHttp({ fetch: options.fetch, policy, secrets }))
-    const ctx = { options, http, secrets, emit: createEmit(key, options.onEvent, secrets.scrub), now, openRedirect }
+    const ctx = {
+      options,
+      http,
+      secrets,
+      emit: createEmit(key, options.onEvent, secrets.scrub),
+      now,
+      openRedirect,
+      issuer,
+    }
     const label = JSON.stringify({ serverUrl: options.serverUrl, profile: options.profile })
     return { ctx, engine: createEngine(ctx, { key, label }), key }
   }
@@ -163,9 +169,9 @@ export function createSession(options: ResolvedOptions, { openRedirect }: Platfo
       const states = url.searchParams.getAll('state')
       const record = states.length === 1 ? await options.flowStore.take(states[0] as string) : undefined
       if (!record || record.key !== key || record.createdAt + FLOW_LIFETIME_MS < now()) {
-        throw new AuthError('the response belongs to no login that this session began', {
+        throw new AuthError('the response does not belong to a login of this session', {
           code: 'state_mismatch',
-          fix: 'begin again: a login is good for ten minutes and for one response',
+          fix: 'start the login again: it is valid for ten minutes and for one response',
         })
       }
       await engine.redeem(record, readAuthorizationResponse(ctx, record, url))

@@ -40,19 +40,19 @@ export function createStormBreaker(key: string, { serverUrl, now, opened }: Stor
     const seconds = Math.ceil((until - now()) / 1000)
     const about = { code: 'auth_storm', retryable: true }
     if (!tokensWereRefused) {
-      return new AuthError(`${LIMIT} logins were asked for within a minute, and nobody finished one`, {
+      return new AuthError(`${LIMIT} logins were started within a minute, and none was completed`, {
         ...about,
         fix: {
-          text: `nobody is asked for ${seconds} s; when somebody is there, log in with`,
+          text: `no login starts for ${seconds} s; to log in now, use`,
           method: 'login',
           url: printableUrl(serverUrl),
         },
       })
     }
     const doctor = `mcp-host doctor ${printableUrl(serverUrl)}`
-    return new AuthError(`${LIMIT} tokens within a minute, and the server refused each`, {
+    return new AuthError(`the server refused ${LIMIT} tokens within a minute`, {
       ...about,
-      fix: `nothing is sent for ${seconds} s, unless somebody logs in anew; check audience and scopes with: ${doctor}`,
+      fix: `no request is sent for ${seconds} s or until the next login; check audience and scopes with: ${doctor}`,
     })
   }
 

@@ -60,27 +60,27 @@ const isAccepted = ({ status }: HttpAnswer): boolean => status === 200 || status
 /** By error code (RFC 6749 §5.2, RFC 8707 §2, RFC 9449 §5). */
 export const TOKEN_FIXES: Readonly<Record<string, Fix>> = {
   invalid_grant: 'log in again: the code, token or assertion is no longer valid, or was for another client',
-  invalid_scope: 'ask for other scopes with `scopes` or `scopeSelector`',
+  invalid_scope: 'request other scopes with `scopes` or `scopeSelector`',
   invalid_target: {
-    text: 'the server does not know this resource: name the one that it expects, or',
+    text: 'the server does not accept this resource: set the expected one, or',
     option: 'resourceIndicator',
     value: 'omit',
   },
-  unsupported_grant_type: 'use another `grant`: this server does not offer it',
+  unsupported_grant_type: 'use another `grant`: this server does not support it',
   invalid_dpop_proof: { text: 'check the clock of this machine, or', option: 'dpop', value: false },
-  access_denied: 'log in again and agree, or ask for less with `scopes`',
+  access_denied: 'log in again and allow access, or request fewer scopes with `scopes`',
   expired_token: 'start the login again',
 }
 
 function fixFor(code: string, { client }: TokenAbout): Fix {
   if (code !== 'invalid_client' && code !== 'unauthorized_client') {
-    return TOKEN_FIXES[code] ?? 'see what the authorization server says'
+    return TOKEN_FIXES[code] ?? 'resolve the error of the authorization server'
   }
-  if (client.source === 'registered') return 'it has to be registered again: the server no longer knows it'
+  if (client.source === 'registered') return 'register the client again: the server no longer accepts it'
   if (client.source === 'metadata-document') return 'check the client metadata document at the client id'
   return code === 'invalid_client'
     ? 'check clientId, clientSecret (or privateKey) and tokenEndpointAuthMethod'
-    : 'have this client allowed to use the grant at the authorization server'
+    : 'allow this client to use the grant at the authorization server'
 }
 
 function describeRefusal(secrets: Secrets, answer: HttpAnswer): string {
@@ -91,11 +91,11 @@ function describeRefusal(secrets: Secrets, answer: HttpAnswer): string {
 function unavailable(ctx: ClientContext, { server, grantType }: TokenAbout, answer: HttpAnswer): AuthError {
   const said = describeRefusal(ctx.secrets, answer)
   const granted = answer.status >= 200 && answer.status < 300
-  const what = granted ? 'answered a token request without tokens' : 'could not answer a token request'
+  const what = granted ? 'responded to a token request without tokens' : 'failed to respond to a token request'
   const fix =
     grantType === 'authorization_code'
-      ? 'log in again: the code of this login may be used up, and is not shown twice'
-      : 'try again later; what was kept is kept'
+      ? 'log in again: the code of this login is possibly used, and is not sent twice'
+      : 'try again later; the stored login is unchanged'
   return new AuthError(`${server.issuer} ${what} (${grantType}): ${said}`, {
     code: 'temporarily_unavailable',
     fix,
@@ -121,7 +121,7 @@ export function readSuccess(ctx: ClientContext, about: TokenAbout, answer: HttpA
 }
 
 const malformed = ({ server }: TokenAbout, what: string) =>
-  new AuthError(`the token answer of ${server.issuer} ${what}`, {
+  new AuthError(`the token response of ${server.issuer} ${what}`, {
     code: 'malformed_response',
     fix: 'its operator must send access_token and token_type (RFC 6749 §5.1)',
   })
@@ -283,13 +283,17 @@ export async function requestGrant(
 
 function checkBinding({ options }: ClientContext, { server, dpop }: TokenRequest, { tokenType }: TokenAnswer): void {
   if (dpop && tokenType === 'Bearer' && options.dpop === true) {
-    throw new AuthError(`${server.issuer} gave a bearer token where a DPoP-bound one was asked for`, {
+    throw new AuthError(`${server.issuer} issued a bearer token instead of the requested DPoP-bound token`, {
       code: 'unsupported_token_type',
-      fix: { text: 'have DPoP turned on there; to accept bearer tokens too,', option: 'dpop', value: 'auto' },
+      fix: {
+        text: 'enable DPoP at the server; to accept bearer tokens too,',
+        option: 'dpop',
+        value: 'auto',
+      },
     })
   }
   if (!dpop && tokenType === 'DPoP') {
-    throw new AuthError(`${server.issuer} gave a DPoP-bound token that nobody asked for`, {
+    throw new AuthError(`${server.issuer} issued a DPoP-bound token that was not requested`, {
       code: 'unsupported_token_type',
       fix: { text: 'to accept such tokens,', option: 'dpop', value: true },
     })

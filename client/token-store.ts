@@ -160,7 +160,7 @@ const spent = ({ registration, authorizationServer, requestedScope, scope }: Tok
   }),
 })
 
-const CACHE_FIX = 'look at the cause; the tokens were not lost by the server'
+const CACHE_FIX = 'see `cause`; the server still accepts the tokens'
 
 export function createTokenStore(cache: TokenCache, context: CacheContext) {
   const guarded = <T>(what: string, work: () => Promise<T> | T): Promise<T> =>

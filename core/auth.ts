@@ -10,6 +10,8 @@ export {
   type GrantStore,
   grantKindOf,
   type PublicJwk,
+  type UserPage,
+  type UserPages,
 } from './access/grant-store.ts'
 export {
   loginEnded,

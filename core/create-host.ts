@@ -8,7 +8,7 @@ import { buildConfigSchema, route, withoutRequired } from './config/config-schem
 import { collectKeys } from './config/declared-keys.ts'
 import type { Config, FilledConfig } from './config/define-config.ts'
 import { DEFINITION_SCHEMAS } from './config/definition-schema.ts'
-import type { Examination, PluginFinding } from './config/examination.ts'
+import type { PluginFinding } from './config/examination.ts'
 import type { Finding } from './config/explain-problems.ts'
 import { findPlugins, isMisspelt, type PluginTable, pluginValues } from './config/find-plugins.ts'
 import { type LoadedConfig, loadConfig } from './config/load-config.ts'
@@ -30,7 +30,7 @@ import {
 } from './host.ts'
 import type { Clock } from './http/clock.ts'
 import { errorText, StartError } from './http/errors.ts'
-import type { Outbound } from './internal-host.ts'
+import type { InternalExamination, Outbound } from './internal-host.ts'
 import { isConfiguredPlugin, type Plugin } from './kernel/define-plugin.ts'
 import type { LockSettings, PluginConfig } from './kernel/kernel-host.ts'
 import { createLogger, type Logger } from './kernel/log.ts'
@@ -89,6 +89,7 @@ function createOutbound(): Outbound {
       return (await made)(input, init)
     },
     openConnections: async options => (await import('../client/node/fetch.ts')).openConnections(options),
+    createLoginClient: async options => (await import('../client/login-client.ts')).createLoginClient(options),
     createTokenClient: async options => (await import('../client/token-client.ts')).createTokenClient(options),
   }
 }
@@ -247,7 +248,7 @@ export async function optionsOf(
 function warnOfOthers({ file, others = [] }: LoadedConfig, { report }: Problems): void {
   if (others.length === 0) return
   const named = others.map(other => basename(other)).join(', ')
-  const what = `${basename(file)} is used, and ${named} beside it is not; delete it, or name one with --config`
+  const what = `${basename(file)} is used, and ${named} in the same folder is ignored; delete one, or select one with --config`
   report(new StartError('MH1008', what, { at: [] }), 'warning')
 }
 
@@ -293,9 +294,11 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
   if (!plugin.examine) return []
   const whose = general ? name : `${name} of ${routes[0]?.path}`
   const address = addressOf(parts.config)
-  const about: Examination = {
+  const about: InternalExamination = {
     at: instance.at,
     directory: parts.directory,
+    services: createOutbound(),
+    config: parts.config,
     log: parts.log.child({ plugin: name }),
     url: path => (address === undefined ? undefined : `${address}${path}`),
   }
@@ -303,7 +306,7 @@ async function examineOne(instance: PluginInstance, parts: Parts): Promise<Plugi
     const findings = await plugin.examine(options, about)
     return findings.map(finding => ({ ...finding, check: `${whose}: ${finding.check}` }))
   } catch (error) {
-    const fix = 'this is a mistake in the plugin: it should have told what it found'
+    const fix = 'this is a bug of the plugin: it must return its findings'
     return [{ check: whose, level: 'wrong', text: `it could not be examined: ${errorText(error)}`, fix }]
   }
 }

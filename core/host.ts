@@ -378,7 +378,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     createPipeline(served, notFoundPlace, { http, log, encode: encodeError, report, onBegin }),
   )
   problems.assertNone('last')
-  if (!app) throw new Error('what stops the pipeline was not told')
+  if (!app) throw new Error('the pipeline failed without an error')
   warnOpenDoors({ ...inspected, http, purpose, log, report })
   warnUntoldScopes(inspected, log)
   warnUnsupportedScopes(inspected, report)
@@ -427,7 +427,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     },
     callback() {
       if (http.publicUrl === undefined) {
-        throw new StartError('MH1305', 'callback() needs http.publicUrl: only you know where you serve this host', {
+        throw new StartError('MH1305', 'callback() requires http.publicUrl, because the host does not listen itself', {
           exitCode: 2,
         })
       }

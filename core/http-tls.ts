@@ -57,7 +57,7 @@ async function readPem(key: Key, given: string, directory: string): Promise<stri
     throw mistake(key, `it is neither PEM nor a readable file (${(cause as NodeJS.ErrnoException).code})`, cause)
   }
   if (text.includes('-----BEGIN')) return text
-  throw mistake(key, 'its file contains no PEM, which starts with -----BEGIN; convert it with openssl')
+  throw mistake(key, 'its file contains no PEM (-----BEGIN); convert it with openssl')
 }
 
 async function readCertificate(tls: FilledHttpTls, directory: string, report: Report) {

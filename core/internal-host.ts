@@ -1,7 +1,10 @@
 // The plugin host of built-in plugins: the published members, the internal members, and the services of the host.
+
+import type { LoginClient, LoginClientOptions } from '../client/login-client.ts'
 import type { openConnections } from '../client/node/fetch.ts'
 import type { TokenClient, TokenClientOptions } from '../client/token-client.ts'
 import type { CallerWatch } from './access/caller-watch.ts'
+import type { Examination } from './config/examination.ts'
 import type { InternalKernelHost } from './kernel/kernel-host.ts'
 import type { Route } from './kernel/route.ts'
 import type { AccessServices } from './mcp/access-decider.ts'
@@ -29,6 +32,7 @@ export interface Outbound {
   readonly openConnections: typeof openConnections
   /** Rejects for invalid options. */
   createTokenClient(options: TokenClientOptions): Promise<TokenClient>
+  createLoginClient(options: LoginClientOptions): Promise<LoginClient>
 }
 
 /** Services of a host, built once all plugins are set up. */
@@ -75,6 +79,9 @@ export interface Services extends AccessServices, Outbound {
 
 /** The argument of `setup` of a built-in plugin. */
 export interface InternalHost extends InternalKernelHost<Slots, Services, McpRoute>, InternalMcpPluginHost, Connector {}
+
+/** The second argument of `examine` of a built-in plugin. `config`: with defaults. */
+export type InternalExamination = Examination & { readonly services: Outbound; readonly config: object }
 
 /** The services and plugin members that transport functions use. */
 export interface Transport extends Services, Pick<InternalHost, 'clock' | 'config' | 'log' | 'name'> {}

@@ -34,7 +34,7 @@ export function createReadiness(
       if (!failing.has(name)) log.error({ code: 'MH1511', err, condition: name }, 'cannot check a readiness condition')
       failing.add(name)
       // The error text can contain secrets.
-      return 'it cannot be checked; the log says why'
+      return 'the check failed; see the log'
     }
   }
 
@@ -42,7 +42,7 @@ export function createReadiness(
     const known = running.get(name)
     if (known && performance.now() - known.since < HANGING) return known.answer
     const checking = check(name, condition)
-    const late = () => `no answer within ${CHECK_TIMEOUT / 1_000} s`
+    const late = () => `no response within ${CHECK_TIMEOUT / 1_000} s`
     const entry = { since: performance.now(), answer: withTimeout(checking, CHECK_TIMEOUT, late) }
     running.set(name, entry)
     void checking.finally(() => {

@@ -132,5 +132,5 @@ export function slotFault(defaults: Slots, slot: string, service: unknown): stri
     name => has(standard, name) && !OPTIONAL.has(name) && !has(service, name),
   )
   if (missing.length === 0) return undefined
-  return `what it fills the slot ${slot} with is ${service == null ? String(service) : describeKind(service)} that lacks the methods ${missing.join(', ')}`
+  return `its value for the slot ${slot} is ${service == null ? String(service) : describeKind(service)} without the methods ${missing.join(', ')}`
 }

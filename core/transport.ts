@@ -1,6 +1,6 @@
 // For built-in transports and stores: what package.json does not export.
 export { importModule } from './config/import-module.ts'
-export { withTimeout } from './http/clock.ts'
+export { systemClock, withTimeout } from './http/clock.ts'
 export { createHttpServer, type ServerNews } from './http/create-server.ts'
 export { ERROR_KINDS, isUnavailable, shuttingDown, statusOf } from './http/errors.ts'
 export { readBody } from './http/json-body.ts'

@@ -15,7 +15,7 @@ const REST_MS = 2_000
 /** Says that it listens, and goes on until it is stopped. */
 const BARE = ['-e', "console.log('listening on http://127.0.0.1:1'); setInterval(() => {}, 1e6)"]
 
-async function timeStart(command: readonly string[], signal: AbortSignal): Promise<number> {
+export async function timeStart(command: readonly string[], signal: AbortSignal): Promise<number> {
   const began = performance.now()
   const server = await startServer(command, signal)
   const took = performance.now() - began
@@ -23,7 +23,7 @@ async function timeStart(command: readonly string[], signal: AbortSignal): Promi
   return took
 }
 
-async function measureRest(command: readonly string[], signal: AbortSignal): Promise<number> {
+export async function measureRest(command: readonly string[], signal: AbortSignal): Promise<number> {
   const server = await startServer(command, signal)
   try {
     for (let call = 0; call < CALLS; call++) await checkSample(server.url, callEcho, signal)

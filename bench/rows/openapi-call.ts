@@ -1,12 +1,8 @@
 // tools/call of an operation of an OpenAPI document, against two bare hops: a node:http server that calls the API itself.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { CONFIG_IMPORTS, startOurs } from '../contestants.ts'
-import { callEchoApi } from '../requests.ts'
-import { type Contestant, type Row, ratio } from '../row.ts'
-
-const fileAt = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+import { CONFIG_IMPORTS, relayed, startOurs, twoHops } from '../contestants.ts'
+import { type Row, ratio } from '../row.ts'
 
 const DOCUMENT = {
   openapi: '3.1.0',
@@ -41,21 +37,12 @@ export default {
 }
 `
 
-/** Starts the API next to the server. Only the server counts. */
-const relayed = (name: string, command: (scratch: string) => readonly string[]): Contestant => ({
-  name,
-  command: scratch => [fileAt('../servers/with-api.mjs'), ...command(scratch)],
-  request: () => callEchoApi,
-  counts: commandLine => !/with-api\.mjs|echo-api\.mjs/.test(commandLine),
-})
-
-const BARE = 'node:http, two hops'
 const OURS = 'ours, openapi'
 
 export const row: Row = {
   name: 'tools/call, openapi',
   contestants: [
-    relayed(BARE, () => [fileAt('../servers/node-http-relay.mjs')]),
+    twoHops,
     {
       ...relayed(OURS, scratch => {
         const document = join(scratch, 'echo.openapi.json')
@@ -65,6 +52,6 @@ export const row: Row = {
       ours: true,
     },
   ],
-  targets: [ratio(OURS, BARE, '<=', 1.6)],
-  quick: [BARE, OURS],
+  targets: [ratio(OURS, twoHops.name, '<=', 1.6)],
+  quick: [twoHops.name, OURS],
 }

@@ -52,6 +52,8 @@ async function askStore(): Promise<Store> {
   return answerTo(select<Store>({ message: 'Where should sessions be stored?', options, initialValue: defaultStore() }))
 }
 
+export const confirmChange = () => answerTo(confirm({ message: 'Write these changes?' }))
+
 export async function askChoices(given: Given): Promise<Choices> {
   const { isPlugin = false } = given
   intro(isPlugin ? 'A plugin for mcp-host' : 'An MCP server')

@@ -52,9 +52,9 @@ function portOf(redirectUri: string | undefined, host: LoopbackHost): number | u
 
 function guardedFetch({ networkPolicy, fetch }: ClientOAuthOptions): typeof globalThis.fetch | undefined {
   if (networkPolicy?.blockPrivateNetworks && isProxyFetch(fetch)) {
-    throw new AuthError('networkPolicy.blockPrivateNetworks is set, and a proxy makes the connections', {
+    throw new AuthError('networkPolicy.blockPrivateNetworks is set, but a proxy makes the connections', {
       code: 'invalid_options',
-      fix: 'leave one of them out: have the proxy refuse private networks, or connect without it',
+      fix: 'remove one of them: let the proxy refuse private networks, or connect without the proxy',
     })
   }
   if (!networkPolicy?.blockPrivateNetworks || fetch) return undefined

@@ -74,12 +74,12 @@ interface GuardOptions {
 const isBlocked = (address: string): boolean => isIP(address) === 0 || kindOfAddress(address) !== 'public'
 
 const refusal = (host: string, address: string): AuthError =>
-  new AuthError(`${host} is at ${address}, inside a network where this client may not be sent`, {
+  new AuthError(`${host} is at ${address}, inside a network which the network policy does not allow`, {
     code: 'blocked_address',
-    fix: `if that is meant, list "${host}" in allowHosts`,
+    fix: `if this is intended, list "${host}" in allowHosts`,
   })
 
-const notFound = (host: string) => Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' })
+const notFound = (host: string) => Object.assign(new Error(`${host} cannot be resolved`), { code: 'ENOTFOUND' })
 
 /** Rejects if there is no address, or one that is refused. */
 function guardLookup(lookup: LookupFunction, isRefused: (address: string) => boolean): LookupFunction {
@@ -196,7 +196,7 @@ const watch =
 
 export function createProxyDispatcher(undici: Undici, proxy: string, options: Agent.Options = {}): Dispatcher {
   const clientFactory = (url: URL, given: object) => {
-    const from = proxy === 'env' ? `of ${namesOf(url.origin)}` : 'that was given'
+    const from = proxy === 'env' ? `of ${namesOf(url.origin)}` : 'of the options'
     const { connect } = given as { connect: buildConnector.connector }
     return new undici.Pool(url, { ...(given as Pool.Options), connect: watch(connect, `${url.origin} ${from}`) })
   }
@@ -229,7 +229,7 @@ function checkProxy(proxy: string | URL): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text
   throw new AuthError(`proxy is "${printableUrl(text)}"`, {
     code: 'invalid_options',
-    fix: "give the proxy's http or https URL, such as http://proxy.acme.example:3128, or env",
+    fix: 'use the http or https URL of the proxy, such as http://proxy.acme.example:3128, or env',
   })
 }
 

@@ -133,9 +133,9 @@ function checkName(key: string): string {
 function parse(text: string, file: string): Content {
   const content = JSON.parse(text) as Content
   if (content.tokens?.v === 1) return content
-  throw new AuthError(`the token file ${file} is from a version that this one does not know`, {
+  throw new AuthError(`the token file ${file} has an unsupported version`, {
     code: 'cache_failed',
-    fix: `use that version, or ${LOG_IN_AGAIN}`,
+    fix: `use the version that wrote it, or ${LOG_IN_AGAIN}`,
   })
 }
 
@@ -173,10 +173,10 @@ export function createCryptoBox(key: Uint8Array) {
     /** Throws `cache_failed` for a wrong key or name, or modified text. `source`: file name for the message. */
     open(sealed: string, name: string, source: string): Buffer {
       const [, prefix, sealedBy, text] = /^([\w-]+\.v\d+)\.([\w-]+)\.([\w-]+)\n$/.exec(sealed) ?? []
-      if (text === undefined) throw unreadable(source, 'is damaged or was cut off')
-      if (prefix !== PREFIX) throw unreadable(source, `has a format (${prefix}) that this version does not know`)
+      if (text === undefined) throw unreadable(source, 'is damaged or truncated')
+      if (prefix !== PREFIX) throw unreadable(source, `has an unsupported format (${prefix})`)
       if (sealedBy !== keyId) {
-        const fix = `give the key it was written with (MCP_HOST_TOKEN_KEY, or the key file beside it), or ${LOG_IN_AGAIN}`
+        const fix = `restore the key that encrypted it (MCP_HOST_TOKEN_KEY, or the key file in the same folder), or ${LOG_IN_AGAIN}`
         throw unreadable(source, `is encrypted with another key (key id ${sealedBy}, not ${keyId})`, undefined, fix)
       }
       const body = Buffer.from(text, 'base64url')
@@ -232,8 +232,8 @@ function createTokenKey(directory: string, given: Uint8Array | string | undefine
     async toOpen(source: string): Promise<CryptoBox> {
       const loaded = await load()
       if (loaded) return loaded
-      const fix = `put the key file back, set MCP_HOST_TOKEN_KEY, or ${LOG_IN_AGAIN}`
-      throw unreadable(source, `cannot be read, because its key is gone: there is no ${path}`, undefined, fix)
+      const fix = `restore the key file, set MCP_HOST_TOKEN_KEY, or ${LOG_IN_AGAIN}`
+      throw unreadable(source, `cannot be decrypted, because the key file ${path} is missing`, undefined, fix)
     },
   }
 

@@ -227,7 +227,7 @@ async function rest(milliseconds: number, signal: AbortSignal | undefined): Prom
 async function busy(path: string, wait: number): Promise<AuthError> {
   const seen = await readOwner(path).catch(() => undefined)
   const holder = seen ? `process ${OWNER.exec(seen.owner)?.[2] ?? 'unknown'}` : 'another process'
-  return new AuthError(`the lock ${basename(path)} was not free within ${wait / 1000} s: ${holder} holds it`, {
+  return new AuthError(`the lock ${basename(path)} was held by ${holder} for ${wait / 1000} s`, {
     code: 'temporarily_unavailable',
     retryable: true,
     fix: `try again, or, if that process hangs, end it (the lock is ${path})`,

@@ -38,16 +38,16 @@ const RECEIVED: Page = [
 const REFUSED: Page = [
   200,
   'You are not logged in',
-  'The login ended without permission. The program that opened this window says why; you can close it.',
+  'Access was denied. The program that opened this window shows the reason. You can close this window.',
 ]
 const UNEXPECTED: Page = [
   400,
-  'Nobody waits for this login',
-  'It may be over already, or have been started elsewhere. Start it again from the program.',
+  'This login is no longer active',
+  'It has ended, or another program started it. Start it again from the program.',
 ]
-const NOT_FOUND: Page = [404, 'Not found', 'There is nothing at this address.']
-const GET_ONLY: Page = [405, 'Method not allowed', 'This address answers GET alone.']
-const OTHER_HOST: Page = [421, 'Another address', 'This request was meant for another host.']
+const NOT_FOUND: Page = [404, 'Not found', 'This URL does not exist.']
+const GET_ONLY: Page = [405, 'Method not allowed', 'Only GET is allowed for this URL.']
+const OTHER_HOST: Page = [421, 'Wrong host', 'This request is for another host.']
 
 function sendPage(response: ServerResponse, [status, title, text]: Page): void {
   if (status === 405) response.setHeader('allow', 'GET')
@@ -120,7 +120,7 @@ function explain(cause: unknown, host: string, port: number): AuthError {
   const { code, message } = cause as NodeJS.ErrnoException
   const where = `port ${port} of ${host}`
   if (code === 'EADDRINUSE') {
-    return new AuthError(`${where} is used by another program, so the login's answer cannot be received`, {
+    return new AuthError(`${where} is in use by another program, so the login response cannot be received`, {
       code: 'temporarily_unavailable',
       retryable: true,
       cause,
@@ -242,7 +242,7 @@ export async function createLoopbackRedirect(options: LoopbackRedirectOptions = 
     delegate,
     /** Ends pending logins with `aborted` and stops listening. */
     async close(): Promise<void> {
-      const reason = new AuthError('the login was ended before the browser came back', { code: 'aborted' })
+      const reason = new AuthError('the login was cancelled before the browser returned', { code: 'aborted' })
       for (const { reject } of waiting.values()) reject(reason)
       await stop()
     },
@@ -259,7 +259,7 @@ function settleable<T>() {
 }
 
 function checkOptions(host: string, port: number, path: string): void {
-  const fix = 'give a host of localhost, 127.0.0.1 or ::1, a port from 0 to 65535, and a path such as /callback'
+  const fix = 'use the host localhost, 127.0.0.1 or ::1, a port from 0 to 65535, and a path such as /callback'
   const wrong = (what: string) =>
     new AuthError(`a loopback redirect cannot have ${what}`, { code: 'invalid_options', fix })
   if (!['localhost', '127.0.0.1', '::1'].includes(host)) throw wrong(`the host ${JSON.stringify(host)}`)
@@ -272,6 +272,6 @@ function checkOptions(host: string, port: number, path: string): void {
 function misused(given: string, ours: string): AuthError {
   return new AuthError(`the loopback redirect of ${ours} got a login without state, or for ${given}`, {
     code: 'invalid_options',
-    fix: 'give its `redirectUri` and its `delegate` together as `redirectUri` and `authorizationRedirectDelegate`',
+    fix: 'set its `redirectUri` and its `delegate` together as `redirectUri` and `authorizationRedirectDelegate`',
   })
 }

@@ -14,19 +14,16 @@ export async function openBrowser(url: URL, env: NodeJS.ProcessEnv = process.env
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw new AuthError(`a browser is not opened for a ${url.protocol} URL`, {
       code: 'invalid_options',
-      fix: 'give an http or https URL',
+      fix: 'use an http or https URL',
     })
   }
   const commands = browserCommands(env, process.platform)
   for (const command of commands) if (await run(withUrl(command, url.href), env)) return
   const tried = commands.map(([program]) => program).join(', ')
-  throw new AuthError(
-    `no browser could be opened on this machine (${tried ? `tried ${tried}` : 'there is no screen'})`,
-    {
-      code: 'interaction_required',
-      fix: 'set BROWSER to a command that opens one, or show the person the URL with your own `openBrowser`',
-    },
-  )
+  throw new AuthError(`cannot open a browser on this machine (${tried ? `tried ${tried}` : 'no display'})`, {
+    code: 'interaction_required',
+    fix: 'set BROWSER to a command that opens a browser, or show the URL to the user with your own `openBrowser`',
+  })
 }
 
 type Command = readonly [program: string, ...args: string[]]

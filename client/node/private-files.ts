@@ -16,10 +16,9 @@ export async function ensurePrivateDirectory(directory: string): Promise<void> {
 
 /** Returns false if it does not exist. Throws `cache_failed` for a link, another owner, or access by other users. */
 export async function privateDirectoryExists(directory: string): Promise<boolean> {
-  const stats = await explained(`cannot look at the directory ${directory}`, () => orAbsent(lstat(directory)))
+  const stats = await explained(`cannot read the directory ${directory}`, () => orAbsent(lstat(directory)))
   if (!stats) return false
-  if (!stats.isDirectory())
-    throw refuse(directory, 'is a link or a file, not a directory', 'give a directory of its own')
+  if (!stats.isDirectory()) throw refuse(directory, 'is a link or a file, not a directory', 'use a separate directory')
   checkPrivate(directory, stats, '700')
   return true
 }
@@ -33,7 +32,8 @@ export async function readPrivateFile(path: string): Promise<Buffer | undefined>
       const stats = await file.stat()
       if (!stats.isFile()) throw refuse(path, 'is not a file', 'move it away')
       checkPrivate(path, stats, '600')
-      if (stats.size > MAX_BYTES) throw refuse(path, 'is larger than 1 MiB, so it is none of ours', 'move it away')
+      if (stats.size > MAX_BYTES)
+        throw refuse(path, 'is larger than 1 MiB, so this program did not write it', 'move it away')
       return await file.readFile()
     } finally {
       await file.close()

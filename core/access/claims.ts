@@ -28,7 +28,7 @@ export interface StreamOptions {
 export const STREAMS_OUTLIVE_TOKEN_SCHEMA = {
   type: 'boolean',
   default: false,
-  description: 'Keeps streams open after the token expires.',
+  description: 'Keeps GET, subscriptions/listen and HTTP+SSE streams open after the token expires.',
 } as const
 
 const DEFAULT_PATHS = { scopes: ['scope', 'scp'], roles: 'roles', subject: 'sub', clientId: ['client_id', 'azp'] }

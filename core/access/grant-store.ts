@@ -1,5 +1,6 @@
 // The slots of an authorization server: `grantStore` (logins, consents, grants, codes, refresh tokens) and `authorizationServer`.
 import { HostError } from '../http/errors.ts'
+import type { HostContext } from '../kernel/endpoint.ts'
 import { createMemoryStore } from '../store/memory-store.ts'
 import type { SetStep, Store } from '../store/store.ts'
 
@@ -229,6 +230,16 @@ export interface AuthorizationServer {
   keys(): readonly PublicJwk[]
   /** True if anyone can sign in. */
   readonly isDevelopment?: boolean
+  /** Pages of the host for its signed-in users. */
+  readonly pages?: UserPages
+}
+
+export type UserPage = { title: string; text: string; isError: boolean; action?: { label: string; href: string } }
+
+export interface UserPages {
+  /** The subject of the browser's user. Undefined: the response redirects to the sign-in, which returns to `path`. */
+  identify(ctx: HostContext, path: string): Promise<string | undefined>
+  show(ctx: HostContext, page: UserPage, status?: number): Promise<void>
 }
 
 /** The default without an authorization server plugin. */

@@ -76,7 +76,7 @@ function readHeader(header: string): Presented | undefined {
     return { refused: `the token is longer than ${MAX_TOKEN_LENGTH} characters`, isDPoP }
   }
   if (TOKEN.test(token)) return presentToken(token, isDPoP)
-  return { refused: `the Authorization header holds no ${isDPoP ? 'DPoP' : 'bearer'} token`, isDPoP }
+  return { refused: `the Authorization header contains no ${isDPoP ? 'DPoP' : 'bearer'} token`, isDPoP }
 }
 
 const TWO_HEADERS: Presented = { refused: 'more than one Authorization header', isDPoP: false, malformed: true }
@@ -132,19 +132,19 @@ async function flawOf(
 ): Promise<ProofFlaw | undefined> {
   const { accepts, required, waived } = possession
   const thumbprint = boundKey(user.claims)
-  if (thumbprint === null) return unproven('the key that the token is bound to (cnf) cannot be understood')
+  if (thumbprint === null) return unproven('the token is bound to an unsupported key (cnf)')
   if (waived === 'all') return undefined
   if (thumbprint === undefined) {
-    if (required) return unproven('the token is bound to no key, and only bound ones (DPoP) are accepted')
-    return shown.isDPoP ? unproven('the token is bound to no key: it is no DPoP token') : undefined
+    if (required) return unproven('the token is not bound to a key (DPoP), which is required')
+    return shown.isDPoP ? unproven('the token is not bound to a key: send it with the scheme Bearer') : undefined
   }
   if (!accepts) {
     possession.missed?.()
-    return unproven('the token is bound to a key, and its proofs (DPoP) are not accepted here')
+    return unproven('the token is bound to a key, but bound tokens (DPoP) are not accepted')
   }
   if (waived === 'proof') return undefined
   if (!shown.isDPoP) {
-    return { ...unproven('the token is bound to a key: it comes by the scheme DPoP, with a proof'), isBound: true }
+    return { ...unproven('the token is bound to a key: send it with the scheme DPoP and a proof'), isBound: true }
   }
   return possession.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint, user: userKey(user) })
 }
@@ -214,7 +214,7 @@ export const loginEnded = (
 
 const AUTHENTICATIONS = {
   name: 'mcp_host_authentications_total',
-  help: 'Tokens that came with requests: accepted, refused, or not to be judged (unavailable).',
+  help: 'Tokens of requests by outcome: accepted, refused, or unavailable if they could not be verified.',
   labels: ['plugin', 'outcome'],
 }
 
@@ -228,7 +228,7 @@ function createTold(host: Pick<KernelHost, 'log' | 'name' | 'metrics'>) {
     const wanted = audience && { audience }
     const fields = { denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }
     // Logged at `debug`, because the first request of every client is refused for its nonce.
-    if (error === 'use_dpop_nonce') host.log.debug(fields, 'asked for a nonce')
+    if (error === 'use_dpop_nonce') host.log.debug(fields, 'requested a nonce')
     else host.log.warn({ code: 'MH1222', ...fields }, 'refused a token')
   }
   return {

@@ -78,7 +78,7 @@ export function warnUntoldScopes(facts: LeastScopesFacts, log: Logger): void {
     const fix = `set routes['${route.path}'].challengeScope to the least that is of use there`
     log.warn(
       { code: 'MH1220', route: route.path, scopes: supported, fix },
-      'clients request every scope, because no challenge names one',
+      'clients request every scope, because no challenge contains scopes',
     )
   }
 }

@@ -53,7 +53,7 @@ const server = closed(
     title: text('Name for people.'),
     description: text('Purpose of this server.'),
     websiteUrl: text('A page about this server.', { format: 'uri', pattern: '^https?://' }),
-    icons: list(icon, 'Icons for clients.'),
+    icons: list(icon, 'Icons for clients: { src, mimeType, sizes, theme }.'),
     instructions: text('Instructions for the model on how to use this server.'),
   },
   {
@@ -67,13 +67,13 @@ const secretPem = <const D extends string>(description: D) => text(description, 
 
 const httpTls = closed(
   {
-    cert: text('The certificate with its chain: PEM, or the path of a PEM file.', {
+    cert: text('The certificate with its chain (fullchain.pem): PEM, or the path of a PEM file.', {
       examples: ['./tls/fullchain.pem'],
     }),
     key: secretPem('The private key: PEM, or the path of a PEM file.'),
     passphrase: secretPem('Passphrase of an encrypted key.'),
     minVersion: { enum: ['TLSv1.2', 'TLSv1.3'], default: 'TLSv1.2', description: 'The minimum TLS version.' },
-    handshakeTimeout: duration('Time limit of a handshake.', { default: '10s' }),
+    handshakeTimeout: duration('Time limit of a handshake. A change requires a restart.', { default: '10s' }),
   },
   {
     title: 'HttpTls',
@@ -84,7 +84,7 @@ const httpTls = closed(
 
 export const http = closed(
   {
-    host: text('Address to listen on.', {
+    host: text('Address to listen on. 0.0.0.0 for every interface, localhost for both loopback addresses.', {
       default: '127.0.0.1',
       ...LISTEN_ADDRESS,
     }),
@@ -104,7 +104,7 @@ export const http = closed(
       description: 'Connections that can wait to be accepted. The system limit (net.core.somaxconn) also applies.',
     },
     tls: httpTls,
-    publicUrl: text('URL of this host for clients, used in metadata, challenges and the Host check.', {
+    publicUrl: text('URL of this host for clients: https://mcp.acme.example. Can have a path, which a proxy strips.', {
       format: 'uri',
       pattern: `^(?!https?://(0\\.0\\.0\\.0|\\[::\\])(:|/|$))${HTTP_URL_PATTERN.slice(1)}`,
       patternErrorMessage:
@@ -117,7 +117,7 @@ export const http = closed(
       // Every MCP request is larger.
       minimum: 100,
       default: '4mb',
-      description: 'Maximum request body: bytes, or a number with b, kb, mb or gb. A larger body gets 413.',
+      description: 'Maximum request body. A larger body gets 413.',
     },
     keepAliveTimeout: duration('Time for which an idle connection stays open.', { default: '5s' }),
     requestTimeout: duration('Time limit for receiving a request. Calls and streams are not limited.', {
@@ -131,7 +131,7 @@ export const http = closed(
         pattern: '^([^\\s/?#@:*\\[\\]]+|\\[[0-9A-Fa-f:.]+\\])(:([1-5]?\\d{1,4}|6[0-5]\\d{3}))?$',
         patternErrorMessage: "a host name such as 'mcp.acme.example', without scheme, path and wildcard",
       }),
-      'Accepted host names, in addition to that of publicUrl, and loopback names on a loopback address.',
+      'Accepted host names, with or without port, in addition to that of publicUrl. On a loopback address also loopback names.',
       { default: [] },
     ),
     allowedOrigins: list(
@@ -140,7 +140,7 @@ export const http = closed(
         patternErrorMessage: "an origin such as 'https://app.acme.example', without wildcard",
         examples: ['https://app.acme.example'],
       }),
-      'Accepted origins of web pages, in addition to that of publicUrl, and loopback origins on a loopback address.',
+      'Accepted origins of web pages, in addition to that of publicUrl. On a loopback address also loopback origins.',
       { default: [] },
     ),
     trustProxy: {
@@ -156,7 +156,8 @@ export const http = closed(
         ),
       ],
       default: false,
-      description: 'Trusted proxies in front of the host, whose X-Forwarded-For and X-Forwarded-Host are used.',
+      description:
+        'Trusted proxies, whose X-Forwarded-For and X-Forwarded-Host are used: their number (true is one), or their addresses and ranges.',
       examples: [1, ['10.0.0.0/8']],
     },
   },
@@ -169,12 +170,11 @@ export const tools = closed(
     callTimeout: {
       anyOf: [{ const: 'off' }, positiveDuration('Time limit of a call.')],
       default: 'off',
-      description:
-        "Limit for a whole call, except while it waits for its client. A tool's own timeout takes precedence.",
+      description: "Time limit of a call, except while it waits for its client. A tool's own timeout takes precedence.",
     },
     limits: {
       type: 'object',
-      description: "Limits by glob over tool names ('heavy_*'). The lowest matching limit applies.",
+      description: 'Glob for tool names -> timeout, concurrency, isolate. The lowest matching limit applies.',
       additionalProperties: closed(
         {
           timeout: positiveDuration('Time limit of a call, including its time in the queue.'),
@@ -233,7 +233,7 @@ const routeToolsets = {
 
 export const sessions = closed(
   {
-    idleTimeout: positiveDuration('An unused session ends after this time. An open GET counts as use.', {
+    idleTimeout: positiveDuration('Time limit of unused sessions. Running calls and open streams count as use.', {
       default: '2h',
     }),
     maxIdle: {
@@ -248,7 +248,7 @@ export const sessions = closed(
       // Half of `maxIdle`, so that one owner cannot use all of it. A lower limit would refuse offices behind one address.
       default: 5_000,
       description:
-        'Maximum sessions of one user, or of one address for anonymous callers. Beyond it, initialize gets 429.',
+        'Maximum sessions of one user, or of one IP address for anonymous callers (set trustProxy behind a proxy). Beyond it, initialize gets 429.',
     },
     maxCallsPerSession: {
       type: 'integer',
@@ -260,7 +260,8 @@ export const sessions = closed(
       type: 'integer',
       minimum: 1,
       default: 256,
-      description: 'Maximum concurrent requests of one user, or of one address for anonymous callers.',
+      description:
+        'Maximum concurrent requests of one user, or IP address for anonymous callers. Further ones get 429.',
     },
   },
   {
@@ -271,7 +272,7 @@ export const sessions = closed(
 )
 
 const authorize = {
-  description: 'Requirement for callers: true for any user, the name of a policy, or scopes and roles.',
+  description: 'Requirement for callers: true for any signed-in user, the name of a policy, or { scope, role }.',
   anyOf: [
     { const: true },
     text('The name of a policy.'),
@@ -289,9 +290,9 @@ const challengeScope = {
 export const route = closed(
   {
     toolsets: routeToolsets,
-    default: list(text('The name of a toolset.'), "Toolsets served when the path's optional parameter is absent."),
-    stateless: flag('Serves each request separately, by POST only. Default: stateless of the config.'),
-    listen: flag('Serves subscriptions/listen. Default: true on routes with sessions.'),
+    default: list(text('The name of a toolset.'), 'Toolsets without the optional parameter. Default: none (404).'),
+    stateless: flag('No sessions: GET and DELETE get 405. Default: stateless of the config.'),
+    listen: flag('Clients can subscribe to changes (subscriptions/listen). Default: true on routes with sessions.'),
     authorize,
     challengeScope,
     cors: text('The name of a CORS policy.'),

@@ -7,32 +7,32 @@ const callable = (description: string): JsonSchema => ({ callable: true, descrip
 const words = (description: string): JsonSchema => ({ type: 'string', description })
 
 const common = {
-  name: text('What it is called; unique on a route.'),
+  name: text('Name, unique on a route.'),
   title: words('Name for people.'),
-  description: words('For the model: what it is for.'),
-  icons: list(icon, 'Icons for clients.'),
-  _meta: { type: 'object', description: 'For clients; any key.' },
-  access: text("A policy's name, a scope or a role that the caller needs."),
-  visibility: { enum: ['listed'], description: 'Shown in lists to callers who may not use it.' },
-  handler: callable('What it does.'),
+  description: words('Description for the model.'),
+  icons: list(icon, 'Icons for clients: { src, mimeType, sizes, theme }.'),
+  _meta: { type: 'object', description: 'Metadata for clients, with any keys.' },
+  access: text('The policy, scope or role that callers need.'),
+  visibility: { enum: ['listed'], description: 'Listed also for callers without access.' },
+  handler: callable('Handles a call.'),
 }
 
 const toolAnnotations = closed({
   title: words('Name for people.'),
-  readOnlyHint: flag('It changes nothing.'),
-  destructiveHint: flag('It may destroy something.'),
-  idempotentHint: flag('Calling it twice does what calling it once does.'),
-  openWorldHint: flag('It reaches beyond this server.'),
+  readOnlyHint: flag('The tool changes nothing.'),
+  destructiveHint: flag('The tool can delete or overwrite data.'),
+  idempotentHint: flag('A repeated call has no further effect.'),
+  openWorldHint: flag('The tool accesses systems outside this server.'),
 })
 
 const annotations = closed({
-  audience: list({ enum: ['user', 'assistant'] }, 'Whom it is for.'),
-  priority: { type: 'number', minimum: 0, maximum: 1, description: '1 is effectively required.' },
+  audience: list({ enum: ['user', 'assistant'] }, 'Intended readers.'),
+  priority: { type: 'number', minimum: 0, maximum: 1, description: 'Importance from 0 to 1 (effectively required).' },
   lastModified: {
     type: 'string',
     pattern: '^\\d{4}-\\d{2}-\\d{2}(T.+)?$',
     patternErrorMessage: "an ISO 8601 time such as '2026-01-31T12:00:00Z'",
-    description: 'ISO 8601.',
+    description: 'Time of the last change (ISO 8601).',
   },
 })
 
@@ -46,7 +46,7 @@ export const DEFINITION_SCHEMAS = {
       input: { description: 'JSON Schema or Standard Schema of the arguments.' },
       output: { description: 'JSON Schema or Standard Schema of the result.' },
       timeout: positiveDuration('Time limit of a call.'),
-      concurrency: count('How many calls run at a time.'),
+      concurrency: count('Maximum concurrent calls.'),
       isolate,
     },
     REQUIRED,
@@ -63,13 +63,13 @@ export const DEFINITION_SCHEMAS = {
         patternErrorMessage: "a template with a variable, such as 'notes://{id}', without '${'; one resource is `uri`",
       }),
       mimeType: mediaType('Media type of the contents.'),
-      size: { type: 'number', minimum: 0, description: 'Bytes.' },
+      size: { type: 'number', minimum: 0, description: 'Size in bytes.' },
       annotations,
       complete: {
         type: 'object',
         additionalProperties: callable("Suggests values of the template's variable."),
       },
-      list: callable('Lists resources of the template for the caller.'),
+      list: callable('Lists resources of the template.'),
     },
     REQUIRED,
   ),
@@ -80,8 +80,8 @@ export const DEFINITION_SCHEMAS = {
         type: 'object',
         additionalProperties: closed({
           title: words('Name for people.'),
-          description: words('What it is for.'),
-          required: flag('Whether it must be given.'),
+          description: words('Description of the argument.'),
+          required: flag('Whether the argument is required.'),
           complete: callable('Suggests values.'),
         }),
       },
@@ -92,25 +92,25 @@ export const DEFINITION_SCHEMAS = {
 
 export const PLUGIN_SCHEMA = closed(
   {
-    options: { type: 'object', description: 'The JSON Schema of its options.' },
-    needs: list(text('A capability.'), 'What another plugin must provide.'),
-    provides: list(text('A capability.'), 'What it provides to others.'),
+    options: { type: 'object', description: 'JSON Schema of the options.' },
+    needs: list(text('A capability.'), 'Capabilities that another plugin must provide.'),
+    provides: list(text('A capability.'), 'Capabilities that the plugin provides.'),
     sections: {
       type: 'object',
       additionalProperties: { type: 'object', description: 'The JSON Schema of a section.' },
-      description: 'Top-level keys of the config that it shares with other plugins.',
+      description: 'Top-level config keys, shared with other plugins.',
     },
-    routeKey: text('The key of a route that holds its options there.'),
-    storeKey: text('The key of `store` that holds its options.'),
+    routeKey: text('Key of a route for the options of the plugin.'),
+    storeKey: text('Key of `store` for the options of the plugin.'),
     toolKeys: {
       type: 'object',
       additionalProperties: { type: 'object', description: 'The JSON Schema of the value.' },
-      description: 'Keys of tools that it reads.',
+      description: 'Keys of tools that the plugin reads.',
     },
     context: { type: 'object', description: 'Members of `ctx`, each with its value on routes without the plugin.' },
-    setup: callable('What it does.'),
-    examine: callable('What it finds out, without a host, about what its options lead to.'),
-    underTest: callable('How it is tested with users that are made up.'),
+    setup: callable('Sets up the plugin.'),
+    examine: callable('Checks the options without a host.'),
+    underTest: callable('Authenticates invented users in tests.'),
   },
   { required: ['options', 'setup'] },
 )

@@ -58,7 +58,7 @@ const DATA = /\.(?:json|ya?ml)$/
 
 export function nearestFile(file: string, written: string): string {
   const folder = dirname(file)
-  if (!existsSync(folder)) return `; there is no folder ${shortName(folder)} either`
+  if (!existsSync(folder)) return `; the folder ${shortName(folder)} does not exist`
   const kind = DATA.test(file) ? DATA : /\.[cm]?[jt]sx?$/
   const names = readdirSync(folder).filter(name => kind.test(name))
   const stem = (name: string) => basename(name, extname(name))
@@ -107,7 +107,7 @@ function authorFrame(file: string, error: unknown): { file: string; line: number
 function adviceFor(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (errorText(error).includes('Top-level await')) {
-    return '; put "type": "module" into the package.json beside it, or name the file .mts'
+    return '; put "type": "module" into the package.json of its folder, or rename the file to .mts'
   }
   const [, manifest] = /^Error parsing: (.+package\.json)$/m.exec(errorText(error)) ?? []
   if (manifest !== undefined && textOf(manifest).startsWith('\uFEFF')) {

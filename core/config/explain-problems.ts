@@ -261,7 +261,7 @@ const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
 function describeSchema(schema: JsonSchema): string {
-  if (schema['callable'] === true) return 'a function, which only a .ts or .js config can hold'
+  if (schema['callable'] === true) return 'a function, which is possible only in a .ts or .js config'
   if ('const' in schema) return quote(schema['const'])
   if (Array.isArray(schema['enum'])) return orList(schema['enum'].map(quote))
   const branches = schema['anyOf'] ?? schema['oneOf']

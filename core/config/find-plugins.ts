@@ -52,7 +52,10 @@ async function importPlugin(name: string, at: Path, lookup: Lookup): Promise<Plu
   } catch (cause) {
     const { explainImport, nearestFile } = await import('./explain-import.ts')
     if (isPath(name) && !existsSync(file)) {
-      throw new StartError('MH1022', `there is no file ${shortName(file)}${nearestFile(file, name)}`, { cause, at })
+      throw new StartError('MH1022', `the file does not exist: ${shortName(file)}${nearestFile(file, name)}`, {
+        cause,
+        at,
+      })
     }
     throw new ConfigError([explainImport(file, cause, at)])
   }
@@ -98,7 +101,7 @@ function checkSwitchedOff(values: readonly PluginValue[], found: ReadonlyMap<str
     if (value !== false || found.has(name) || isPath(name)) continue
     const near = nearest(name, found.keys())
     if (near === undefined) continue
-    report(new StartError('MH1021', `there is no such plugin to switch off; did you mean "${near}"?`, { at }))
+    report(new StartError('MH1021', `there is no plugin of this name to disable; did you mean "${near}"?`, { at }))
   }
 }
 

@@ -51,7 +51,7 @@ async function filesOf(source: string, at: Path, { directory, problems }: Loadin
     const { nearestFile } = await import('./explain-import.ts')
     const isPackage = source.startsWith('@')
     if (isPackage) stop(`there is no package ${source}; run: npm install ${source.split('/', 2).join('/')}`)
-    else stop(`there is no file ${shortName(file)}${nearestFile(file, source)}`)
+    else stop(`the file does not exist: ${shortName(file)}${nearestFile(file, source)}`)
     return []
   }
   const files = await globs.glob(source, { cwd: directory, absolute: true })

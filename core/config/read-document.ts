@@ -77,7 +77,7 @@ function indexProperties({ children = [] }: JsonNode, lineOf: (offset: number) =
   return properties
 }
 
-const NO_COLON = 'a key has no colon behind it; write it as `key: value`, or as `key:` above what belongs to it'
+const NO_COLON = 'a key has no colon after it; write `key: value`, or `key:` above its contents'
 
 const OWN_WORDS: Readonly<Record<string, string>> = { MULTILINE_IMPLICIT_KEY: NO_COLON, MISSING_CHAR: NO_COLON }
 

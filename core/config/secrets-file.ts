@@ -35,12 +35,12 @@ async function openFile(path: string): Promise<FileHandle | undefined> {
 async function textIn(path: string, file: FileHandle, warn: Warn): Promise<string> {
   const info = await file.stat()
   if (!info.isFile()) {
-    const what = info.isDirectory() ? 'a folder' : 'no file'
-    throw stop(`${path} is ${what}; name a file with one secret per line, or a new file, which startup creates`)
+    const what = info.isDirectory() ? 'a folder' : 'not a regular file'
+    throw stop(`${path} is ${what}; use a file with one secret per line, or a new path: startup creates the file`)
   }
   if (process.platform !== 'win32' && (info.mode & TOO_OPEN) !== 0) {
     const mode = (info.mode & 0o777).toString(8).padStart(4, '0')
-    const fix = `chmod 600 ${path}, or where something mounts it, such as Kubernetes, give it the mode 0440 there`
+    const fix = `chmod 600 ${path}, or mount it with mode 0440 (Kubernetes)`
     const text = `users other than the one that runs this host can read or change ${path} (mode ${mode}); ${fix}`
     warn(new StartError('MH1034', text, { at: AT }))
   }
@@ -64,16 +64,16 @@ async function warnOfOpenFolder(folder: string, warn: Warn): Promise<void> {
 
 function faultOf(line: string): string | undefined {
   if ([...line].some(character => character < ' ' || character === '\u007f' || character === '\ufffd')) {
-    return `is no text; ${MAKE_ONE}`
+    return `is not text; ${MAKE_ONE}`
   }
   if (line.length < MIN_SECRET_LENGTH) return `is shorter than ${MIN_SECRET_LENGTH} characters; ${MAKE_ONE}`
   const key = publicKeyIn(line)
-  return key && `is ${key}, which others may have; ${MAKE_ONE}`
+  return key && `is ${key}, which is public; ${MAKE_ONE}`
 }
 
 function linesOf(path: string, text: string): string[] {
   const key = publicKeyIn(text)
-  if (key !== undefined) throw stop(`${path} has ${key}, which others may have; ${MAKE_ONE}`)
+  if (key !== undefined) throw stop(`${path} has ${key}, which is public; ${MAKE_ONE}`)
   const secrets: string[] = []
   for (const [index, line] of text.split('\n').entries()) {
     const secret = line.trim()
@@ -129,7 +129,7 @@ async function putInPlace(path: string, temporary: string): Promise<boolean> {
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error
     if (existsSync(path)) return false
-    throw new Error('it is a link to what is not there')
+    throw new Error('it is a link to a missing file')
   }
   await syncFolder(folder)
   return true
@@ -184,8 +184,7 @@ export async function secretsOfFile(file: string, context: SecretsContext): Prom
 }
 
 const MADE =
-  'made a file with a secret, which signs session ids: keep it, and where other machines serve the same address, give ' +
-  'them a copy'
+  'created a file with a secret, which signs session ids. Keep the file, and copy it to other machines that serve this URL'
 
 /** Undefined if only startup creates the file. */
 async function readOrMake(path: string, { purpose, isReload, log, problems }: SecretsContext) {

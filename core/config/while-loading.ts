@@ -23,7 +23,7 @@ function refuseExit(code?: number | string | null): never {
   throw new Error(`it calls process.exit(${code ?? ''}) while it is loaded; throw an error to stop a start`)
 }
 
-const WAITS = 'an `await` at the top of it, or of a module that it imports, waits for what does not come'
+const WAITS = 'an `await` at the top of it, or of a module that it imports, does not finish'
 
 const giveUpAll = (why: string) => {
   for (const loading of running) loading.giveUp(why)

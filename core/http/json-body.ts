@@ -74,7 +74,8 @@ export function findForbidden(text: string): string | undefined {
         members[open.length] = count
         key = readKey(text, index, end, escapes)
         if (key === MALFORMED) return undefined
-        if (key === '__proto__' || (key === 'prototype' && open.at(-1))) return 'it has a key that no message may have'
+        if (key === '__proto__' || (key === 'prototype' && open.at(-1)))
+          return 'it has a key that is not allowed in messages'
       }
       index = end
     } else if (code === 0x7b || code === 0x5b) {

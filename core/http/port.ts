@@ -84,7 +84,7 @@ function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const why =
         cause.code === 'EADDRINUSE'
-          ? `port ${port} of ${host} is in use; set http.port, or stop what listens there`
+          ? `port ${port} of ${host} is in use; set http.port, or stop the program that uses it`
           : `cannot listen on ${host}:${port}: ${cause.message}`
       reject(new StartError('MH1301', why, { cause }))
     })

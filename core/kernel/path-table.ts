@@ -31,13 +31,13 @@ interface Server {
 }
 
 function clashAt(path: string, one: Server | undefined, other: Server | undefined): StartError {
-  if (!one || !other) return new StartError('MH1206', `two things would be served at ${path}`, { exitCode: 2 })
+  if (!one || !other) return new StartError('MH1206', `two handlers are registered for ${path}`, { exitCode: 2 })
   const place = one.isRoute || other.isRoute ? `routes['${path}']` : path
-  const twice = `plugins.${one.by} serves ${place} twice; give one of the two another path`
-  const both = `plugins.${one.by} and plugins.${other.by} both serve ${place}; give one of them another path, or switch it off`
+  const twice = `plugins.${one.by} serves ${place} twice; change one of the two paths`
+  const both = `plugins.${one.by} and plugins.${other.by} both serve ${place}; change the path of one, or disable it`
   const own = [other, one].find(({ at }) => at[0] === 'routes')
   const because = own && `because ${formatPath(own.at)} has options of its own`
-  const again = `plugins.${one.by} serves ${place} twice, ${because}; remove them, or give it another path there`
+  const again = `plugins.${one.by} serves ${place} twice, ${because}; remove them, or set another path there`
   const isAgain = own && formatPath(one.at) !== formatPath(other.at)
   const why = one.by !== other.by ? both : isAgain ? again : twice
   const at = isAgain && one.by === other.by ? own.at : ['plugins', other.by]

@@ -40,7 +40,7 @@ export function createSecrets(
     if (!isShort && key === undefined) continue
     const what = isShort
       ? `is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`
-      : `is ${key}, which others may have; make a secret with: openssl rand -base64 32`
+      : `is ${key}, which is public; make a secret with: openssl rand -base64 32`
     const at = where === 'secrets' ? ['secrets', given.indexOf(secret)] : []
     report(new StartError('MH1032', `${where}[${index}] ${what}`, { exitCode: 2 }).orAt(at))
   }

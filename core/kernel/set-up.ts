@@ -77,7 +77,7 @@ export async function inTime(part: () => void | Promise<void>, limit: number, cl
     running,
     limit,
     () => {
-      throw new Error(`it has not ended after ${limit / 1_000} s; something that it waits for does not come`)
+      throw new Error(`it did not finish within ${limit / 1_000} s; something that it waits for does not come`)
     },
     clock,
   )

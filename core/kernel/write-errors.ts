@@ -53,7 +53,7 @@ export function createFailureLog(log: Logger): TellFailure {
     if ('reported' in state && state.reported === err) return
     state.reported = err
     const fields = { err, ...blamed(err), path: shownPath(ctx), requestId: requestIdIn(ctx.req.headers) }
-    if (isClientGone(err, ctx)) return log.debug(fields, 'a client left before its answer was over')
+    if (isClientGone(err, ctx)) return log.debug(fields, 'a client disconnected before the end of its response')
     if (!isToClient(err)) log.error({ code: 'MH1311', ...fields }, 'a request failed')
     tellApp(err, ctx)
   }

@@ -21,7 +21,7 @@ const INPUT_REQUIRED = { name: 'input_required' }
 /** Stops a handler while its requests are sent. The handler runs again with the responses. */
 export class AwaitingInput extends Error {
   constructor() {
-    super('waiting for the client to answer; the handler runs again with the answer')
+    super('waiting for the response of the client; then the handler runs again')
     this.name = 'AwaitingInput'
   }
 }
@@ -33,7 +33,7 @@ function createKeys(isTaken: (key: string) => boolean) {
     const ordinal = (ordinals[name] ?? 0) + 1
     ordinals[name] = ordinal
     const key = given ?? `${name}-${ordinal}`
-    if (isTaken(key)) throw new TypeError(`two asks of one call have the key "${key}"`)
+    if (isTaken(key)) throw new TypeError(`two requests of one call have the key "${key}"`)
     return key
   }
 }
@@ -117,7 +117,7 @@ export function createAsks(call: Call, item: CatalogItem, { earlier = {}, keys, 
   async function sealQuestions(questions: ReadonlyArray<readonly [string, Question]>): Promise<object> {
     if (failure) throw failure
     const [key] = keys
-    if (!key) throw new Error('no key to seal requestState with')
+    if (!key) throw new Error('no key to encrypt requestState')
     return inputRequired(Object.fromEntries(questions), sealState({ asked: recorded }, binding, key, clock.now()))
   }
 
@@ -165,7 +165,7 @@ export async function askLive(askClient: AskClient, call: Call, question: Questi
   const params = liveParams(question, call.rules)
   const send = (message: string) => call.send(message)
   const answer = readAnswer(question, await askClient.ask({ method: question.method, params, signal, key, send }))
-  if (!(await isAnswer(question, answer))) throw new ToolError('The client answered something else than was asked.')
+  if (!(await isAnswer(question, answer))) throw new ToolError('The response of the client does not match the request.')
   return answer as never
 }
 
@@ -257,7 +257,7 @@ export function createReplayedAsks(askClient: AskClient, call: Call, replay: Rep
   function keep(answer: never): never {
     replay.bytes += Buffer.byteLength(JSON.stringify(answer))
     if (replay.bytes > MAX_REPLAYED_BYTES)
-      throw new ToolError('The responses to the questions of this call are too large.')
+      throw new ToolError('The responses to the requests of this call are too large.')
     return answer
   }
 
@@ -282,7 +282,7 @@ export function createReplayedAsks(askClient: AskClient, call: Call, replay: Rep
     const known = replay.answers.get(key)
     if (known?.question === name) return known.outcome
     if (++replay.questions > MAX_REPLAYED_QUESTIONS)
-      throw new ToolError(`A call of an isolated tool asks at most ${MAX_REPLAYED_QUESTIONS} questions.`)
+      throw new ToolError(`A call of an isolated tool can send at most ${MAX_REPLAYED_QUESTIONS} requests.`)
     return new Promise<never>((_, reject) => {
       const askClientNow = () => {
         const outcome = askLive(askClient, call, question, call.signal, given).then(keep)

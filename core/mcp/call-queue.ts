@@ -213,7 +213,7 @@ export class CallQueue implements Linked {
       const late = () => {
         leaveQueue()
         this.#noteBusy()
-        const why = `it waited ${timeout} ms for its turn and did not run; at most ${calls(most)} of it run at once`
+        const why = `it was queued for ${timeout} ms and did not run; at most ${calls(most)} of it run at once`
         reject(new HostError('callTimeout', { detail: why }))
       }
       const timer = timeout === undefined ? undefined : clock.setTimeout(late, timeout)
@@ -237,7 +237,7 @@ export class CallQueue implements Linked {
   #full(waiting: string): HostError {
     this.#refused()
     const { tool, most } = this.facts
-    const what = `at most ${calls(most)} of "${tool}" run at once, and ${waiting} wait`
+    const what = `at most ${calls(most)} of "${tool}" run at once, and ${waiting} are queued`
     return new HostError('tooManyRequests', {
       detail: `${what}; try again in ${SOON} s`,
       headers: { 'Retry-After': String(SOON) },

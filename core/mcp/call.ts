@@ -153,15 +153,8 @@ export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
-/** The request to an upstream server or API that a call sent. */
-export interface UpstreamNote {
-  /** Its toolset. */
-  readonly name: string
-  /** The name that the server or API uses for the tool or prompt. */
-  readonly tool: string | undefined
-  /** Until the result, with connecting and queueing. */
-  readonly milliseconds: number
-}
+/** The request of a call to an upstream server or API: its toolset, the name of the tool there, and the duration. */
+export type UpstreamNote = { readonly name: string; readonly tool: string | undefined; readonly milliseconds: number }
 
 interface CallNotes {
   answer: EncodedAnswer | undefined

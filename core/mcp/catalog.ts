@@ -116,7 +116,7 @@ export function createCatalog(
   function compile(definition: Definition, where: string): CatalogItem {
     const { access } = definition
     if (access !== undefined && !decidesAccess) {
-      const what = `${where}: ${kindOf(definition)} "${definition.name}" asks for access "${access}"`
+      const what = `${where}: ${kindOf(definition)} "${definition.name}" requires access "${access}"`
       const why = `${what}, but no plugin enforces access; switch on ${suggest('access')}`
       throw new StartError('MH1110', why, { of: definition, at: ['access'] })
     }

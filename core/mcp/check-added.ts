@@ -12,9 +12,9 @@ const found = (value: unknown): string => {
 
 export function methodNameFault(name: unknown): string | undefined {
   if (typeof name !== 'string' || name === '')
-    return `the method ${JSON.stringify(name)} has no name: give one such as "jobs/get"`
+    return `the method ${JSON.stringify(name)} has no name: use a name such as "jobs/get"`
   if (!name.startsWith('notifications/')) return undefined
-  return `the method "${name}" is a notification, which nobody answers: give it another name`
+  return `the method "${name}" is a notification, which has no response: use another name`
 }
 
 type FaultOf = (name: string, value: unknown) => string | undefined
@@ -68,7 +68,7 @@ export function keyPartsFault(name: string, key: unknown): string | undefined {
 const PARTS: Readonly<Record<string, FaultOf>> = {
   settings: (_, value) => {
     if (!isObject(value)) return `\`settings\` takes a JSON object; ${found(value)}`
-    return isJson(value) ? undefined : '`settings` holds what JSON cannot: take out functions, dates and bigints'
+    return isJson(value) ? undefined : '`settings` must be JSON: remove functions, dates and bigints'
   },
   methods: each(
     (name, answer) =>
@@ -83,6 +83,4 @@ const PARTS: Readonly<Record<string, FaultOf>> = {
 }
 
 export const partsFault = (extension: unknown): string | undefined =>
-  isObject(extension)
-    ? partsOf('it', extension, PARTS)
-    : `it takes an object of its parts, {} where it adds none; ${found(extension)}`
+  isObject(extension) ? partsOf('it', extension, PARTS) : `it must be an object of parts, or {}; ${found(extension)}`

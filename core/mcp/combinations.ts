@@ -23,7 +23,7 @@ export function checkAccess(
 ): void {
   if (item?.definition.access === undefined || decidesAccess(route)) return
   const { key, definition } = item
-  const what = `routes['${route.path}'] serves "${key}", which asks for access "${definition.access}"`
+  const what = `routes['${route.path}'] serves "${key}", which requires access "${definition.access}"`
   const why = `${what}, but no plugin of this route enforces access; switch one on there`
   throw new StartError('MH1110', why, { of: definition, at: ['access'], also: [{ at: ['routes', route.path] }] })
 }

@@ -249,7 +249,7 @@ export class HandlerContext implements PlainContext {
   #expire() {
     const { item, timeout = 0, turn } = this.#run
     const waited = turn?.waited ?? 0
-    const queued = waited < 1 ? '' : `, of which it waited ${Math.round(waited)} ms for its turn`
+    const queued = waited < 1 ? '' : `, of which it was queued ${Math.round(waited)} ms for its turn`
     const error = new HostError('callTimeout', { detail: `stopped after ${timeout} ms${queued}` })
     this.#over = true
     this.#outlived = this.#settings.overdue(item, timeout)
@@ -266,7 +266,7 @@ export class HandlerContext implements PlainContext {
     const { replay } = this.#run
     if (replay) replay.timeLeft = this.#left
     this.#resolve?.(this.#afterChanges(() => result))
-    this.#abort(new Error('waiting for the client to answer'))
+    this.#abort(new Error('waiting for the response of the client'))
   }
 
   async #waiting<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
@@ -422,9 +422,9 @@ export class HandlerContext implements PlainContext {
   #cannotAsk() {
     const { method, revision } = this.#call
     const why = ASKING_METHODS.has(method)
-      ? `a ${revision} client cannot be asked on a stateless route`
+      ? `a ${revision} client cannot receive requests on a stateless route`
       : `${method} cannot ask`
-    return new ToolError(`This needs an answer from the user or client, but ${why}.`)
+    return new ToolError(`This requires a response of the user or client, but ${why}.`)
   }
 
   #ask(question: Parameters<Asks['ask']>[0], key: string | undefined): Promise<never> {

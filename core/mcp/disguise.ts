@@ -13,7 +13,7 @@ export interface Disguise {
 }
 
 export function createDisguise([key]: readonly Buffer[]): Disguise {
-  if (!key) throw new Error('no key to disguise with')
+  if (!key) throw new Error('no key for pseudonyms')
   const known = new LRUCache<string, string>({ max: MAX_KNOWN })
   const ofUsers = new WeakMap<UserName, string>()
 

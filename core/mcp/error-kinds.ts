@@ -11,8 +11,8 @@ const MCP_KINDS = {
   invalidParams: errorKind(200, -32602, 'Invalid params'),
   resourceNotFound: errorKind(200, -32602, 'Resource not found'),
   callTimeout: errorKind(200, -32603, 'The call took too long'),
-  nodeLost: errorKind(200, -32603, 'The server node that ran this was lost; the request may be sent again'),
-  stateTooLarge: errorKind(200, -32603, 'The recorded answers do not fit into requestState'),
+  nodeLost: errorKind(200, -32603, 'The server node that ran this was lost; the request can be sent again'),
+  stateTooLarge: errorKind(200, -32603, 'The recorded responses do not fit into requestState'),
 }
 
 declare module '../http/errors.ts' {

@@ -111,7 +111,7 @@ class KnownExtension implements AddedExtension {
       throw error
     }
     if (call.rules.handshake || !this.settingsOf(call)) {
-      const revision = call.rules.handshake ? ', in a revision without a handshake' : ''
+      const revision = call.rules.handshake ? ', in a protocol version without a handshake' : ''
       throw this.#missing(`the result "${type}"`, revision)
     }
   }

@@ -37,7 +37,7 @@ const GRACE = 2_000
 const REPEAT = 60_000
 
 const FIX =
-  'pass ctx.signal on to what it waits for, or look at ctx.signal.aborted between steps; `concurrency` bounds them'
+  'pass ctx.signal to the operations that it awaits, or check ctx.signal.aborted between steps; `concurrency` limits such calls'
 
 export function watchOverdue(
   log: Pick<Logger, 'warn'>,

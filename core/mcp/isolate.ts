@@ -22,7 +22,7 @@ export function isolateBounds(isolate: ToolDefinition['isolate']): IsolateBounds
   const bytes = memory === undefined ? DEFAULTS.memory : parseSize(memory)
   if (bytes < LEAST_MEMORY) throw new RangeError('its isolate.memory is less than 64mb')
   const computing = cpuTime === undefined ? DEFAULTS.cpuTime : parseDuration(cpuTime)
-  if (computing < 1) throw new RangeError('its isolate.cpuTime lets no call end; give it such as 5s')
+  if (computing < 1) throw new RangeError('its isolate.cpuTime is too short for any call; use a value such as 5s')
   return { memory: bytes, cpuTime: computing, processes }
 }
 
@@ -74,7 +74,7 @@ export const isPluginOwn = (definition: Definition): boolean => ofPlugins.has(de
 
 const NO_MODULE =
   'a worker process must import it, so it cannot be written in the config or added at run time: ' +
-  'export it from a module of its own, and name that file in a toolset'
+  'export it from a separate module, and use that file in a toolset'
 
 export const isolateFault = (definition: ToolDefinition): string | undefined =>
   moduleOf(definition) ? undefined : NO_MODULE

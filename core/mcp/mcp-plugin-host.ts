@@ -258,7 +258,7 @@ export async function addContributions(
   }
   for (const { plugin, id, method, routes } of notes.extensions.awaited) {
     if (routes.every(route => methods.has(method, route))) continue
-    const why = `extension "${id}": it has results for "${method}", a method that no plugin of its routes answers`
+    const why = `extension "${id}": it has results for "${method}", a method that no plugin of its routes handles`
     const what = `plugins.${plugin}: ${why}; correct the name, or add the method`
     report(new StartError('MH1507', what, { exitCode: 2 }).orAt(['plugins', plugin]))
   }

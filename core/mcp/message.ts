@@ -105,8 +105,8 @@ const BATCH_REVISIONS = REVISIONS.filter(revision => rulesOf(revision).batches).
 /** Throws `invalidRequest` for versions without batches. */
 export function demandBatches(revision: unknown): void {
   if (isRevision(revision) && rulesOf(revision).batches) return
-  const hint = isRevision(revision) ? `revision ${revision} has no batches, ` : ''
-  throw new HostError('invalidRequest', { detail: `${hint}only revision ${BATCH_REVISIONS} has batches` })
+  const hint = isRevision(revision) ? `protocol version ${revision} has no batches, ` : ''
+  throw new HostError('invalidRequest', { detail: `${hint}only protocol version ${BATCH_REVISIONS} has batches` })
 }
 
 /** Throws `invalidRequest` for an invalid message or an `initialize`. */

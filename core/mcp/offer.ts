@@ -194,7 +194,7 @@ async function runWith(runSession: RunSession, facts: RequestFacts, body: () => 
 
 function baseOf({ route, params }: RequestFacts): readonly string[] {
   const base = route.toolsetsFor(params)
-  if (!base) throw new HostError('notFound', { detail: 'there is nothing at this address' })
+  if (!base) throw new HostError('notFound', { detail: 'this URL does not exist' })
   return base
 }
 

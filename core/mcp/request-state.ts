@@ -66,12 +66,12 @@ export function sealState(state: SealedState, binding: string, key: Buffer, now 
 /** Throws `invalidParams` for a state that was altered, has expired, or belongs to another request or secret. */
 export function openState(text: unknown, binding: string, keys: readonly Buffer[], now = Date.now()): SealedState {
   const refuse = (why: string) => new HostError('invalidParams', { detail: `requestState ${why}` })
-  if (typeof text !== 'string' || text.length > MAX_STATE_LENGTH) throw refuse('is not one of ours')
+  if (typeof text !== 'string' || text.length > MAX_STATE_LENGTH) throw refuse('was not issued by this host')
   const [version, body = '', ...rest] = text.split('.')
   const sealed = Buffer.from(body, 'base64url')
   const exact = sealed.toString('base64url') === body
   if (version !== VERSION || rest.length > 0 || !exact || sealed.length <= IV_BYTES + TAG_BYTES) {
-    throw refuse('is not one of ours')
+    throw refuse('was not issued by this host')
   }
   for (const key of keys) {
     const payload = decrypt(sealed, binding, key)

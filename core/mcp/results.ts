@@ -53,7 +53,7 @@ export function toolResult(value: unknown): CallToolResult {
     if (isBlock(value)) return { content: [encodeBlock(value, 'the return value')] }
     if (Array.isArray(value) && value.length > 0 && value.every(isBlock)) return { content: value.map(encodeInList) }
     const [json, structuredContent] = toJsonValue(value)
-    if (json === undefined) throw new TypeError('a tool cannot return an object that has no JSON')
+    if (json === undefined) throw new TypeError('a tool cannot return an object without a JSON form')
     return { content: [text(json)], structuredContent }
   }
   if (value === undefined || value === null) return { content: [] }

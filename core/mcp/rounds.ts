@@ -65,7 +65,7 @@ function demandCapabilities(call: Call, item: CatalogItem, questions: readonly Q
 
 export function sealRound(call: Call, item: CatalogItem, round: OpenRound, { keys, clock }: Sealing): object {
   const [key] = keys
-  if (!key) throw new Error('no key to seal requestState with')
+  if (!key) throw new Error('no key to encrypt requestState')
   demandCapabilities(call, item, Object.values(round.requests))
   return inputRequired(round.requests, sealState({ round }, bindingOf(call, item), key, clock.now()))
 }

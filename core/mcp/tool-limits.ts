@@ -43,12 +43,12 @@ interface ToolLimitsSettings {
 
 const REFUSED = {
   name: 'mcp_host_tool_calls_refused_total',
-  help: 'Calls that were refused because too many of the tool run and wait already.',
+  help: 'Calls refused because the queue of the tool was full.',
   labels: ['tool'],
 }
 const BUSY = {
   name: 'mcp_host_tool_calls',
-  help: 'Calls of tools with a concurrency, while some run or wait: handlers that run, and calls that wait for a slot.',
+  help: 'Running and queued calls of tools with a concurrency limit.',
   labels: ['tool', 'state'],
 }
 
@@ -127,8 +127,8 @@ export function createToolLimits({ rules, callTimeout, figures, clock }: ToolLim
       const globs = fitting(item).map(({ glob }) => JSON.stringify(glob))
       const by = globs.length === 0 ? '' : ` (tools.limits ${globs.join(', ')})`
       return [
-        ...(timeout === undefined ? [] : [`a call may take ${timeout} ms, its wait for a place counted${by}`]),
-        ...(queue ? [`at most ${queue.facts.most} at once in one process, more wait${by}`] : []),
+        ...(timeout === undefined ? [] : [`a call can take ${timeout} ms, including its time in the queue${by}`]),
+        ...(queue ? [`at most ${queue.facts.most} at once in one process, further calls are queued${by}`] : []),
         ...(isolate ? [`runs in a worker process: ${Object.values(boundsInWords(isolate)).join(', ')}${by}`] : []),
       ]
     },

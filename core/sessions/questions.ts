@@ -39,7 +39,7 @@ export class Questions {
         send(encodeNotification('notifications/cancelled', { requestId: id, reason: reason.message }))
       }
       const onAbort = () => withdraw(isError(signal.reason) ? signal.reason : new Error('cancelled'))
-      const tooLate = () => withdraw(new ToolError('the client did not answer in time'))
+      const tooLate = () => withdraw(new ToolError('the client did not respond in time'))
       const timer = this.#clock.setTimeout(tooLate, ANSWER_TIMEOUT)
       const ending =
         <Value>(settle: (value: Value) => void) =>
@@ -84,7 +84,7 @@ const macOf = (key: Buffer, session: string, text: string) =>
 /** The first key signs; all keys verify. */
 export function createQuestionIds(keys: readonly Buffer[], node: string): QuestionIds {
   const [signing] = keys
-  if (!signing) throw new Error('no key to sign the names of questions with')
+  if (!signing) throw new Error('no key to sign the names of requests')
   return {
     series(session) {
       const prefix = `ask-${node}-${Math.random().toString(36).slice(2, 8)}`

@@ -33,12 +33,12 @@ export const running = (id: RequestId) =>
 
 export const perhapsRunning = (id: RequestId) =>
   new HostError('unavailable', {
-    detail: `the node that may run a request with the id ${JSON.stringify(id)} does not answer; try again`,
+    detail: `the node that possibly runs a request with the id ${JSON.stringify(id)} does not respond; try again`,
     headers: { 'Retry-After': '1' },
   })
 
 export const cannotResume = () =>
-  new HostError('invalidRequest', { detail: 'this Last-Event-ID is not one of this session' })
+  new HostError('invalidRequest', { detail: 'this Last-Event-ID does not belong to this session' })
 
 export const eventsGone = () =>
   new HostError('sessionNotFound', {

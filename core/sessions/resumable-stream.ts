@@ -331,8 +331,8 @@ class StoredStream {
 
 const wrongNumber = (seq: unknown, stored: number) =>
   new Error(
-    `the event store numbered a message ${JSON.stringify(seq)}, where ${stored + 1} was to come: ` +
-      "`append` gives one more than the stream's last, or than `known`",
+    `the event store numbered a message ${JSON.stringify(seq)}, but ${stored + 1} was expected: ` +
+      "`append` must return one more than the stream's last number, or than `known`",
   )
 
 export type ResumableStream = Pick<StoredStream, keyof StoredStream>

@@ -36,7 +36,7 @@ const ownerMac = (key: Buffer, { route, user }: Owner) =>
 /** The first key signs; all keys verify. */
 export function createSessionIds(keys: readonly Buffer[], node: number): SessionIds {
   const [signing] = keys
-  if (!signing) throw new Error('no key to sign session ids with')
+  if (!signing) throw new Error('no key to sign session ids')
   const byKeyId = new Map(keys.map(key => [keyIdOf(key).toString('hex'), key]))
 
   return {

@@ -285,7 +285,7 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   if (before && before.node !== node) {
     // A node that misses this detects it with its next write.
     const told = peers.send(before.node, { type: 'released', session: session.digest, epoch })
-    told.catch(err => log.debug({ err }, 'could not notify a node that it no longer holds the stream'))
+    told.catch(err => log.debug({ err }, 'could not notify a node that its stream moved'))
   }
   return stream
 }

@@ -150,7 +150,7 @@ export function createSessionUpkeep({ node, evict, tell }: UpkeepParts): Session
 
   const sweeping = clock
     .setInterval(
-      () => void sweep().catch(err => log.debug({ err }, 'the store could not be asked')),
+      () => void sweep().catch(err => log.debug({ err }, 'the store could not be read')),
       Math.min(SWEEP_INTERVAL, Math.max(50, bounds.idleTimeout / 4)),
     )
     .unref()

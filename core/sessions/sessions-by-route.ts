@@ -60,9 +60,8 @@ function groupRoutes({ routes, storesOn, nobody }: SessionsSettings): Group[] {
   for (const route of routes) {
     const { sessionStore, peers: others } = storesOn(route)
     if (sessionStore.shared && sessionStore.node !== others.node) {
-      const why = 'its sessions are kept for every node, but by another name than other nodes know this one by'
-      const fix =
-        'give the plugins that keep sessions and that carry messages between nodes the same options there, or neither'
+      const why = 'its session store and its message bus use different node names'
+      const fix = 'set the same options for the session store and the message bus of this route, or none'
       throw new StartError('MH1401', `${why}; ${fix}`, { at: ['routes', route.path] })
     }
     const peers = sessionStore.shared ? others : nobody

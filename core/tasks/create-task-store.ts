@@ -89,7 +89,7 @@ interface Change<Value> {
 
 const noRoom = () =>
   new HostError('unavailable', {
-    detail: 'there is no room for what the task says',
+    detail: 'the task log is full',
     headers: { 'Retry-After': '10' },
   })
 

@@ -66,7 +66,7 @@ export function createQuestioned(answers: Answers = []): Questioned {
       const ask = { kind, key: key ?? `${kind}-${ordinal}`, params } as Ask
       if (asks.some(earlier => earlier.key === ask.key)) {
         const why = await whyNot(ask, given.get(ask.key))
-        throw new Error(`the answer to "${ask.key}"${quoted(ask)} is not one that the question takes: ${why}`)
+        throw new Error(`the answer to "${ask.key}"${quoted(ask)} does not match the request: ${why}`)
       }
       asks.push(ask)
       const answer = find(ask)
@@ -77,7 +77,7 @@ export function createQuestioned(answers: Answers = []): Questioned {
       }
       const place = isList(answers) && answers.length > 0 ? `answer ${asks.length} of the list` : `'${ask.key}'`
       throw new Error(
-        `the handler asked (${kind})${quoted(ask)} and the test has no answer: give ${place}, as in ` +
+        `the handler sent a request (${kind})${quoted(ask)} and the test has no response: add ${place}, as in ` +
           `answers: { '${ask.key}': ${EXAMPLES[kind]} }`,
       )
     },

@@ -68,7 +68,7 @@ const ISSUER = 'https://issuer.test'
 
 function makeUser(user: TestUser): User {
   const made = readUser({ iss: ISSUER, ...makeClaims(user) }, ISSUER)
-  if (!made) throw new TypeError('a user needs a subject or a clientId: leave them out for "tester", or give a text')
+  if (!made) throw new TypeError('a user needs a subject or a clientId: omit both for "tester", or set one')
   return made
 }
 

@@ -456,7 +456,7 @@ const concurrent: Promises<Store>['alone'] = {
 }
 
 const together: Promises<Store>['together'] = {
-  async 'reads what the other node wrote'(one, other) {
+  async 'reads data of the other node'(one, other) {
     await done(
       write(one, { record: 'r', set: { a: '1' } }, { sortedSet: 's', put: { a: 1 } }, { log: 'l', append: ['a'] }),
     )

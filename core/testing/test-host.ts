@@ -128,8 +128,8 @@ async function repoint(config: Config, plugins: ReadonlyMap<string, Plugin<objec
     const names = [...acting.keys()].filter(name => config.plugins?.[name] !== false)
     const why =
       names.length > 0
-        ? `plugins.${names[0]} says who calls, and has no \`underTest\`: give client({ token }) what it takes`
-        : 'no plugin of this route finds out who calls'
+        ? `plugins.${names[0]} authenticates callers and has no \`underTest\`: pass a token with client({ token })`
+        : 'no plugin of this route authenticates callers'
     throw new Error(`there is no token for routes['${route}']: ${why}`)
   }
 
@@ -252,7 +252,7 @@ interface TestPluginSettings extends TestHostSettings {
 
 const echo = defineTool({
   name: 'echo',
-  description: 'Says who called it, and with what.',
+  description: 'Returns its caller and its arguments.',
   handler: (args, { user, route, session }) => ({
     args,
     user: user ? { subject: user.subject, scopes: user.scopes, roles: user.roles } : null,

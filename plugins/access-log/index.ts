@@ -71,22 +71,25 @@ const OPTIONS = {
   properties: {
     file: {
       type: 'string',
-      description:
-        'Output file, relative to the config; a missing folder is created. Default: stdout; with mcp-host stdio, stderr.',
+      description: 'Output file, relative to the config. Default: stdout, or stderr with `mcp-host stdio`.',
     },
-    format: { type: 'string', enum: ['json', 'text'], description: 'Default: text at a terminal, JSON elsewhere.' },
+    format: {
+      type: 'string',
+      enum: ['json', 'text'],
+      description: 'Format. Default: text at a terminal, else JSON.',
+    },
     sample: {
       type: 'number',
       minimum: 0,
       maximum: 1,
       default: 1,
-      description: 'Share of fast successful requests that is written. All other requests are always written.',
+      description: 'Share of fast, successful requests that is written: 0 to 1. All other requests are always written.',
     },
     slow: {
       type: 'string',
       pattern: DURATION_PATTERN,
       default: '1s',
-      description: 'Requests above this duration are marked as slow and always written.',
+      description: 'Requests of at least this duration are always written, with `"slow": true`.',
     },
   },
 } as const

@@ -111,8 +111,8 @@ export class Lines {
   }
 
   #stick(patience: number) {
-    const what = this.#settings.file === undefined ? 'its reader does not read' : 'the disk does not answer'
-    this.#tell(`a write has not come back for ${patience / 1_000} s: ${what}`)
+    const what = this.#settings.file === undefined ? 'its reader does not read' : 'the disk does not respond'
+    this.#tell(`a write has not completed for ${patience / 1_000} s: ${what}`)
     this.#isStuck = true
   }
 
@@ -141,7 +141,7 @@ export class Lines {
 
   #lose() {
     const { file, log, lost } = this.#settings
-    const problem = this.#failure ?? 'lines come faster than they are taken'
+    const problem = this.#failure ?? 'lines are written faster than they are read'
     if (this.#lost++ === 0) log.warn({ code: 'MH2212', file, problem }, 'lines of the access log are lost')
     lost(1)
   }
@@ -156,7 +156,7 @@ export class Lines {
     const left = this.#waiting.length + (this.#batch ? linesFrom(this.#batch.bytes, this.#batch.from) : 0)
     if (left > 0) {
       lost(left)
-      const problem = this.#failure ?? 'nobody takes them'
+      const problem = this.#failure ?? 'no reader'
       log.error({ code: 'MH2213', file, lines: left, problem }, 'Access log closed with unwritten lines')
     }
     // A hanging write still uses the file.

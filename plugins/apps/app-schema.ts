@@ -41,23 +41,23 @@ const asked = closed({})
 /** The JSON Schema of the tool key `app`. */
 export const APP_SCHEMA = closed(
   {
-    name: text('What it is called; unique on a route.', {
+    name: text('Name, unique on a route.', {
       pattern: '^[a-z0-9][a-z0-9._-]{0,63}$',
       patternErrorMessage: 'lower-case letters, digits and . _ -, at most 64',
     }),
     title: words('Name for people.'),
-    description: words('What it shows.'),
-    icons: list(icon, 'Icons for clients.'),
+    description: words('Description of the page.'),
+    icons: list(icon, 'Icons for clients: { src, mimeType, sizes, theme }.'),
     html: text('Its page, or the file that has it.'),
     module: text('The script that its page is bundled of.'),
     csp: closed({
-      connectDomains: origins('Origins that it may connect to.'),
-      resourceDomains: origins('Origins that it may have scripts, styles, images and fonts from.'),
+      connectDomains: origins('Origins that the page can connect to.'),
+      resourceDomains: origins('Origins of scripts, styles, images and fonts.'),
       frameDomains: origins('Origins of frames in it.'),
       baseUriDomains: origins('Origins of its base.'),
     }),
     permissions: closed({ camera: asked, microphone: asked, geolocation: asked, clipboardWrite: asked }),
-    domain: text('The origin that it wants for itself.', {
+    domain: text('Dedicated origin for the page.', {
       pattern: '^[\\x21-\\x7e]+$',
       patternErrorMessage: 'a name without spaces or line ends',
     }),

@@ -11,7 +11,7 @@ export const OPTIONS = {
       pattern: SIZE_PATTERN,
       minimum: 1,
       default: '1mb',
-      description: 'Maximum size of a page.',
+      description: 'Maximum size of a page. Startup fails for a larger page and shows its largest file.',
     },
     minify: {
       type: 'boolean',

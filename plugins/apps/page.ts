@@ -113,9 +113,9 @@ function inBounds({ html }: AppDefinition, page: Page, { maxBytes }: PageSetting
 
 async function makePage(app: AppDefinition, { directory, minify }: PageSettings): Promise<Page> {
   const { html, module } = app
-  if (html !== undefined && module !== undefined) throw new PageFault('give it `html` or `module`, not both')
+  if (html !== undefined && module !== undefined) throw new PageFault('set `html` or `module`, not both')
   if (html !== undefined) return writtenPage(html, directory)
-  if (module === undefined) throw new PageFault('give it a page: `html`, or a `module` to bundle')
+  if (module === undefined) throw new PageFault('set a page: `html`, or a `module` to bundle')
   const file = fileOf(module, directory, 'module')
   await readText(file, 'module')
   const { bundlePage } = await import('./bundle-page.ts')
@@ -151,7 +151,7 @@ async function readText(file: string, key: 'html' | 'module'): Promise<string> {
     return await readFile(file, 'utf8')
   } catch (cause) {
     const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
-    const why = isMissing ? `there is no file ${file}` : `${file} cannot be read: ${errorText(cause)}`
+    const why = isMissing ? `the file does not exist: ${file}` : `${file} cannot be read: ${errorText(cause)}`
     const hint = `paths are relative to the config's folder; \`new URL('./...', import.meta.url)\` is beside your module`
     throw new PageFault(`${why}; ${hint}`, { at: [key], files: [file], cause })
   }

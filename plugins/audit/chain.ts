@@ -84,5 +84,5 @@ const isWord = (value: unknown): value is string => typeof value === 'string' &&
 export function factsIn(line: ReadLine | undefined): FileFacts | undefined {
   const { event, chain, algorithm, key } = line?.fields ?? {}
   if (event !== 'opened' || !isWord(chain) || !isWord(algorithm)) return undefined
-  return { chain, algorithm, key: key === undefined ? undefined : isWord(key) ? key : 'that is no name of one' }
+  return { chain, algorithm, key: key === undefined ? undefined : isWord(key) ? key : 'the name is invalid' }
 }

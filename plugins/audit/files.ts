@@ -172,16 +172,16 @@ export async function openTail(path: string, mode: number) {
 
 async function strangeFile(path: string, isFile: boolean): Promise<StartError> {
   const stop = (what: string) => new StartError('MH2203', what, { exitCode: 2 })
-  if (!isFile) return stop(`${path} is not a regular file: give the audit another \`file\``)
+  if (!isFile) return stop(`${path} is not a regular file: set another \`file\` for the audit`)
   let lines = 0
   for await (const { number, bytes } of linesOf(path)) {
     if (number === 1 && !factsIn(bytes && readLine(bytes)))
-      return stop(`${path} is not an audit file: give the audit another \`file\``)
+      return stop(`${path} is not an audit file: set another \`file\` for the audit`)
     lines = number
   }
-  const look = `look at it with: mcp-host audit verify ${path}`
+  const look = `check it with: mcp-host audit verify ${path}`
   return stop(
-    `${path} is an audit, but line ${lines}, its last, is none that an audit writes: somebody else wrote there. ` +
-      `Nothing was changed; ${look}. To start, move the file away (a new chain begins in a new file), or take out what is foreign`,
+    `${path} is an audit file, but its last line ${lines} was written by another program. ` +
+      `Nothing was changed; ${look}. To start, move the file away (a new file starts a new chain), or remove the foreign lines`,
   )
 }

@@ -58,7 +58,7 @@ function lintArguments(
 const hintOf = (near: string | undefined) => (near === undefined ? '' : `; did you mean "${near}"?`)
 
 const NO_KEY =
-  'the audit has no key, because there are no `secrets`: anyone who can write the file can forge a valid chain; ' +
+  'the audit has no key without `secrets`: anyone who can write the file can forge a valid chain; ' +
   'put a secret into the config, or into MCP_HOST_SECRETS'
 
 /** Refused because the audit cannot be written: counted, but not written. */
@@ -69,7 +69,7 @@ function refuseUnwritten(host: InternalHost, trail: () => Trail | undefined, isL
     const failure = trail()?.failure
     if (failure === undefined || isLeftOut(call.method)) return next()
     trail()?.countRefused()
-    const detail = 'what is called cannot be put on record at the moment; try again'
+    const detail = 'calls cannot be recorded at the moment; try again'
     const reason = `the audit: ${failure}`
     const error = new HostError('unavailable', { detail, headers: { 'Retry-After': '2' }, reason })
     turnedAway.add(error)

@@ -46,13 +46,13 @@ export const OPTIONS = {
       type: 'string',
       enum: ['disguised', 'clear'],
       default: 'disguised',
-      description: '`clear`: writes subject and issuer in addition to the pseudonym.',
+      description: '`disguised`: a pseudonym of the user. `clear`: also subject and issuer.',
     },
     sync: {
       type: 'string',
       enum: ['always', 'second', 'never'],
       default: 'second',
-      description: 'Time at which lines are synced to disk: with each batch, every second, or by the operating system.',
+      description: 'fdatasync with each batch, every second, or never. It matters only for power failures.',
     },
     headEvery: {
       type: 'string',

@@ -176,7 +176,7 @@ export class TrailFile {
     const { seq } = this.#head
     return (
       `${path} is written by somebody else, too: ${size - this.#size} bytes behind seq ${seq} are not ours. ${OWN_FILE}; ` +
-      'move the file away, and the chain goes on in a new one'
+      'move the file away, and the chain continues in a new file'
     )
   }
 
@@ -185,7 +185,7 @@ export class TrailFile {
     if (this.#toldChanged) return
     const { path, log } = this.#settings
     this.#toldChanged = true
-    const fix = `look at it with: mcp-host audit verify ${path}`
+    const fix = `check it with: mcp-host audit verify ${path}`
     log.error({ code: 'MH2220', file: path, seq: this.#head.seq, how, fix }, 'Another program changed the audit file')
     await this.#writeOwn({ event: 'changed', how })
   }
@@ -276,7 +276,7 @@ export class TrailFile {
     const { log } = this.#settings
     const text = shownTorn(torn)
     if (!this.#healing)
-      log.warn({ code: 'MH2222', file, bytes: torn.length, text }, 'the last line of the audit was not whole')
+      log.warn({ code: 'MH2222', file, bytes: torn.length, text }, 'the last line of the audit was incomplete')
     this.#healing = torn
   }
 
@@ -287,8 +287,8 @@ export class TrailFile {
       ({ key, algorithm }) => key === facts.key && algorithm === facts.algorithm,
     )
     if (signer?.sign(last.signed) === last.hash) return
-    const why = signer ? 'it was changed' : `its key ${facts.key} is none of our secrets`
-    const fix = 'look at it with: mcp-host audit verify'
+    const why = signer ? 'it was changed' : `its key ${facts.key} does not belong to the configured secrets`
+    const fix = 'check it with: mcp-host audit verify'
     log.error({ code: 'MH2223', file: path, seq: last.seq, why, fix }, 'The last audit line does not verify')
   }
 
@@ -339,4 +339,4 @@ export class TrailFile {
   }
 }
 
-const OWN_FILE = 'give each host a `file` of its own, and let others move it, not write to it'
+const OWN_FILE = 'set a separate `file` for each host, and let no other program write to it'

@@ -68,7 +68,7 @@ function open(host: InternalHost, path: string, options: FilledAuditOptions): Op
       await lock?.release()
       if (cause instanceof StartError) throw cause
       const why = `the audit cannot be written in ${dirname(path)}: ${errorText(cause)}`
-      throw new StartError('MH2201', `${why}; let this user write there, or give it another \`file\``, { cause })
+      throw new StartError('MH2201', `${why}; allow this user to write there, or set another \`file\``, { cause })
     }
     trail = started
   }

@@ -23,7 +23,7 @@ const OF_DISK: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EIO'])
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-const TOO_FAST = 'requests come faster than the disk takes their lines'
+const TOO_FAST = 'the disk is too slow for the lines of the requests'
 
 export class Trail {
   readonly #settings: TrailSettings

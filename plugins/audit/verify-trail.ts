@@ -45,7 +45,7 @@ async function openingOf(file: string): Promise<Opening | Broken> {
   return {
     file,
     line: 1,
-    what: 'it is no first line of an audit, which has "event":"opened" and the name of its chain',
+    what: 'it is not the first line of an audit, which has "event":"opened" and the name of the chain',
   }
 }
 
@@ -77,23 +77,21 @@ class Follower {
     if (algorithm === plainSigner.algorithm) {
       if (allowPlain || signers.length === 0) return plainSigner
       return {
-        what: 'it has no key, though secrets are given: anybody could have written it; --allow-plain believes it',
+        what: 'it has no key although secrets are set, so anyone could have written it; accept it with --allow-plain',
       }
     }
     const signer = signers.find(one => one.algorithm === algorithm && one.key === key)
     if (signer) return signer
-    const why =
-      signers.length === 0 ? 'no key was given' : `the given secrets make none such, but ${signers.length} others`
+    const why = signers.length === 0 ? 'no key was given' : `the secrets result in ${signers.length} other keys`
     return { what: `it is signed with key ${key}, and ${why}`, isKeyMissing: true }
   }
 
   follow(line: ReadLine | undefined, signer: Signer): string | undefined {
-    if (!line) return 'it is no line of an audit'
+    if (!line) return 'it is not an audit line'
     const { seq, prev, hash, signed, fields } = line
-    if (signer.sign(signed) !== hash) return `seq ${seq} was changed: its hash is not that of what stands in it`
+    if (signer.sign(signed) !== hash) return `seq ${seq} was changed: its hash does not match its content`
     const isFirst = this.lines === 0
-    if (!isFirst && seq !== this.seq + 1)
-      return `seq ${seq} was found, and ${this.seq + 1} was expected: ${wayOf(seq, this.seq)}`
+    if (!isFirst && seq !== this.seq + 1) return `found seq ${seq}, expected ${this.seq + 1}: ${wayOf(seq, this.seq)}`
     const before = isFirst ? (seq === 1 ? NO_HASH : prev) : this.hash
     if (prev !== before)
       return `seq ${seq} does not follow the line before: its prev is ${prev}, expected was ${before}`
@@ -144,8 +142,7 @@ async function followFile({ file, facts }: Opening, follower: Follower, isLast: 
   return undefined
 }
 
-const UNENDED =
-  'it has no end: it is being written, or its writer was killed, and its next start will say so in the audit'
+const UNENDED = 'it has no end: it is being written, or its writer was killed; the next start adds a `healed` line'
 const NOT_HEALED = 'it has no end, and no `healed` line of a later file has its hash: someone else wrote it'
 
 async function followChain(

@@ -87,16 +87,17 @@ function readCallback(
   const [code, description, iss] = ['error', 'error_description', 'iss'].map(
     name => searchParams.get(name) ?? undefined,
   )
-  const known = ok(REDIRECT, `the provider knows the client id, and sends people back to ${redirectUri}`)
+  const known = ok(REDIRECT, `the provider accepts the client id and redirects to ${redirectUri}`)
   if (settings.kind.openid && iss !== undefined && iss !== server.issuer)
-    return [known, wrong(REQUEST, 'its answer names another issuer (iss) than its metadata', 'check `issuer`')]
-  if (code === undefined || NOT_SIGNED_IN.test(code)) return [known, ok(REQUEST, 'it takes the scopes and parameters')]
+    return [known, wrong(REQUEST, 'its response and its metadata have different issuers (iss)', 'check `issuer`')]
+  if (code === undefined || NOT_SIGNED_IN.test(code))
+    return [known, ok(REQUEST, 'the provider accepts the scopes and parameters')]
   const said = refusalWords({ code, description }, secrets)
   // Some providers lack prompt=none, which sign-ins do not use.
   if (code === 'invalid_request' && /prompt/i.test(description ?? ''))
-    return [known, note(REQUEST, `it cannot be tried without a person: ${said}`)]
+    return [known, note(REQUEST, `it cannot be tested without a user: ${said}`)]
   const fix = explain({ type: settings.type, code, description })?.fix ?? 'correct `scopes` and `parameters`'
-  return [known, wrong(REQUEST, `the provider refuses what is asked for: ${said}`, fix)]
+  return [known, wrong(REQUEST, `the provider refuses the request: ${said}`, fix)]
 }
 
 function readPage(
@@ -112,8 +113,8 @@ function readPage(
     return wrong(REDIRECT, `the provider shows an error page: ${safeText(refusal.description ?? '', secrets)}`, fix)
   }
   if (status >= 400)
-    return wrong(REDIRECT, `the authorization endpoint answers ${status}, and its page names no known error`, register)
-  const why = 'the provider shows its login page first: whether it knows the redirect URI shows when somebody signs in'
+    return wrong(REDIRECT, `the authorization endpoint returns ${status} with an unknown error page`, register)
+  const why = 'the provider checks the redirect URI only after the login, so it could not be tested'
   return note(REDIRECT, why, `${redirectUri} must be registered there`)
 }
 
@@ -136,7 +137,7 @@ async function checkAuthorization(connection: Connection, redirectUri: string): 
   } catch (error) {
     if (error instanceof UpstreamError) return [failed(REDIRECT, error)]
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error
-    const text = `the authorization endpoint cannot be asked: ${safeText(errorText(cause), secrets)}`
+    const text = `the authorization endpoint cannot be reached: ${safeText(errorText(cause), secrets)}`
     return [wrong(REDIRECT, text, fixOfConnection(error) ?? REACH)]
   }
 }
@@ -148,15 +149,15 @@ function isSigningKey(key: unknown): boolean {
 }
 
 async function readKeys(response: Response, what: string): Promise<PluginFinding> {
-  if (response.status !== 200) return wrong('keys', `${what} answers ${response.status}`, WRONG_PAGE)
+  if (response.status !== 200) return wrong('keys', `${what} returns ${response.status}`, WRONG_PAGE)
   const body = await jsonOf(response)
   const keys: unknown = isObject(body) ? body['keys'] : undefined
-  if (!Array.isArray(keys)) return wrong('keys', `${what} is no set of keys`, WRONG_PAGE)
+  if (!Array.isArray(keys)) return wrong('keys', `${what} is not a key set`, WRONG_PAGE)
   const count = keys.filter(isSigningKey).length
-  if (count > 0) return ok('keys', `${what} has ${count === 1 ? 'a key' : `${count} keys`} for signatures`)
-  const found = keys.length === 0 ? 'is an empty set of keys' : 'has no key for signatures'
-  const fix = 'give the provider a signing key (RSA or EC), with which it signs ID tokens'
-  return wrong('keys', `${what} ${found}: no ID token can be checked`, fix)
+  if (count > 0) return ok('keys', `${what} has ${count === 1 ? 'a signing key' : `${count} signing keys`}`)
+  const found = keys.length === 0 ? 'is an empty key set' : 'has no signing key'
+  const fix = 'create a signing key (RSA or EC) for ID tokens at the provider'
+  return wrong('keys', `${what} ${found}: ID tokens cannot be verified`, fix)
 }
 
 function writeTime(milliseconds: number): string {
@@ -174,8 +175,8 @@ function compareClocks({ headers }: Response, asked: number, answered: number): 
   const skew = Math.max(behind, ahead)
   if (skew <= 60_000) return [ok('clock', "this machine's clock and the provider's agree")]
   const how = `${writeTime(skew)} ${behind > ahead ? 'behind' : 'ahead of'}`
-  const fix = 'set the clock of this machine by NTP (chrony, systemd-timesyncd); if it is right, that of the provider'
-  return [wrong('clock', `this machine's clock is ${how} that of the provider: tokens seem to be of another time`, fix)]
+  const fix = 'synchronize the clock of this machine by NTP (chrony, systemd-timesyncd), or the clock of the provider'
+  return [wrong('clock', `this machine's clock is ${how} that of the provider, so tokens can be refused`, fix)]
 }
 
 export async function checkKeys({ ask, server, settings }: Connection): Promise<Findings> {
@@ -206,11 +207,11 @@ function readTokenRefusal(
   const isSetup = IS_SETUP.test(description ?? '')
   // The server checks the code after client authentication.
   if (/^(?:invalid_grant|bad_verification_code)$/.test(code) && !isSetup) {
-    const what = clientSecret === undefined ? 'the client without a secret' : 'the client id and the secret'
-    return ok(SECRET, `the provider takes ${what}`)
+    const what = clientSecret === undefined ? 'the client without a secret' : 'the client id and the client secret'
+    return ok(SECRET, `the provider accepts ${what}`)
   }
   if (code === 'invalid_request' && !isSetup)
-    return note(SECRET, `the provider cannot be asked for it with an invalid code: ${said}`)
+    return note(SECRET, `the secret cannot be tested with an invalid code: ${said}`)
   const fix = explain({ type, code, description })?.fix ?? 'check clientId, clientSecret and authMethod'
   return wrong(SECRET, `the token endpoint refused: ${said}`, withRedirectUri(fix, redirectUri))
 }
@@ -227,30 +228,30 @@ async function checkToken(connection: Connection, redirectUri: string): Promise<
     const refusal = refusalIn(await bodyOf(response))
     if (refusal)
       return readTokenRefusal(connection, refusal, redirectUri, [settings.clientSecret ?? '', code, state, verifier])
-    const fix = 'check that the issuer, or the endpoints, are those of the provider'
-    return wrong(SECRET, `the token endpoint answers ${response.status} and says no reason`, fix)
+    const fix = 'check that the issuer or the endpoints belong to the provider'
+    return wrong(SECRET, `the token endpoint returns ${response.status} without a reason`, fix)
   } catch (error) {
     return failed(SECRET, error)
   }
 }
 
-const AGAIN = 'people sign in again whenever the token of the provider ends'
+const AGAIN = 'users sign in again when the token of the provider expires'
 
 function checkRenewal(connection: Connection): PluginFinding {
   const { settings, server } = connection
   const { kind, type, parameters } = settings
   const check = 'renewal'
   if (server.grant_types_supported?.includes('refresh_token') === false)
-    return note(check, `the provider lists no grant refresh_token: ${AGAIN}`)
+    return note(check, `the provider does not support the grant refresh_token: ${AGAIN}`)
   if (type === 'google' && parameters['access_type'] !== 'offline') {
-    const text = `without access_type=offline Google gives no refresh token: ${AGAIN}`
-    return wrong(check, text, 'leave access_type out of `parameters`')
+    const text = `without access_type=offline Google issues no refresh token: ${AGAIN}`
+    return wrong(check, text, 'remove access_type from `parameters`')
   }
   if (kind.offline !== false && !scopesOf(connection).includes('offline_access')) {
-    const fix = settings.scopes ? 'add offline_access to `scopes`' : 'switch on offline_access at the provider'
-    return note(check, `offline_access is not asked for: ${AGAIN}`, fix)
+    const fix = settings.scopes ? 'add offline_access to `scopes`' : 'enable offline_access at the provider'
+    return note(check, `offline_access is not requested: ${AGAIN}`, fix)
   }
-  return ok(check, 'what a refresh token takes is asked for')
+  return ok(check, 'the scopes for refresh tokens are requested')
 }
 
 const LISTS_SCOPES = new Set(['oidc', 'okta', 'keycloak'])
@@ -263,7 +264,7 @@ function checkMetadata(connection: Connection): Findings {
   const methods = server.token_endpoint_auth_methods_supported ?? []
   const findings: Findings = []
   if (unlisted.length > 0) {
-    const fix = 'correct `scopes`; the scope of an API may be right all the same'
+    const fix = 'correct `scopes`; scopes of APIs are possibly not listed'
     findings.push(note('scopes', `the provider does not list ${unlisted.join(', ')}`, fix))
   }
   if (authMethod !== undefined && methods.length > 0 && !methods.includes(authMethod)) {
@@ -288,7 +289,7 @@ async function checkProvider({ provider, path }: FilledAuthBridge, { at, log, ur
   const { issuer } = settings
   const redirectUri = url(`${path}/callback`)
   return [
-    ok('provider', issuer === undefined ? 'endpoints are given' : `the metadata of ${issuer} is of this issuer`),
+    ok('provider', issuer === undefined ? 'endpoints are configured' : `the metadata of ${issuer} is of this issuer`),
     ...(await checkKeys(connection)),
     ...checkMetadata(connection),
     checkRenewal(connection),

@@ -4,6 +4,7 @@ import { type GrantStore, isLoopback } from '../../core/auth.ts'
 import type { InternalHost, Services } from '../../core/internal.ts'
 import { parseDuration } from '../../core/plugin.ts'
 import { isUnavailable } from '../../core/transport.ts'
+import { createRecords, createSealer } from '../families/credentials/index.ts'
 import type { TrustedIssuers } from './assertions/trusted-issuers.ts'
 import { createRegisteredClients } from './clients/client-rules.ts'
 import { createAddressLimit } from './limits.ts'
@@ -12,7 +13,6 @@ import { createPages, type Logo } from './pages/index.ts'
 import { createAccounts, createConsents, unavailable } from './people/accounts.ts'
 import { createDecide, restrictedScopes, titlesOf } from './people/decide.ts'
 import { createLogins } from './people/logins.ts'
-import { createRecords, createSealer } from './records.ts'
 import { createClientFetch, createProvider, refusalPage } from './server/provider.ts'
 import { createResources, withFixed } from './server/resources.ts'
 import type { SigningKey } from './server/signing-keys.ts'
@@ -50,17 +50,17 @@ const lifetimesOf = (options: FilledAuthBridge) => ({
 const figuresOf = ({ metrics }: InternalHost) => ({
   signIns: metrics.counter({
     name: 'mcp_host_bridge_sign_ins_total',
-    help: 'Logins that came back from the identity provider: ok, not_allowed by the config, or what failed.',
+    help: 'Sign-ins at the identity provider by outcome: ok, not_allowed, or the failure.',
     labels: ['outcome'],
   }),
   renewals: metrics.counter({
     name: 'mcp_host_bridge_renewals_total',
-    help: 'Questions whether a person may still sign in: renewed, ended, or unasked where the provider did not say.',
+    help: 'Checks at the identity provider whether users can still sign in: renewed, ended, or unasked without a response.',
     labels: ['outcome'],
   }),
   replays: metrics.counter({
     name: 'mcp_host_bridge_replays_total',
-    help: 'Codes and refresh tokens that came again after they were used up.',
+    help: 'Codes and refresh tokens that were presented again after use.',
     labels: ['model'],
   }),
 })

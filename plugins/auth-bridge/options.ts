@@ -54,7 +54,7 @@ export const DEVELOPMENT_OPTIONS = {
     type: 'array',
     minItems: 1,
     description:
-      'Users to choose from on the sign-in page, where any other name can be entered. Default: one user, `dev`.',
+      'Users to choose from on the sign-in page, or any other name: { id, name, roles, claims }. Default: one user, `dev`.',
     items: {
       ...object('DevUser', 'A user of the development provider.', { required: ['id'] }),
       properties: {
@@ -225,7 +225,8 @@ export const optionsSchema = {
         fixed: {
           type: 'array',
           default: [],
-          description: 'Registered clients.',
+          description:
+            'Registered clients: `clientId`, `redirects`, `name`, and `clientSecret` (32 characters or more) with `authMethod`, or `keys` (public JWKs for private_key_jwt).',
           items: {
             ...object('BridgeFixedClient', 'A registered client.', { required: ['clientId', 'redirects'] }),
             properties: {
@@ -270,13 +271,13 @@ export const optionsSchema = {
       type: 'string',
       pattern: '^/[A-Za-z0-9._~-]+(?:/[A-Za-z0-9._~-]+)*$',
       default: '/auth',
-      description: 'Path of the authorization server. The issuer is this path under http.publicUrl.',
+      description: 'Path of the issuer under http.publicUrl. A change signs everyone out and changes the redirect URI.',
     },
-    accessToken: duration('10m', 'Lifetime of access tokens. Removed users keep access for this time.'),
-    refreshToken: duration('30d', 'Lifetime of an unused refresh token.'),
+    accessToken: duration('10m', 'Lifetime of access tokens, which cannot be revoked. Removed users keep access.'),
+    refreshToken: duration('30d', 'Lifetime of an unused refresh token. Each use returns a new token.'),
     login: duration('90d', 'Lifetime of a login. Users then sign in again.'),
-    session: duration('12h', 'Lifetime of a browser session without a new login.'),
-    refreshGrace: duration('60s', 'Time for which a used refresh token still works, for concurrent refreshes.'),
+    session: duration('12h', 'Lifetime of a browser session without a new login at the provider.'),
+    refreshGrace: duration('60s', 'Time for which a used refresh token still works. Later use ends the grant.'),
     signingKeys: {
       ...text,
       description:
@@ -285,7 +286,7 @@ export const optionsSchema = {
     trustedIssuers: {
       type: 'array',
       default: [],
-      description: 'Issuers of identity assertions (ID-JAG) for enterprise-managed authorization.',
+      description: 'Issuers of identity assertions (ID-JAG): `issuer`, `jwksUri`, `tenant`.',
       items: {
         ...object('BridgeTrustedIssuer', 'An issuer of identity assertions.', { required: ['issuer'] }),
         properties: {

@@ -4,7 +4,7 @@ import { assertInstalled, isLoopback } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { errorText, parseDuration, StartError } from '../../core/plugin.ts'
 import { createTrustedIssuers } from './assertions/trusted-issuers.ts'
-
+import { pagesOf } from './browser/sign-in.ts'
 import { parseRedirectPattern } from './clients/redirects.ts'
 import { type KeptStore, openKeptStore } from './development/kept-store.ts'
 import { createDevelopmentUpstream } from './development/upstream.ts'
@@ -72,7 +72,7 @@ function fixedClientProblem({
   clientSecret,
   keys,
 }: FilledAuthBridge['clients']['fixed'][number]): string | undefined {
-  if (keys && clientSecret !== undefined) return 'it has a secret and keys; leave one of them out'
+  if (keys && clientSecret !== undefined) return 'it has a secret and keys; remove one of them'
   if (authMethod === 'private_key_jwt' && !keys) return 'private_key_jwt needs keys, its public keys as JWKs'
   if (keys && authMethod !== undefined && authMethod !== 'private_key_jwt') return `${authMethod} needs no keys`
   if (authMethod?.startsWith('client_secret') && clientSecret === undefined) return `${authMethod} needs clientSecret`
@@ -156,7 +156,8 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
   const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
-  host.provide('authorizationServer', { issuer, keys: () => published, isDevelopment: inDevelopment })
+  const pages = pagesOf(() => getBridge())
+  host.provide('authorizationServer', { issuer, keys: () => published, isDevelopment: inDevelopment, pages })
   const getStore = () => kept?.store ?? storeOf(host)
   const make = async () => {
     const [{ makeBridge }, { handlers }] = await load()

@@ -26,9 +26,9 @@ export interface UpstreamContext {
   upstreamToken(request?: UpstreamTokenRequest): Promise<string>
 }
 
-const NONE = 'There is no token of an identity provider here: no plugin of this route signs callers in with one.'
+const NONE = 'This route has no tokens of an identity provider: no plugin of the route signs in callers with one.'
 const NONE_IN_RUN =
-  'There is no token of the identity provider in the run of a task: its caller may have no access any more. Ask for it in `task.before`.'
+  'Task runs have no token of the identity provider, because the caller can have lost access. Request the token in `task.before`.'
 
 export const NO_UPSTREAM: UpstreamContext = { upstreamToken: () => Promise.reject(new ToolError(NONE)) }
 

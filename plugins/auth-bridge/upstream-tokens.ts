@@ -21,7 +21,7 @@ const canonical = (scope: string): string => [...new Set(scope.split(' ').filter
 
 const unavailable = (detail: string) => new HostError('unavailable', { detail, headers: { 'Retry-After': '5' } })
 
-const NOT_OURS = 'There is no token of the identity provider for this caller: they did not sign in through this host.'
+const NOT_OURS = 'There is no token of the identity provider for this caller, who did not sign in through this host.'
 
 export function createBridgeTokens({ logins, issuer, log }: Bridge, services: Services) {
   const exchanged = new LRUCache<string, ProviderTokens>({ max: MAX_EXCHANGED })
@@ -45,7 +45,7 @@ export function createBridgeTokens({ logins, issuer, log }: Bridge, services: Se
     // Without a refresh token the login ends with its access token.
     throw login.tokens.refreshToken === undefined
       ? loginEnded(services, caller, 'the token of the identity provider has expired')
-      : unavailable('the identity provider cannot be asked now')
+      : unavailable('the identity provider is not available')
   }
 
   async function exchange(caller: UpstreamCaller, login: Login, scope: string, key: string): Promise<ProviderTokens> {
@@ -61,9 +61,9 @@ export function createBridgeTokens({ logins, issuer, log }: Bridge, services: Se
         { code: 'MH2141', err: error, fix: error.fix, scope },
         'the identity provider issued no token for a tool',
       )
-      if (error.fault === 'unavailable') throw unavailable('the identity provider does not answer now')
+      if (error.fault === 'unavailable') throw unavailable('the identity provider does not respond')
       const fix = error.fix === undefined ? '' : ` ${error.fix}`
-      throw new ToolError(`The identity provider gives no token for the scope "${scope}".${fix}`)
+      throw new ToolError(`The identity provider issues no token for the scope "${scope}".${fix}`)
     }
   }
 

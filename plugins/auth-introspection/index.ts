@@ -70,7 +70,7 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
     if (String(type).toLowerCase() !== 'dpop') return 'the token is neither a bearer token nor a DPoP token'
     return isObject(claims['cnf']) && typeof claims['cnf']['jkt'] === 'string'
       ? undefined
-      : 'the answer about the token says DPoP, and not to which key it is bound (cnf.jkt)'
+      : 'the introspection response has the type DPoP, but no key (cnf.jkt)'
   }
 
   /** A JWT of the plugin's issuer. If it is revoked, another plugin that verifies its signature must not accept it. */

@@ -41,7 +41,7 @@ export const authIntrospectionSchema = {
       type: 'object',
       default: {},
       additionalProperties: false,
-      description: 'Checks, on by default. Disable the audience only for servers whose responses have no aud.',
+      description: 'Checks. `audience: false` accepts tokens for any service, and startup warns.',
       properties: { audience: { type: 'boolean', default: true, description: 'The audience must be this server.' } },
     },
     cacheFor: {
@@ -50,7 +50,7 @@ export const authIntrospectionSchema = {
       minimum: 0,
       default: '30s',
       description:
-        'Cache time of responses, at most 5m. Revoked tokens stay valid for this time. 0 disables the cache.',
+        'Cache time of responses, at most 5m and never past exp. Revoked tokens stay valid for this time. 0 disables the cache.',
     },
     dpop: DPOP_SCHEMA,
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
@@ -59,7 +59,7 @@ export const authIntrospectionSchema = {
       type: 'object',
       default: {},
       additionalProperties: false,
-      description: 'Paths in the response. A path is a name, or names joined by dots.',
+      description: 'Response paths of scopes, roles, subject and clientId: names, joined by dots.',
       properties: CLAIM_PATHS_SCHEMA,
     },
   },

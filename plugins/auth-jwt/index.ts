@@ -16,7 +16,7 @@ const KEY_AGE = {
   labels: ['issuer'],
 }
 
-const KEYS_AWAY = 'the keys of the issuer cannot be fetched; the log says why'
+const KEYS_AWAY = 'the keys of the issuer cannot be fetched; see the log'
 
 function warnOfOtherServers(host: InternalHost, { issuers }: Profile): void {
   const named = host.routes.flatMap(route => host.services.slot('protectedResource', route).serversOf?.(route) ?? [])

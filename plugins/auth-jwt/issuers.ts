@@ -275,7 +275,7 @@ function checkOwn(
   const without = routes.filter(route => !found.has(route)).map(({ path }) => path)
   if (issuers.size > 0) {
     if (found.size > 0 || routes.length === 0) return
-    const why = 'this host issues no tokens here; switch on auth-bridge, or omit it'
+    const why = 'this host issues no tokens here; enable auth-bridge, or omit it'
     report(new StartError('MH2006', why, { at: [...at, 'ownIssuer'] }))
     return
   }

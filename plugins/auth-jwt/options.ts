@@ -26,7 +26,7 @@ const audience = {
 const claims = {
   title: 'JwtClaims',
   type: 'object',
-  description: 'Claim paths. A path is a name, or names joined by dots.',
+  description: 'Paths of scopes, roles, subject, clientId and audience (names, joined by dots), and `required` claims.',
   additionalProperties: false,
   properties: {
     ...CLAIM_PATHS_SCHEMA,
@@ -45,7 +45,7 @@ const claims = {
 
 const issuerProperties = {
   authority: {
-    ...url('The exact issuer URL. Its keys are found by discovery.'),
+    ...url('The exact issuer URL. Its keys are found by discovery (RFC 8414 or OpenID Connect).'),
     ...ISSUER_URL,
   },
   issuer: {
@@ -107,7 +107,7 @@ export const authJwtSchema = {
       default: {},
       additionalProperties: false,
       description:
-        'Checks, each on by default. A disabled check causes a warning at startup. The signature is always verified.',
+        'Checks of issuer, audience, lifetime and signingKey, each on by default. `false` causes a warning at startup. The signature is always verified.',
       properties: {
         issuer: check('The issuer must be configured.'),
         audience: check('The audience must be this server.'),
@@ -120,11 +120,11 @@ export const authJwtSchema = {
       items: { enum: [...ASYMMETRIC, ...SYMMETRIC] },
       minItems: 1,
       description:
-        'Accepted algorithms. Default: RS, PS and ES with 256, 384 and 512, EdDSA and Ed25519; with a secret, HS.',
+        'Accepted algorithms; with a secret only HS. Default: RS, PS and ES with 256, 384 and 512, EdDSA, Ed25519.',
     },
     dpop: DPOP_SCHEMA,
     streamsOutliveToken: STREAMS_OUTLIVE_TOKEN_SCHEMA,
-    clockTolerance: duration('60s', 'Maximum difference between clocks.'),
+    clockTolerance: duration('60s', 'Maximum difference between clocks, for exp, nbf and iat.'),
     jwksMaxAge: duration('5m', 'Maximum age of cached keys. A withdrawn key is refused after this time at the latest.'),
     jwksMaxStale: duration('1h', 'Maximum age of cached keys while the issuer is unavailable.'),
   },

@@ -10,7 +10,7 @@ const bareHost = (given: string, preset: string): string => {
   if (/^[a-z0-9.-]+(?::\d+)?$/i.test(given)) return given
   throw new StartError(
     'MH2008',
-    `${preset}(): "${shownUrl(given)}" is no host name; write it without https:// and path`,
+    `${preset}(): "${shownUrl(given)}" is not a host name; write it without https:// and path`,
     { exitCode: 2 },
   )
 }

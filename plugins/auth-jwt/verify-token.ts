@@ -29,11 +29,11 @@ const OF_ID_TOKENS = ['nonce', 'at_hash', 'c_hash']
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 function headerProblem({ crit, typ, alg, kid }: Claims, issuer: Issuer): string | undefined {
-  if (crit !== undefined) return 'the token has critical headers (crit), and none is understood here'
+  if (crit !== undefined) return 'the token has critical headers (crit), which are not supported'
   if (typ !== undefined && (typeof typ !== 'string' || !ACCESS_TOKEN_TYPES.has(typ.toLowerCase()))) {
     return 'the type (typ) of the token is neither JWT nor at+jwt'
   }
-  if (kid !== undefined && typeof kid !== 'string') return 'the key id (kid) of the token is no text'
+  if (kid !== undefined && typeof kid !== 'string') return 'the key id (kid) of the token is not a string'
   if (typeof alg !== 'string' || alg.toLowerCase() === 'none') return 'the token is not signed'
   if (issuer.algorithms.has(alg)) return undefined
   const named = /^[A-Za-z0-9-]{1,16}$/.test(alg) ? alg : 'of the token'
@@ -42,7 +42,7 @@ function headerProblem({ crit, typ, alg, kid }: Claims, issuer: Issuer): string 
 
 /** Times in seconds. jsonwebtoken checks `exp` and `nbf` only if they are present. */
 function lifetimeProblem({ exp, iat, nbf }: Claims, now: number, tolerance: number): string | undefined {
-  if (!isTime(exp)) return 'the token has no time at which it expires (exp)'
+  if (!isTime(exp)) return 'the token has no expiry time (exp)'
   if (exp + tolerance <= now) return 'the token expired'
   if (nbf !== undefined && (!isTime(nbf) || nbf > now + tolerance)) return 'the token is not valid yet (nbf)'
   if (iat !== undefined && (!isTime(iat) || iat > now + tolerance)) return 'the token was issued in the future (iat)'

@@ -1,6 +1,6 @@
 // The plugin `cluster-redis`, which keeps everything in Redis, and a plugin for each part: sessions, changes, streams, grants, tasks.
 import { createGrantStore } from '../../core/auth.ts'
-import { definePlugin } from '../../core/internal.ts'
+import { definePlugin, type InternalExamination } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 import {
   createChangeBus,
@@ -13,6 +13,7 @@ import {
   BUS_COMMANDS,
   busOf,
   claimOf,
+  examineRedis,
   REDIS_PROPERTIES,
   REDIS_SECTIONS,
   type RedisConnection,
@@ -61,6 +62,7 @@ export const clusterRedis = definePlugin<ClusterRedisOptions, FilledClusterRedis
     const limits = { streams: readStreamBounds(host, options) }
     host.provide('store', { ...redisStore(redis), bus: busOf(host, redis), limits })
   },
+  examine: (options, about) => examineRedis(connectionIn(options), about as InternalExamination),
 })
 
 export const eventStoreRedis = definePlugin<ClusterRedisOptions, FilledClusterRedisOptions, RedisSections>({
@@ -72,6 +74,7 @@ export const eventStoreRedis = definePlugin<ClusterRedisOptions, FilledClusterRe
     const redis = redisConnection(host, connectionIn(options), STORE_COMMANDS)
     host.provide('eventStore', createEventStore(redisStore(redis), bounds))
   },
+  examine: (options, about) => examineRedis(connectionIn(options), about as InternalExamination),
 })
 
 const CONNECTION_OPTIONS = {
@@ -105,6 +108,7 @@ const definePart = ({ description, provides, needs = [], commands, secret, provi
       if (secret !== undefined) redis.claim(claimOf(host))
       provide(host, redis)
     },
+    examine: (options, about) => examineRedis(options, about as InternalExamination),
   })
 
 export const changeBusRedis = definePart({
@@ -141,7 +145,7 @@ export const taskStoreRedis = definePart({
   description: 'Stores tasks in Redis. Any node can run them.',
   provides: ['taskStore'],
   commands: ALL_COMMANDS,
-  secret: 'tasks are for every node, but the keys that say whose they are',
+  secret: 'tasks are shared by nodes, but the keys for their owners',
   provide(host, redis) {
     const { log, clock } = host
     host.provide('taskStore', createTaskStore(redisStore(redis), { log, clock, bus: busOf(host, redis) }))

@@ -113,22 +113,23 @@ const OPTIONS = {
             items: {
               type: 'string',
               pattern: ORIGIN_PATTERN,
-              patternErrorMessage: "an origin such as 'https://app.acme.example', or '*' alone",
+              patternErrorMessage: "an origin such as 'https://app.acme.example', or only '*'",
               description: 'An origin: scheme, host and port.',
             },
-            description: "Allowed origins, such as https://app.acme.example. '*' as the only entry allows any origin.",
+            description:
+              "Allowed origins: https://app.acme.example, vscode-webview://... '*' as the only entry allows any.",
             examples: [['https://app.acme.example']],
           },
           credentials: {
             type: 'boolean',
             default: false,
-            description: 'Allows cookies. Not needed for bearer tokens. Not with *.',
+            description: "Allows cookies. Not needed for bearer tokens, and not possible with '*'.",
           },
           headers: {
             type: 'array',
             default: [],
             items: { type: 'string', pattern: HEADER_PATTERN, description: 'The name of a request header.' },
-            description: 'Request headers that pages can send in addition to those of MCP and of trace context.',
+            description: 'Additional request headers that pages can send, such as X-Tenant-Id.',
             examples: [['X-Tenant-Id']],
           },
           maxAge: {

@@ -79,7 +79,8 @@ const OPTIONS = {
       type: 'string',
       enum: ['local', 'anyone', 'nobody'],
       default: 'local',
-      description: 'Access to details without the token. `local`: requests from this machine.',
+      description:
+        'Access to details without the token. `local`: requests from this machine. `nobody`: only with the token.',
     },
     token: TOKEN_SCHEMA,
   },

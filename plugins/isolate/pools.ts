@@ -35,15 +35,15 @@ const MESSAGES: Readonly<Record<ExceededLimit | 'uncaught', readonly [what: stri
   ],
   memory: [
     'An isolated tool exceeded its memory; its process was ended',
-    'hold less at a time, or raise memory in its isolate',
+    'use less memory, or raise memory in its isolate',
   ],
   stopped: [
     'An isolated tool continued after its call was over; its process was ended',
     'end the handler when ctx.signal aborts',
   ],
   kept: [
-    'An isolated tool kept too much memory after its call; its thread is replaced',
-    'limit what its module keeps between calls, or raise memory in its isolate',
+    'An isolated tool retained too much memory after its call; its thread is replaced',
+    'reduce the memory that its module retains between calls, or raise memory in its isolate',
   ],
   uncaught: [
     'An isolated tool threw an error after the end of its call; its thread is replaced',

@@ -26,30 +26,30 @@ const createSeries = () => ({
   durations: new Series(
     {
       name: 'mcp_server_operation_duration_seconds',
-      help: 'How long calls took, from when they were read to their answer.',
+      help: 'Duration of calls, from the received request to the response.',
     },
     CALL_BUCKETS,
   ),
   plain: new Series({
     name: 'mcp_host_http_requests_total',
-    help: 'HTTP requests that became no call: refused ones, notifications, streams, pages.',
+    help: 'HTTP requests that are not calls: refused requests, notifications, streams, pages.',
   }),
   refusals: new Series({
     name: 'mcp_host_refusals_total',
-    help: 'Requests and calls that were refused or failed: what the client was told, and by whom.',
+    help: 'Refused or failed requests and calls, by error and plugin.',
   }),
-  bytesIn: new Series({ name: 'mcp_host_request_bytes_total', help: 'Bytes of the bodies of requests.' }),
+  bytesIn: new Series({ name: 'mcp_host_request_bytes_total', help: 'Bytes of request bodies.' }),
   bytesOut: new Series({
     name: 'mcp_host_response_bytes_total',
-    help: 'Bytes of answers; not of what streams sent before.',
+    help: 'Bytes of responses, without earlier stream messages.',
   }),
   clients: new Series({
     name: 'mcp_host_client_calls_total',
-    help: 'Calls by what the client calls itself, the revision that it speaks, and the transport of its session.',
+    help: 'Calls by client name and version, protocol version and transport.',
   }),
   questions: new Series({
     name: 'mcp_host_client_questions_total',
-    help: 'Calls whose handler asked the client something: sampling, elicitation, roots.',
+    help: 'Calls with requests to the client: sampling, elicitation, roots.',
   }),
 })
 

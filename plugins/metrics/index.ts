@@ -29,7 +29,7 @@ const READY = 'mcp_host_ready'
 
 const FACTS = {
   name: READY,
-  help: '1 if a readiness condition holds, else 0; accepting is 0 while the host drains.',
+  help: '1 if a readiness check succeeds, otherwise 0. accepting is 0 while the host drains.',
   type: 'gauge',
   aggregator: 'min',
 } as const
@@ -82,7 +82,7 @@ function checkPlace(host: InternalHost, { path, port, host: address, token }: Fi
     wrong('path', 'anyone could read the metrics; set `token`, or omit `path` to use a separate port')
   }
   if (path !== undefined && (port !== OWN_PORT.port || address !== OWN_PORT.host)) {
-    wrong('path', 'the metrics are at a path of the host, or on a port of their own: set `path`, or `port` and `host`')
+    wrong('path', 'the metrics have either a path of the host or a separate port: set `path`, or `port` and `host`')
   }
 }
 
@@ -139,7 +139,7 @@ function checkPort({ config: { at, http }, report }: InternalHost, port: number,
   const isSame = http.port === port && port !== 0
   const meet = [address, http.host].some(one => ANY_ADDRESS.includes(one)) || nameOf(address) === nameOf(http.host)
   if (!isSame || !meet) return
-  const what = `${port} is the host's own port (http.port); give the metrics another, such as ${port === OWN_PORT.port ? port + 1 : OWN_PORT.port}`
+  const what = `${port} is the host's own port (http.port); use another port for the metrics, such as ${port === OWN_PORT.port ? port + 1 : OWN_PORT.port}`
   report(new StartError('MH1301', what, { at: [...at, 'port'] }))
 }
 
@@ -161,7 +161,7 @@ function serveOnOwnPort(
   scrape: (req: IncomingMessage) => Promise<Exposition>,
 ) {
   if (host.config.purpose === 'stdio') {
-    const fix = 'they are those of a host that listens: mcp-host start'
+    const fix = 'metrics require a listening host: mcp-host start'
     return host.onStart(() =>
       host.log.info({ code: 'MH2603', fix }, 'Metrics are not served: each stdio client has its own process'),
     )
@@ -232,7 +232,7 @@ const OPTIONS = {
       minimum: 0,
       maximum: 10_000,
       default: 100,
-      description: 'Maximum client names and versions with their own series. All others are `_OTHER`.',
+      description: 'Maximum client names and versions with separate series. All others are `_OTHER`.',
     },
     process: {
       type: 'boolean',

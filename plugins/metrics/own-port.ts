@@ -32,7 +32,7 @@ const nameIn = (host: string) => host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/,
 function refusalOf({ method = '', url = '', headers }: IncomingMessage, { mayRead }: OwnPort) {
   // Prevents DNS rebinding.
   if (!mayRead && !isLoopback(nameIn(headers.host ?? ''))) {
-    return { status: 403, text: 'ask for it by 127.0.0.1 or localhost, or set `token`' }
+    return { status: 403, text: 'use 127.0.0.1 or localhost, or set `token`' }
   }
   if (mayRead && !mayRead(headers)) {
     return {
@@ -68,7 +68,7 @@ async function answer(req: IncomingMessage, res: ServerResponse, own: OwnPort, p
     send(200, type, body)
   } catch (error) {
     own.failed(error)
-    say(500, 'the metrics could not be read; the log says why')
+    say(500, 'the metrics could not be read; see the log')
   }
 }
 
@@ -85,7 +85,7 @@ export function openOwnPort(own: OwnPort): Promise<{ readonly server: Server; re
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const why =
         cause.code === 'EADDRINUSE'
-          ? `port ${port} of ${host} is in use; set another \`port\` (0: any that is free), or stop what listens there`
+          ? `port ${port} of ${host} is in use; set another \`port\` (0: any free port), or stop the program that uses it`
           : `the metrics cannot be served on ${host}:${port}: ${cause.message}`
       reject(new StartError('MH1301', why, { at: [...own.at, 'port'], exitCode: 1, cause }))
     })

@@ -5,6 +5,7 @@ import {
   type Authorization,
   type AuthorizedRequest,
   createTokenSource,
+  type Logins,
   readSecret,
   type SecretSource,
   type TokenSource,
@@ -180,6 +181,23 @@ const tokenAdder = (source: TokenSource): Adder => ({
   },
 })
 
+const loginId = (document: string, scheme: string | undefined): string =>
+  scheme === undefined ? document : `${document}.${scheme}`
+
+/** The ids of the logins of a document. */
+export const loginsOf = (
+  document: string,
+  {
+    auth,
+    credentials = {},
+  }: { readonly auth?: UpstreamAuth; readonly credentials?: Readonly<Record<string, Credential>> },
+): string[] => {
+  const isLogin = (credential: Credential | undefined) =>
+    typeof credential === 'object' && 'kind' in credential && credential.kind === 'login'
+  const schemes = Object.keys(credentials).filter(scheme => isLogin(credentials[scheme]))
+  return [...(isLogin(auth) ? [loginId(document, undefined)] : []), ...schemes.map(one => loginId(document, one))]
+}
+
 export interface CredentialOptions {
   /** The config path of the document, for messages. */
   readonly what: string
@@ -191,6 +209,8 @@ export interface CredentialOptions {
   readonly allowHosts: readonly string[]
   readonly services: () => Services
   readonly clock: Clock
+  /** For `login`. */
+  readonly logins?: { readonly logins: Logins; readonly document: string } | undefined
 }
 
 export interface CredentialPlan {
@@ -210,14 +230,16 @@ export function planCredentials({
   allowHosts,
   services,
   clock,
+  logins: users,
 }: CredentialOptions): CredentialPlan {
   const adders = new Map<string, Adder>()
 
-  function tokens(key: string, about: UpstreamAuth, apiUrl: string, tokenEndpoint?: string): Adder {
+  function tokens(key: string, about: UpstreamAuth, apiUrl: string, scheme?: string, tokenEndpoint?: string): Adder {
     const at = `${key} ${apiUrl}`
     const known = adders.get(at)
     if (known) return known
-    const source = createTokenSource(about, { what: key, apiUrl, tokenEndpoint, allowHosts, services, clock })
+    const login = users && { logins: users.logins, id: loginId(users.document, scheme) }
+    const source = createTokenSource(about, { what: key, apiUrl, tokenEndpoint, allowHosts, services, clock, login })
     const made = tokenAdder(source)
     adders.set(at, made)
     return made
@@ -231,7 +253,7 @@ export function planCredentials({
     const credential = kindOf(given)
     if (credential.kind === 'basic') return basicAdder(credential.username, credential.password, key)
     if (credential.kind === 'token') {
-      return tokens(key, credential.auth, apiUrl, tokenUrlOf(scheme))
+      return tokens(key, credential.auth, apiUrl, name, tokenUrlOf(scheme))
     }
     return scheme.type === 'apiKey' ? apiKeyAdder(scheme, credential.source, key) : bearerAdder(credential.source, key)
   }

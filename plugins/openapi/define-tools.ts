@@ -1,6 +1,8 @@
 // Makes tool definitions of operations.
 import { type CallContext, type CallToolResult, defineTool, type ToolDefinition, ToolError } from '../../core/index.ts'
 import { uncheckedSchema } from '../../core/plugin.ts'
+import { InputRequired } from '../../core/transport.ts'
+import { withLogin } from '../families/credentials/index.ts'
 import { problemsOf } from './check-values.ts'
 import type { HttpMethod, Operation, OperationArguments } from './operation.ts'
 import type { Override, Source } from './options.ts'
@@ -31,7 +33,9 @@ export function defineApiTool(
   async function handler(args: OperationArguments, ctx: CallContext): Promise<CallToolResult> {
     const problems = await problemsOf(args, input.schema, 'input')
     if (problems !== undefined) throw new ToolError(`Invalid arguments for ${name}:\n${problems}`)
-    const result = await request(operation, fill(args), ctx)
+    const result = await withLogin(ctx, () => request(operation, fill(args), ctx))
+    // The host sends its requests to the client.
+    if (result instanceof InputRequired) return result as never
     return output && outputMode === 'check' && !result.isError ? checkResult(result, output.schema) : result
   }
 

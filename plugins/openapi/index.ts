@@ -1,5 +1,5 @@
 // The plugin `openapi`: serves operations of HTTP APIs with an OpenAPI document as tools.
-import { definePlugin } from '../../core/internal.ts'
+import { definePlugin, type InternalExamination } from '../../core/internal.ts'
 import { type FilledOptions, OPTIONS, type OpenApiOptions } from './options.ts'
 
 export type { OpenApiOptions } from './options.ts'
@@ -10,5 +10,9 @@ export const openapi = definePlugin<OpenApiOptions, FilledOptions>({
   async setup(host, options) {
     const { setUpOpenApi } = await import('./set-up.ts')
     await setUpOpenApi(host, options)
+  },
+  async examine(options, about) {
+    const { examineDocuments } = await import('./examine.ts')
+    return examineDocuments(options, about as InternalExamination)
   },
 })

@@ -115,7 +115,7 @@ const headers = {
     patternErrorMessage: 'a lower-case header name that the host does not set itself',
   },
   additionalProperties: SECRET,
-  description: 'Headers of each request. Names are in lower case.',
+  description: 'Headers of each request. In code, a header can be a function. Names are in lower case.',
 } as JsonSchema & Typed<Record<string, SecretSource>>
 
 const credentials = {
@@ -147,7 +147,7 @@ const source = {
     document: text('An OpenAPI 3.0 or 3.1 document: a JSON or YAML file, relative to the config, or an https URL.'),
     overlay: {
       anyOf: [text('A file or https URL.'), texts('Files or https URLs, applied in order.')],
-      description: 'OpenAPI Overlay 1.0 documents that change the document before it is used.',
+      description: 'OpenAPI Overlay 1.0 documents, applied in order before the document is used.',
     },
     baseUrl: {
       type: 'string',

@@ -183,7 +183,7 @@ export function createQuery(operation: Operation, owned: ReadonlySet<string>): (
 
 function checkHeader(text: string): string {
   if (CONTROL.test(text.replaceAll('\t', ' '))) throw new ArgumentFault('contains a control character')
-  if (!HEADER_VALUE.test(text)) throw new ArgumentFault('contains characters that a header cannot hold')
+  if (!HEADER_VALUE.test(text)) throw new ArgumentFault('contains characters that are invalid in headers')
   return text.trim()
 }
 

@@ -4,6 +4,7 @@ import type { ToolDefinition } from '../../core/index.ts'
 import { didYouMean, type InternalHost } from '../../core/internal.ts'
 import { parseDuration, parseSize, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { callOf } from '../../core/transport.ts'
+import type { Logins } from '../families/credentials/index.ts'
 import { type RecordUpstreamCall, upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { findCredentialFaults, planCredentials } from './credentials.ts'
 import { defineApiTool, type SendRequest } from './define-tools.ts'
@@ -67,6 +68,7 @@ function summarize({ api, candidates, tools, faulty }: ApiReading, source: Sourc
 /** A document with its toolset. */
 export class ServedDocument {
   readonly #host: InternalHost
+  readonly #logins: Logins
   readonly #name: string
   readonly #at: readonly (string | number)[]
   readonly #retired = new Set<Requester>()
@@ -76,8 +78,9 @@ export class ServedDocument {
   #served: ServedToolset | undefined
   #requester: Requester | undefined
 
-  constructor(host: InternalHost, name: string, source: Source) {
+  constructor(host: InternalHost, name: string, source: Source, logins: Logins) {
     this.#host = host
+    this.#logins = logins
     this.#name = name
     this.#source = source
     this.#at = [...host.config.at, 'documents', name]
@@ -151,6 +154,7 @@ export class ServedDocument {
       allowHosts,
       services,
       clock,
+      logins: { logins: this.#logins, document: this.#name },
     })
     const requester = createRequester({
       what,

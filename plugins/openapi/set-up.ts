@@ -1,6 +1,9 @@
 // Serves the toolset of each document, and replaces it on reload and when a document at a URL has changed.
+import { isDeepStrictEqual } from 'node:util'
 import type { InternalHost } from '../../core/internal.ts'
 import { parseDuration, type StartError } from '../../core/plugin.ts'
+import { createLogins } from '../families/credentials/index.ts'
+import { loginsOf } from './credentials.ts'
 import type { FilledOptions } from './options.ts'
 import { isRemote, type ReadDocument, ServedDocument } from './served-document.ts'
 
@@ -10,8 +13,12 @@ const readFor = new WeakMap<object, ReadonlyMap<string, ReadDocument>>()
 export async function setUpOpenApi(host: InternalHost, options: FilledOptions): Promise<void> {
   const read = new Map<string, ReadDocument>()
   const served = new Map<string, ServedDocument>()
+  const logins = createLogins(host)
+  const idsOf = ({ documents }: FilledOptions) =>
+    Object.entries(documents).flatMap(([name, source]) => loginsOf(name, source))
   for (const [name, source] of Object.entries(options.documents)) {
-    const own = new ServedDocument(host, name, source)
+    for (const id of loginsOf(name, source)) logins.add(id)
+    const own = new ServedDocument(host, name, source, logins)
     served.set(name, own)
     // Services that fetch are available after set-up.
     const document = own.isRemote ? undefined : await own.read().catch((error: StartError) => host.report(error))
@@ -35,7 +42,8 @@ export async function setUpOpenApi(host: InternalHost, options: FilledOptions): 
     const isSameSet =
       Object.keys(changed.documents).length === served.size &&
       Object.entries(changed.documents).every(([name, source]) => served.get(name)?.isRemote === isRemote(source))
-    if (!next || !isSameSet || changed.refresh !== options.refresh) return undefined
+    const isSameLogins = isDeepStrictEqual(idsOf(changed), idsOf(options))
+    if (!next || !isSameSet || !isSameLogins || changed.refresh !== options.refresh) return undefined
     return () => {
       for (const [name, source] of Object.entries(changed.documents)) served.get(name)?.reload(source, next.get(name))
     }

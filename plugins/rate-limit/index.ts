@@ -30,7 +30,7 @@ function faultIn(
   { config: { at, processes }, countTogether }: RedisHost,
 ): StartError | undefined {
   if (!counts(options) && options.concurrent === undefined && toolLimits(options).length === 0) {
-    const fix = "write address, user, client, tools or concurrent, such as user: '120/1m', or take it out"
+    const fix = "set address, user, client, tools or concurrent, such as user: '120/1m', or remove the plugin"
     return new StartError('MH2701', `it has no limits; ${fix}`, { at })
   }
   if (processes === 1 || countTogether || options.store === 'redis' || !counts(options)) return undefined

@@ -28,12 +28,12 @@ export const optionsSchema = {
   description: 'Rate and concurrency limits per address, user, client and tool.',
   additionalProperties: false,
   properties: {
-    address: rate("HTTP requests of one address, before authentication: '600/1m'."),
-    user: rate("HTTP requests of one user, or of one address for anonymous callers: '120/1m'."),
-    client: rate('HTTP requests of one OAuth client, all users together. Tokens without a client are not counted.'),
+    address: rate("HTTP requests per IP address, counted before authentication: '600/1m'."),
+    user: rate("HTTP requests per user: '120/1m'. Anonymous callers are counted by IP address."),
+    client: rate('HTTP requests per OAuth client, for all its users. Tokens without client_id are not counted.'),
     tools: {
       type: 'object',
-      description: 'Call limits by glob over tool names. All matching tools are counted together.',
+      description: 'Glob for tool names -> limit of their calls together, or { limit, concurrent, per }.',
       additionalProperties: {
         anyOf: [
           rate("Calls of one user: '10/1m'."),
@@ -49,7 +49,7 @@ export const optionsSchema = {
               per: {
                 type: 'string',
                 enum: ['user', 'all'],
-                description: "Scope of the limit: 'user' (default) for each user, 'all' for all users together.",
+                description: '`user` (default): a limit for each user. `all`: one limit for all users together.',
               },
             },
           },
@@ -63,20 +63,20 @@ export const optionsSchema = {
       minimum: 32,
       maximum: 128,
       default: 64,
-      description: 'Prefix length of IPv6 addresses that count as one caller.',
+      description: 'Prefix length that identifies an IPv6 caller: 32 to 128.',
     },
     store: {
       type: 'string',
       enum: ['memory', 'redis'],
       default: 'memory',
       description:
-        'Store of the counters: memory, for all workers of this host, or the `redis` of the config, for all nodes.',
+        'Store of the counters. `memory`: for one host with all its workers. `redis`: for all nodes, with the `redis` of the config.',
     },
     onFailure: {
       type: 'string',
       enum: ['open', 'closed'],
       default: 'open',
-      description: "Behaviour if Redis does not respond: 'open' accepts requests, 'closed' refuses them with 503.",
+      description: 'If the store does not respond: `open` accepts requests, `closed` refuses them with 503.',
     },
   },
 } as const

@@ -61,9 +61,9 @@ function checkSaid(
   if (otherwise.length > 0) {
     const on = namesOf(otherwise)
     const why = required
-      ? `nothing asks for proofs of possession (RFC 9449) on ${on}; set dpop: { mode: 'required' } of auth-jwt or ` +
-        'auth-introspection there, and leave this out: the documents say it then'
-      : `tokens that are bound to no key are refused on ${on}; leave this out: the documents say so`
+      ? `no plugin requires proofs of possession (RFC 9449) on ${on}; set dpop: { mode: 'required' } of auth-jwt or ` +
+        'auth-introspection there, and remove this option, which then has the right default'
+      : `tokens that are not bound to a key are refused on ${on}; remove this option, which has the right default`
     tell(why, 'dpopBoundAccessTokensRequired')
   }
   const unknownOn = (route: Route) => algorithms.filter(one => !bindingOn(route).algorithms().includes(one))

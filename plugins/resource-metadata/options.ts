@@ -3,7 +3,7 @@
 import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, ISSUER_URL, KEYS_URL, SCOPE } from '../../core/auth.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 
-const AUTHORIZATION_SERVERS = 'Issuers of tokens for these routes. Default: this host, with auth-bridge.'
+const AUTHORIZATION_SERVERS = 'Issuers of tokens for these routes. Required without auth-bridge. Default: this host.'
 
 const page = <const D extends string>(description: D) =>
   ({ type: 'string', pattern: ENDPOINT_URL_PATTERN, description }) as const
@@ -24,7 +24,7 @@ export const optionsSchema = {
     resource: {
       type: 'string',
       pattern: HTTP_URL_PATTERN,
-      description: 'The resource identifier of every route. Default: the URL of each endpoint.',
+      description: 'One https identifier for all routes (http on loopback). Default: the URL of each endpoint.',
     },
     authorizationServers: {
       ...listOf(AUTHORIZATION_SERVERS, {
@@ -33,12 +33,14 @@ export const optionsSchema = {
       }),
       examples: [['https://login.acme.example']],
     },
-    scopesSupported: listOf('Scopes that clients can request.', {
+    scopesSupported: listOf('All scopes that tools, policies and routes require. Others get no challenge.', {
       type: 'string',
       ...SCOPE,
     }),
     bearerMethodsSupported: {
-      ...listOf('Supported methods to send a token.', { enum: ['header', 'body', 'query'] }),
+      ...listOf('Methods to send a token: only `header`.', {
+        enum: ['header', 'body', 'query'],
+      }),
       default: ['header'],
     },
     resourceMetadataUri: {
@@ -60,9 +62,9 @@ export const optionsSchema = {
     }),
     tlsClientCertificateBoundAccessTokens: {
       type: 'boolean',
-      description: 'Tokens can be bound to the certificate of their client.',
+      description: 'Tokens can be bound to client certificates. Published but not enforced.',
     },
-    authorizationDetailsTypesSupported: listOf('Types of authorization_details (RFC 9396).', {
+    authorizationDetailsTypesSupported: listOf('RFC 9396 types. Published but not enforced.', {
       type: 'string',
       minLength: 1,
     }),

@@ -28,7 +28,7 @@ async function bytesOf({ path, uri, digest, size, bytes }: SkillFile, log: Inter
       { code: 'MH2913', uri, listed: digest, found: read.digest },
       'A skill file has changed: reload the config',
     )
-  throw new ToolError('the file is not what was listed any more; the server has to be reloaded')
+  throw new ToolError('the file has changed since it was listed; reload the server')
 }
 
 function define(file: SkillFile, skill: Skill | undefined, log: InternalHost['log']): ResourceDefinition {

@@ -39,10 +39,10 @@ const FENCED = /^\uFEFF?---\r?\n(?:([\s\S]*?)\r?\n)??---[ \t]*(?:\r?\n|$)/
 
 export function cutOut(text: string): string {
   if (!/^\uFEFF?---\r?(?:\n|$)/.test(text)) {
-    throw new FrontMatterFault('a SKILL.md begins with a line of `---`, its name and description, and another', 1)
+    throw new FrontMatterFault('a SKILL.md starts with its name and description between lines of `---`', 1)
   }
   const found = FENCED.exec(text)
-  if (!found) throw new FrontMatterFault('no line of `---` ends the front matter', 1)
+  if (!found) throw new FrontMatterFault('the front matter has no final line `---`', 1)
   const [, yaml = ''] = found
   if (Buffer.byteLength(yaml) <= MAX_FRONT_MATTER) return yaml
   throw new FrontMatterFault(`the front matter has more than ${MAX_FRONT_MATTER} bytes; move text below it`, 1)
@@ -83,7 +83,7 @@ function checkTokens(yaml: string) {
       )
     }
     if (!isScalarText && /^[&*]/.test(token)) {
-      throw new FrontMatterFault(`${cut(token)}: anchors and aliases are not taken; write it out`, line)
+      throw new FrontMatterFault(`${cut(token)}: anchors and aliases are not supported`, line)
     }
     isScalarText = token === SCALAR_FOLLOWS
     if (!MARKS.has(token)) line += token.split('\n').length - 1
@@ -111,14 +111,14 @@ function checkNodes({ document, lineOf }: Parsed) {
       if (!isScalar(node)) return
       const { value } = node
       if (typeof value === 'bigint' || (typeof value === 'number' && !isExact(value))) {
-        throw fail('a number that JSON does not hold exactly: put it in quotes', node)
+        throw fail('a number that JSON cannot represent exactly: put it in quotes', node)
       }
     },
     Map(_key, { items }) {
       const keys = new Map<string, unknown>()
       for (const { key } of items) {
-        if (!isScalar(key) || typeof key.value !== 'string') throw fail('a key that is no text: put it in quotes', key)
-        if (key.value === '__proto__') throw fail('a key may not be called __proto__', key)
+        if (!isScalar(key) || typeof key.value !== 'string') throw fail('a key that is not text: put it in quotes', key)
+        if (key.value === '__proto__') throw fail('the key __proto__ is not allowed', key)
         if (keys.has(key.value)) {
           const first = lineOf(startOf(keys.get(key.value)))
           throw fail(`duplicate key ${JSON.stringify(key.value)}, first on line ${first}`, key)
@@ -144,10 +144,10 @@ function checkName(name: unknown, folder: string): string | undefined {
 }
 
 function checkDescription(description: unknown): string | undefined {
-  if (description === undefined) return 'it has no `description`: say what the skill does, and when to use it'
+  if (description === undefined) return 'it has no `description`: describe the skill, and when to use it'
   if (typeof description !== 'string') return '`description` must be text: put it in quotes'
   const length = [...description].length
-  if (description.trim() === '') return '`description` is empty: say what the skill does, and when to use it'
+  if (description.trim() === '') return '`description` is empty: describe the skill, and when to use it'
   if (length > MAX_DESCRIPTION) return `\`description\` has ${length} characters; at most ${MAX_DESCRIPTION}`
   return undefined
 }

@@ -31,7 +31,7 @@ const cursorAfter = (uri: string) => Buffer.from(`${PREFIX}${uri}`).toString('ba
 function startOf(uris: readonly string[], cursor: unknown): number {
   if (cursor === undefined) return 0
   const text = typeof cursor === 'string' ? Buffer.from(cursor, 'base64url').toString() : ''
-  if (!text.startsWith(PREFIX)) throw malformed('the cursor is not one of ours')
+  if (!text.startsWith(PREFIX)) throw malformed('the cursor was not issued by this host')
   const after = text.slice(PREFIX.length)
   const at = uris.findIndex(uri => uri > after)
   return at === -1 ? uris.length : at

@@ -77,7 +77,7 @@ function joined(parts: readonly Buffer[], size: number): Buffer {
 
 async function readAll(handle: FileHandle, path: string, keep: number, openFiles: string): Promise<ReadFile> {
   const found = await handle.stat({ bigint: true })
-  if (!found.isFile()) throw new Error('it is no plain file any more')
+  if (!found.isFile()) throw new Error('it is no longer a regular file')
   await checkPlace(handle, path, found, openFiles)
   const hash = createHash('sha256')
   const text = createTextCheck()

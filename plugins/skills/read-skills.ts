@@ -95,7 +95,7 @@ function findSkills(folder: FoundFolder, shown: Shown, tell: Tell, isInSkill = f
   const isSkill = folder.files.some(isSkillFile)
   const alike = folder.files.find(file => nameIn(file).toLowerCase() === SKILL_FILE.toLowerCase())
   if (isSkill && folder.names.length === 0) {
-    const what = `it is beside the skills: name the folder above this one, for the name of a skill is that of its folder`
+    const what = `it is in the folder of the skills itself: use the parent folder, because a skill has the name of its folder`
     throw new SkillFault(shown([SKILL_FILE]), what)
   }
   if (!isSkill && !isInSkill && alike)
@@ -117,16 +117,14 @@ async function checkSizes(skills: readonly FoundSkill[], shown: Shown, tell: Tel
   const large = skills.filter(({ files }) => files.length > MAX_FILES)
   for (const { folder, files } of large) {
     const count = `the skill has ${shownCount(files.length)} files`
-    tell(
-      new SkillFault(shown(folder.names), `${count}; at most ${MAX_FILES} are taken by every client: make two of it`),
-    )
+    tell(new SkillFault(shown(folder.names), `${count}; at most ${MAX_FILES} are supported: split the skill`))
   }
   if (large.length > 0) return
   const sizes = await sizesOf(new Set(skills.flatMap(({ files }) => files)))
   for (const { folder, files } of skills) {
     const bytes = files.reduce((sum, file) => sum + (sizes.get(file) ?? 0), 0)
     if (bytes <= MAX_BYTES) continue
-    const most = `at most ${shownCount(MAX_BYTES)} (16 MiB) are taken by every client`
+    const most = `at most ${shownCount(MAX_BYTES)} (16 MiB) are supported`
     const what = `the files of the skill have ${shownCount(bytes)} bytes; ${most}: leave some out, or make two of it`
     tell(new SkillFault(shown(folder.names), what))
   }
@@ -251,7 +249,7 @@ async function readAll(folder: string, shown: Shown, tell: Tell): Promise<Skill[
   const whole = await walkSkills(folder, shown, tell)
   const found = findSkills(whole, shown, tell)
   if (found.length === 0) {
-    throw new SkillFault(shown([]), `no folder in it has a ${SKILL_FILE}: add a skill, or switch the plugin off`)
+    throw new SkillFault(shown([]), `no folder in it has a ${SKILL_FILE}: add a skill, or disable the plugin`)
   }
   let faults = 0
   await checkSizes(found, shown, fault => {

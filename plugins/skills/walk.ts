@@ -38,7 +38,7 @@ export class SkillFault extends Error {
 
 export function fileTrouble(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'EACCES' || code === 'EPERM') return 'it may not be read by the user that the host runs as'
+  if (code === 'EACCES' || code === 'EPERM') return 'the user of this process cannot read it'
   if (code === 'ENOENT') return 'it is not there'
   if (code === 'ELOOP') return 'it is a symbolic link that leads back to itself'
   return `it cannot be read: ${code ?? message}`
@@ -88,7 +88,7 @@ async function resolveEntry(walk: Walk, folder: string, entry: Dirent, names: re
       found = await stat(path)
     } catch (error) {
       const isLost = (error as NodeJS.ErrnoException).code === 'ENOENT'
-      throw fail(isLost ? 'it is a symbolic link to nothing: remove it' : fileTrouble(error))
+      throw fail(isLost ? 'it is a broken symbolic link: remove it' : fileTrouble(error))
     }
     if (!isOfVolume(walk.root, path, names)) throw fail('it is a symbolic link: put a copy there instead')
   }
@@ -136,6 +136,6 @@ export async function walkSkills(
   const root = await realpath(folder).catch((error: unknown) => {
     throw new SkillFault(place, `${fileTrouble(error)}; make the folder, with a folder with a ${SKILL_FILE} in it`)
   })
-  if (!(await stat(root)).isDirectory()) throw new SkillFault(place, 'it is no folder')
+  if (!(await stat(root)).isDirectory()) throw new SkillFault(place, 'it is not a folder')
   return walkFolder({ root, shown, tell, entries: 0 }, root, [])
 }

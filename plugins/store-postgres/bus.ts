@@ -189,7 +189,7 @@ export function createPostgresBus(postgres: Postgres, node: string, log: Logger)
         return []
       } catch (error) {
         if (hasLeft) throw error
-        log.debug({ err: error }, 'texts wait for PostgreSQL')
+        log.debug({ err: error }, 'messages are queued for PostgreSQL')
         await pause(INTERVAL.retry, undefined, { ref: false })
       }
     }

@@ -1,7 +1,7 @@
 // The connections of one host to PostgreSQL. Calls get 503 while the server does not respond.
 import type { Client, Pool } from 'pg'
 import { HostError } from '../../core/index.ts'
-import { errorText, type Logger, StartError } from '../../core/plugin.ts'
+import { errorText, type Logger, type PluginFinding, StartError } from '../../core/plugin.ts'
 import type { Outcome, Query, ReadAnswers, Step, Store } from '../../core/store.ts'
 import { SCHEMA_VERSION, schemaOf } from './schema.ts'
 
@@ -17,6 +17,8 @@ const EXPIRED = 1_000
 const PERMANENT = /^(?:28|3D|42501)/
 /** SQLSTATE of errors that a retry cannot solve. */
 const FAULTS = /^(?:21|22|23|42|54|P0)/
+const FIX = 'check the URL, the password, and the privileges of the role (docs/plugins/store-postgres.md)'
+
 const NOT_INSTALLED: ReadonlySet<unknown> = new Set(['3F000', '42P01'])
 
 export interface PostgresSettings {
@@ -105,6 +107,18 @@ export class Postgres {
     return client
   }
 
+  /** For `mcp-host doctor`: connects and writes nothing. */
+  async examine(): Promise<PluginFinding> {
+    const { default: pg } = await import('pg')
+    const client = new pg.Client(this.#options())
+    client.on('error', () => undefined)
+    const connected = client.connect().then(
+      () => ({ level: 'ok', text: 'responds' }) as const,
+      error => ({ level: 'wrong', text: errorText(error), fix: FIX }) as const,
+    )
+    return { check: 'PostgreSQL', ...(await connected.finally(() => client.end())) }
+  }
+
   /** Throws a StartError if the server refuses permanently; otherwise tries again until it responds. */
   async start(): Promise<void> {
     try {
@@ -112,8 +126,7 @@ export class Postgres {
     } catch (cause) {
       if (cause instanceof StartError) throw cause
       if (PERMANENT.test(codeOf(cause))) {
-        const fix = 'check the URL, the password, and the privileges of the role (docs/plugins/store-postgres.md)'
-        throw new StartError('MH3501', `PostgreSQL refuses this host: ${errorText(cause)}; ${fix}`, { cause })
+        throw new StartError('MH3501', `PostgreSQL refuses this host: ${errorText(cause)}; ${FIX}`, { cause })
       }
       this.#down(cause)
     }

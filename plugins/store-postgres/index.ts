@@ -14,4 +14,8 @@ export const storePostgres = definePlugin<StorePostgresOptions, FilledStorePostg
     const { setUp } = await import('./set-up.ts')
     setUp(host, options)
   },
+  async examine({ url, schema }, { log }) {
+    const { Postgres } = await import('./connection.ts')
+    return [await new Postgres({ url, schema, log }).examine()]
+  },
 })

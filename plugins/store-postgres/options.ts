@@ -13,7 +13,7 @@ export const OPTIONS = {
       pattern: '^postgres(?:ql)?://',
       patternErrorMessage: "a URL such as 'postgres://user:password@db.example.com:5432/mcp?sslmode=verify-full'",
       writeOnly: true,
-      description: 'URL of the database: postgres://user:password@host:5432/database.',
+      description: 'URL of the database: postgres://user:password@host:5432/database?sslmode=verify-full.',
     },
     schema: {
       type: 'string',

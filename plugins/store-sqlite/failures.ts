@@ -12,58 +12,55 @@ interface Explained {
 
 const WORDS: Readonly<Record<Fault['word'], (file: string) => Explained>> = {
   locked: file => ({
-    reason: 'another program holds the file',
-    fix: `end what has ${file} open, such as a sqlite3 shell in a transaction (\`lsof ${file}\` names it)`,
+    reason: 'the file is locked by another program',
+    fix: `stop the program that has ${file} open, such as a sqlite3 shell in a transaction (see \`lsof ${file}\`)`,
   }),
   full: file => ({
-    reason: 'the disk is full, or the file has its maxSize',
-    fix: `make room on the disk of ${file}, or raise the option \`maxSize\``,
+    reason: 'the disk is full, or the file has reached maxSize',
+    fix: `free space on the disk of ${file}, or raise the option \`maxSize\``,
   }),
   readonly: file => ({
-    reason: 'the file may only be read',
-    fix: `let the user that runs this host write ${file} and its folder, on a disk that is not mounted read-only`,
+    reason: 'the file is read-only',
+    fix: `allow the user of this process to write ${file} and its folder, on a disk that is not read-only`,
   }),
   damaged: file => ({
     reason: 'the file is damaged',
     fix:
-      `stop the host and put a backup in the place of ${file}, or delete it with what begins with its name; or start with ` +
-      "`ifDamaged: 'replace'`, which puts it aside and begins an empty one",
+      `stop the host and restore ${file} from a backup, or delete ${file}*; or start with \`ifDamaged: 'replace'\`, ` +
+      'which renames the file and creates an empty file',
   }),
   alien: file => ({
-    reason: 'the file is no database',
+    reason: 'the file is not a database',
     fix:
-      `name another file in the option \`file\` where ${file} is something else; where it was this host's it is damaged: ` +
-      "put a backup in its place, or start with `ifDamaged: 'replace'`, which puts it aside and begins an empty one",
+      `if ${file} belongs to another program, set another \`file\`. Otherwise it is damaged: restore a backup, or start ` +
+      "with `ifDamaged: 'replace'`, which renames the file and creates an empty file",
   }),
-  foreign: file => ({
-    reason: 'the file is a database of another program',
-    fix: `name a file of its own for this host in the option \`file\`, and leave ${file} to whose it is`,
-  }),
+  foreign: () => ({ reason: 'the file is a database of another program', fix: 'set another `file` for this host' }),
   version: file => ({
     reason: 'the file was written by another version of mcp-host',
-    fix: `start that version again, or name another file: this one cannot read ${file}`,
+    fix: `start that version again, or set another file: this version cannot read ${file}`,
   }),
   moved: file => ({
     reason: 'the file or its lock was deleted or replaced',
     fix: `restart the host, and let no other program delete or replace ${file} while it runs`,
   }),
   crew: file => ({
-    reason: 'another host has the file',
+    reason: 'another host uses the file',
     fix:
-      `one file serves one \`mcp-host start\`: stop the other, or give this one a \`file\` of its own beside ${file}; several ` +
-      'processes of one host are `--workers`, and several hosts need cluster-redis. Where the named process is gone, its ' +
-      'workers may still finish their calls: try again in half a minute',
+      `only one \`mcp-host start\` can use ${file}: stop the other, or set another \`file\`. For several processes use ` +
+      '`--workers`, for several hosts cluster-redis. If the named process has ended, its workers possibly still finish ' +
+      'their calls: try again in 30 seconds',
   }),
   path: file => ({
     reason: 'the file cannot be opened',
-    fix: `let the user that runs this host write ${file} and its folder, or name a file elsewhere in the option \`file\``,
+    fix: `allow the user of this process to write ${file} and its folder, or set another \`file\``,
   }),
-  disk: file => ({ reason: 'the disk fails', fix: `look after the disk that has ${file}: the system's log says more` }),
+  disk: file => ({ reason: 'the disk fails', fix: `check the disk of ${file} and the system log` }),
   late: file => ({
-    reason: 'the file does not answer in time',
-    fix: `look after the disk that has ${file}, and its load`,
+    reason: 'the file does not respond in time',
+    fix: `check the disk of ${file} and its load`,
   }),
-  bug: () => ({ reason: 'something unexpected', fix: 'report it, with this line of the log' }),
+  bug: () => ({ reason: 'an unexpected error', fix: 'report it with this log line' }),
 }
 
 export const explainTrouble = ({ word }: Fault, file: string): Explained => WORDS[word](file)

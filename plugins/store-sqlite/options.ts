@@ -10,7 +10,7 @@ export const OPTIONS = {
     file: {
       type: 'string',
       default: './mcp-host.db',
-      description: 'The file, relative to the config. A missing folder is created.',
+      description: 'Path, relative to the config. A missing folder is created with mode 0700 and a .gitignore.',
     },
     ...STREAM_PROPERTIES,
     maxSize: {
@@ -24,7 +24,7 @@ export const OPTIONS = {
       type: 'string',
       enum: ['stop', 'replace'],
       default: 'stop',
-      description: 'Behaviour for a damaged file: startup fails, or the file is renamed and an empty file is created.',
+      description: 'For a damaged file: `stop` startup, or `replace` it and rename the damaged file.',
     },
   },
 } as const

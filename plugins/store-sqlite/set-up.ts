@@ -48,7 +48,7 @@ function offerFigures(
   })
   const seconds = metrics.histogram({
     name: 'mcp_host_sqlite_commit_duration_seconds',
-    help: 'How long transactions on the file of store-sqlite took; durable ones wait for the disk.',
+    help: 'Duration of transactions of store-sqlite. Durable transactions include the disk sync.',
     labels: ['durable'],
   })
   metrics.gauge({ name: 'mcp_host_sqlite_up', help: '1 if the file of store-sqlite can be written, else 0.' }, () =>
@@ -88,8 +88,7 @@ export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): vo
 function demandNode({ config: { at } }: InternalHost) {
   if (isBuiltin('node:sqlite')) return
   const why = `it needs the database of Node 22.13 or later, and this is Node ${process.versions.node}`
-  const fix =
-    'start mcp-host with a newer Node, keep sessions in Redis with cluster-redis, or take it out: they are in memory then'
+  const fix = 'use a newer Node.js, use cluster-redis, or remove the plugin to keep sessions in memory'
   throw new StartError('MH2402', `${why}; ${fix}`, { at, exitCode: 2 })
 }
 
@@ -108,7 +107,7 @@ function writerOf(host: InternalHost, options: FilledStoreSqliteOptions): Writer
   const known = writers.get(path)
   if (known && known.said !== said) {
     const why = `${options.file} is used by several routes with different options`
-    throw new StartError('MH1041', `${why}: give them the same options, or each a \`file\` of its own`, {
+    throw new StartError('MH1041', `${why}: set the same options, or a separate \`file\` for each`, {
       at: host.config.at,
     })
   }

@@ -79,7 +79,10 @@ export class Writer {
     if (!this.#hasOpened) await this.open()
     if (this.#closing || !this.#worker || this.#pending >= MOST_WAITING) {
       throw unavailable(
-        this.#trouble ?? { word: 'late', text: this.#closing ? 'the host closes' : 'too much waits for the file' },
+        this.#trouble ?? {
+          word: 'late',
+          text: this.#closing ? 'the host closes' : 'the write queue of the file is full',
+        },
       )
     }
     return new Promise((resolve, reject) => {
@@ -118,7 +121,7 @@ export class Writer {
     else this.#giveUp(batch.batch)
   }
 
-  #giveUp(batch: number, fault: Fault = { word: 'late', text: 'the disk does not answer' }) {
+  #giveUp(batch: number, fault: Fault = { word: 'late', text: 'the disk does not respond' }) {
     for (const { reject } of this.#take(batch)) reject(unavailable(fault))
   }
 
@@ -158,7 +161,7 @@ export class Writer {
   #begun(replaced: string | undefined) {
     const { log, file } = this.#settings
     if (replaced !== undefined) {
-      const fix = 'restore a backup over the file, or delete the damaged one once nobody needs it'
+      const fix = 'restore a backup of the file, or delete the damaged file when it is no longer needed'
       log.error(
         { code: 'MH2405', file, damaged: replaced, fix },
         'the file was damaged: it was renamed, and its contents are lost',

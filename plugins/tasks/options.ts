@@ -15,25 +15,26 @@ export const OPTIONS = {
       type: 'string',
       enum: ['both', 'front', 'worker'],
       default: 'both',
-      description: '`front` accepts calls and runs no tasks, `worker` runs tasks. Both require a shared task store.',
+      description:
+        '`both` accepts calls and runs tasks, `front` only accepts calls, `worker` only runs tasks. `front` and `worker` require a shared store.',
     },
-    ttl: duration('Time for which a task is kept, from its creation and from its end.', '1h'),
-    pollInterval: duration('Polling interval for clients.', '2s'),
-    lease: duration(
-      'Time without a sign of its node after which another node runs the task, or the task fails: 300ms to 20s.',
-      '15s',
-    ),
+    ttl: duration('Time for which a task is kept, from its creation and again from its end. Longer runs fail.', '1h'),
+    pollInterval: duration('Polling interval for clients (pollIntervalMs).', '2s'),
+    lease: duration('A node that does not respond for this time loses its tasks: 300ms to 20s.', '15s'),
     maxSize: {
       type: 'string',
       pattern: `^(?=.*[1-9])${SIZE_PATTERN.slice(1)}`,
       default: '1mb',
-      description: 'Maximum size of the call, of all responses, and of the result of a task, each.',
+      description: 'Maximum size of a call, of all responses to its task, and of its result.',
     },
     concurrent: count('Maximum concurrent handlers in one process.', 32),
-    perTool: count('Maximum running tasks of one tool, on all nodes.', 100),
-    perUser: count('Maximum running tasks of one user, on all nodes.', 4),
-    openPerUser: count('Maximum unfinished tasks of one user. Ten times as many including finished tasks.', 100),
-    kept: count('Maximum tasks of all users.', 10_000),
+    perTool: count('Maximum running tasks of one tool, on all nodes. Further tasks are queued.', 100),
+    perUser: count('Maximum running tasks of one user and tool, on all nodes. Queued users take turns.', 4),
+    openPerUser: count(
+      'Maximum unfinished tasks of one user (ten times as many in total). Further calls get 429.',
+      100,
+    ),
+    kept: count('Maximum tasks of all users. Further calls get 503.', 10_000),
   },
 } as const
 

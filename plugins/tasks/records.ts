@@ -181,7 +181,7 @@ export function failedWith(thrown: unknown): TaskEnd {
 }
 
 const NODE_GONE =
-  'The server node that ran this stopped or was lost. It may be done, wholly or in part, and is not run again: look before you ' +
+  'The server node that ran this stopped or was lost. It may be done, wholly or in part, and is not run again: check before you ' +
   'send it again'
 
 /** The task is not retryable, so the error does not suggest a retry. */

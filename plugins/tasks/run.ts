@@ -92,7 +92,7 @@ class RunQuestions implements AskClient {
 
   async #add(text: string, name: string): Promise<TaskQuestion> {
     if (this.#questions.length >= MOST_QUESTIONS)
-      throw new ToolError(`A task asks at most ${MOST_QUESTIONS} questions.`)
+      throw new ToolError(`A task can send at most ${MOST_QUESTIONS} requests.`)
     const question = { key: this.#keyFor(name), text }
     this.#questions.push(question)
     this.#used.add(question.key)
@@ -270,7 +270,7 @@ export class TaskRun {
     const work = this.#work
     const route = work && routes.get(work.route)
     if (!work || !route)
-      throw new HostError('invalidParams', { detail: 'this server does not know what the task was to do' })
+      throw new HostError('invalidParams', { detail: 'this server does not have the tool of the task' })
     const cancellation = this.#cancellation
     const { client, tool: name, args } = work
     const offer = await transport.makeOffer(factsOf(work, route, () => cancellation.signal))
@@ -377,8 +377,8 @@ const noRoom = (detail: string) => () =>
 
 /** Small outcomes always have room. */
 const NO_ROOM = {
-  holder: noRoom('the result of the task could not be kept: your tasks hold as many bytes as they may'),
-  full: noRoom('the result of the task could not be kept: there is no room for it'),
+  holder: noRoom('the result of the task could not be stored: your tasks have reached their size limit'),
+  full: noRoom('the result of the task could not be stored: the store is full'),
 }
 
 const TOO_LATE = () => failedWith(new HostError('callTimeout', { detail: 'the task was not over within its ttlMs' }))

@@ -119,7 +119,7 @@ function storesOf({ routes, services }: InternalHost): ReadonlyMap<TaskStore, re
 
 /** Workers serve no clients; a load balancer tries another node. */
 function refuseClients(): never {
-  const detail = 'this process only runs tasks (role worker); another that answers clients is to be asked'
+  const detail = 'this process only runs tasks (role worker); send requests to a process that accepts calls'
   throw new HostError('unavailable', { detail, headers: { 'Retry-After': '1' } })
 }
 

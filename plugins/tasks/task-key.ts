@@ -25,12 +25,12 @@ export const TASK_SCHEMA: JsonSchema = {
       properties: {
         use: USE,
         retry: { enum: ['safe'] },
-        before: { callable: true, description: 'Gives the arguments of the task.' },
+        before: { callable: true, description: 'Returns the arguments of the task.' },
       },
       required: ['use'],
     },
   ],
-  description: 'Calls become tasks for clients that know them.',
+  description: 'Calls become tasks for clients that support tasks.',
 }
 
 export const useOf = (task: TaskSetting): TaskUse => (typeof task === 'object' ? task.use : task)

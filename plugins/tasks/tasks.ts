@@ -93,8 +93,7 @@ const missing = (tool: string) =>
 
 const busy = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '10' } })
 
-const full = () =>
-  new HostError('unavailable', { detail: 'no more tasks can be kept now', headers: { 'Retry-After': '10' } })
+const full = () => new HostError('unavailable', { detail: 'the task store is full', headers: { 'Retry-After': '10' } })
 
 function taskIdOf(call: Call): string {
   const { taskId } = call.params
@@ -135,7 +134,7 @@ export class Tasks {
     if (!isOfToolset) await this.#demandOffered(call, work)
     const body = JSON.stringify(work)
     if (Buffer.byteLength(body) > settings.maxSize) {
-      const detail = `a task holds at most ${settings.maxSize} bytes of arguments, and of who called`
+      const detail = `a task holds at most ${settings.maxSize} bytes of arguments and caller data`
       throw new HostError('payloadTooLarge', { detail })
     }
     const id = newId()
@@ -145,10 +144,10 @@ export class Tasks {
       store.create({ id, holder: accountOf(call), owner: ownerOf(call), queue, ttl, body }, bounds),
     )
     if (created === 'holder')
-      throw busy('you have as many tasks, or bytes of them, as you may; wait for some to end, or to pass their ttlMs')
+      throw busy('you have reached the limit of your tasks; wait until tasks end or expire (ttlMs)')
     if (created === 'full') throw full()
     const record = await this.#insisting(id, () => store.look(id))
-    if (!record) throw new HostError('unavailable', { detail: 'the task was not kept' })
+    if (!record) throw new HostError('unavailable', { detail: 'the task was not stored' })
     return extension.result('task', seedOf(record, pollInterval))
   }
 
@@ -156,7 +155,9 @@ export class Tasks {
   async #demandOffered(call: Call, work: Work) {
     const { view } = await this.#host.makeOffer(factsOf(work, call.offer.route, () => call.signal))
     if (view.tools.has(work.tool)) return
-    throw invalid(`"${work.tool}" cannot run as a task: it is offered by a credential in a header, which no task keeps`)
+    throw invalid(
+      `"${work.tool}" cannot run as a task: it requires a credential in a header, which is not stored with tasks`,
+    )
   }
 
   /** After a failure the task may be stored, but no one knows its id: it must not run. */
@@ -215,9 +216,9 @@ export class Tasks {
     const { maxSize, bounds } = this.#host.settings
     const taken = await this.#host.store.answer(id, answers, { ...bounds, bytesPerTask: maxSize })
     if (taken === 'task')
-      throw new HostError('payloadTooLarge', { detail: `all answers to a task hold at most ${maxSize} bytes` })
-    if (taken === 'holder') throw busy('your tasks hold as many bytes as they may; wait for some to pass their ttlMs')
-    if (taken === 'full') throw new HostError('unavailable', { detail: 'no more answers can be kept now' })
+      throw new HostError('payloadTooLarge', { detail: `all responses to a task can have at most ${maxSize} bytes` })
+    if (taken === 'holder') throw busy('your tasks have reached their size limit; wait until some expire (ttlMs)')
+    if (taken === 'full') throw new HostError('unavailable', { detail: 'the task store is full' })
     return {}
   }
 
@@ -231,7 +232,7 @@ export class Tasks {
   async list(call: Call): Promise<object> {
     const { cursor } = call.params
     if (cursor !== undefined && !(typeof cursor === 'string' && /^\d{1,15}$/.test(cursor))) {
-      throw invalid('`cursor` must be the `nextCursor` of an earlier answer')
+      throw invalid('`cursor` must be the `nextCursor` of an earlier response')
     }
     if (!call.user) return { tasks: [] }
     const owner = ownerOf(call)

@@ -13,7 +13,7 @@ const WAITING_PER_RUNNING = 10
 
 const UNSERVED_AFTER = 60_000
 const UNSERVED =
-  'start a node without --role or with --role worker, whose config has this tool; see that it is not full'
+  'start a node with this tool and without --role, or with --role worker, and check that it has free slots'
 
 type ReadQueues = () => ReadonlyMap<string, number>
 

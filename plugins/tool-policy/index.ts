@@ -36,7 +36,7 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
     const verdict = denial ? denial.reason : 'met'
     return `${name} needs ${requirement.text}: ${verdict}${mode === 'shadow' ? ' (shadow: not enforced)' : ''}`
   })
-  return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from those who may not use it']
+  return [...lines, listed ? 'visibility: listed for everybody' : 'visibility: hidden from callers without access']
 }
 
 function includingScopes(

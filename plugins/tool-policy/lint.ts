@@ -114,7 +114,7 @@ function lintAccess({ host, services, rules, options }: LintSubject, items: Item
       if (access === undefined || known.has(access)) continue
       const near = nearest(access, known)
       const hint = near === undefined ? '' : `did you mean "${near}"? If not: `
-      const what = `${kind.slice(0, -1)} "${key}" asks for "${access}", which is no policy, scope or role of the config`
+      const what = `${kind.slice(0, -1)} "${key}" requires "${access}", which is not a policy, scope or role of the config`
       const where = `on ${route.path} it is hidden from callers without it`
       const text = `${what}: ${where}; ${hint}${FIX}`
       host.report(new StartError('MH2724', text, { of: definition, at: ['access'] }), 'warning')

@@ -73,25 +73,25 @@ export const optionsSchema = {
       type: 'object',
       additionalProperties: { anyOf: [text, POLICY, detailedRule] },
       description:
-        'Glob -> policy: over tool names; with prompt: over prompt names, with resource: over URIs, with skill: over folders of skills.',
+        'Glob for tool names -> policy name, policy, or { policy, mode, visibility }. Globs with prompt:, resource: or skill: match prompt names, URIs or skill folders.',
     },
     scopeHierarchy: {
       type: 'object',
       propertyNames: scope,
       additionalProperties: { type: 'array', items: scope },
-      description: 'Scope -> the scopes that it includes.',
+      description: 'Scope -> the scopes that it includes, also indirectly.',
     },
     onDenied: {
       type: 'string',
       enum: ['challenge', 'error'],
       default: 'challenge',
-      description: 'Response to a denied call: 401 or 403 with the missing scopes, or a JSON-RPC error.',
+      description: 'Response to a denied call: 401 or 403 with the missing scopes, or a JSON-RPC error with HTTP 200.',
     },
     mode: {
       type: 'string',
       enum: ['enforce', 'shadow'],
       default: 'enforce',
-      description: 'shadow logs decisions without enforcing them.',
+      description: 'Default mode of rules and of access. `shadow` logs decisions without enforcing them.',
     },
   },
 } as const

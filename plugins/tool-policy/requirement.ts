@@ -115,14 +115,18 @@ export function compilePolicy(policy: Policy, at: Path, tell: Tell): Requirement
   const scopes = list(policy.scope)
   const spaced = scopes.find(scope => /\s/.test(scope))
   if (spaced !== undefined) {
-    tell(`nobody can meet it: scope "${spaced}" holds a space; write a list of scopes`, [...at, 'scope'])
+    tell(`no caller can satisfy it: scope "${spaced}" holds a space; write a list of scopes`, [...at, 'scope'])
   }
   const claims = Object.entries(policy.claim ?? {}).map(([name, value]) => [name, list(value)] as const)
   const without = claims.find(([, values]) => values.length === 0)
   if (without)
-    tell(`nobody can meet it: claim "${without[0]}" has no value that fits; list one`, [...at, 'claim', without[0]])
+    tell(`no caller can satisfy it: claim "${without[0]}" has no value that fits; list one`, [
+      ...at,
+      'claim',
+      without[0],
+    ])
   if (policy.anyOf?.length === 0)
-    tell('nobody can meet it: anyOf is empty; list policies, or remove it', [...at, 'anyOf'])
+    tell('no caller can satisfy it: anyOf is empty; list policies, or remove it', [...at, 'anyOf'])
   const inner = (key: 'anyOf' | 'allOf') =>
     (policy[key] ?? []).map((part, index) => compilePolicy(part, [...at, key, index], tell))
   const alternatives = inner('anyOf')

@@ -36,7 +36,7 @@ const OPTIONS = {
     pinned: {
       type: 'array',
       items: { type: 'string', description: 'A name, or a glob. * matches any characters.' },
-      description: 'Tools that stay in tools/list.',
+      description: 'Names or globs of tools that stay in tools/list.',
       default: [],
       examples: [['get_order', 'stock_*']],
     },

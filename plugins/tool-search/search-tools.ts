@@ -26,7 +26,7 @@ const NOTHING = 'No tool fits. Try other words: what is done, and to what.'
 
 const viewOf = (ctx: Parameters<typeof callOf>[0]): View => {
   const call = callOf(ctx)
-  if (!call) throw new Error('this tool is called by a host alone')
+  if (!call) throw new Error('this tool can be called only by a host')
   return call.view
 }
 

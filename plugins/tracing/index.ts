@@ -38,7 +38,7 @@ function createSdk({ trace }: OpenTelemetry) {
   }
 }
 
-const FAILURES = Symbol('what OpenTelemetry could not do')
+const FAILURES = Symbol('a failed operation of OpenTelemetry')
 
 /** Instrumentations of `fetch` use it to add headers to requests. */
 const fetches = channel('undici:request:create')

@@ -22,7 +22,7 @@ export function loadApi(directory: string, here: string = import.meta.url): Open
   }
   throw new StartError(
     'MH1040',
-    `plugins.tracing: ${NAME} is not installed; install it beside the config: npm i --save-prod ${NAME}`,
+    `plugins.tracing: ${NAME} is not installed; install it in the folder of the config: npm i --save-prod ${NAME}`,
     { exitCode: 2 },
   )
 }

@@ -10,7 +10,7 @@ type Log = InternalHost['log']
 const QUIET = 60_000
 /** Maximum characters of an error: a response can be a whole page. */
 const MOST = 300
-const FIX = 'look at the exporter and its receiver: docs/plugins/tracing.md#when-spans-cannot-be-sent'
+const FIX = 'check the exporter and its receiver: docs/plugins/tracing.md#when-spans-cannot-be-sent'
 
 /** SDKs log errors as JSON with stack and response. */
 function messageIn(text: string): string {

@@ -15,7 +15,7 @@ export const OPTIONS = {
     user: {
       type: 'object',
       title: 'StdioUser',
-      description: 'The caller. Default: an anonymous caller.',
+      description: 'The caller: { subject, issuer, clientId, scopes, roles, claims }. Default: an anonymous caller.',
       additionalProperties: false,
       required: ['subject'],
       properties: {
@@ -31,7 +31,7 @@ export const OPTIONS = {
       type: 'integer',
       minimum: 1,
       default: 100,
-      description: `Maximum concurrent requests of ${MODERN_REVISION}, including open subscriptions. For sessions, sessions.maxCallsPerSession applies.`,
+      description: `Maximum concurrent requests of ${MODERN_REVISION}, including open subscriptions. Further requests get -32600.`,
     },
   },
 } as const

@@ -19,9 +19,9 @@ import { versionOf } from './headers.ts'
 
 const sessionHint = ({ method }: HostContext) =>
   method === 'POST'
-    ? `call initialize first and send the Mcp-Session-Id of its answer; or send this as a ${MODERN_REVISION} request, with ` +
+    ? `call initialize first and send the Mcp-Session-Id of its response; or send this as a ${MODERN_REVISION} request, with ` +
       'its _meta and headers; or have the server set stateless: true on this route'
-    : 'send the Mcp-Session-Id that the answer to initialize had'
+    : 'send the Mcp-Session-Id of the response to initialize'
 
 /** `requests`: calls that this request begins. Throws `sessionIdMissing`, and like `SessionRegistry.find`. */
 export function findSession(

@@ -80,6 +80,28 @@ function isAsAccepted(item: Item, known: Item): boolean {
   }
 }
 
+/** Counts the differences of the current lists from the accepted ones, as text. Empty without differences. */
+export function describeDifferences(snapshot: Snapshot, accepted: AcceptedServer, filters: Filters): string {
+  const count = { changed: 0, new: 0, removed: 0 }
+  for (const list of LISTS) {
+    const names = new Set<unknown>()
+    for (const item of snapshot[list]) {
+      const { name } = item
+      if (!isChosen(list, name, filters)) continue
+      names.add(name)
+      const known = Object.hasOwn(accepted[list], name) ? accepted[list][name] : undefined
+      if (known === undefined) count.new++
+      else if (!isAsAccepted(item, known)) count.changed++
+    }
+    count.removed += Object.keys(accepted[list]).filter(
+      name => isChosen(list, name, filters) && !names.has(name),
+    ).length
+  }
+  return Object.entries(count)
+    .flatMap(([what, number]) => (number === 0 ? [] : [`${number} ${what}`]))
+    .join(', ')
+}
+
 interface Reviewed {
   readonly served: Snapshot
   /** Names of withheld tools that were accepted. Calls of them get an error. */

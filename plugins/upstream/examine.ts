@@ -1,12 +1,17 @@
 // `mcp-host doctor --config`: connects to each server and reads its lists.
-import type { Examination, PluginFinding } from '../../core/plugin.ts'
+import { join } from 'node:path'
+import type { InternalExamination } from '../../core/internal.ts'
+import type { PluginFinding } from '../../core/plugin.ts'
+import { systemClock } from '../../core/transport.ts'
 import { connect, operatorText } from '../../remote/index.ts'
+import { isPerCaller } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
+import { type AcceptedServer, describeDifferences, readAccepted } from './accepted.ts'
 import { listCapabilities } from './calls.ts'
 import { isLoginNeeded } from './failures.ts'
 import { readLists } from './lists.ts'
 import type { UpstreamOptions } from './options.ts'
-import { isPerCaller, resolveServer, type ServerSettings } from './settings.ts'
+import { resolveServer, type ServerSettings } from './settings.ts'
 import { createTargets, type TokenHost } from './targets.ts'
 
 const CLIENT = { name: 'mcp-host', version: '1.0.0' }
@@ -30,31 +35,29 @@ export async function readServer(settings: ServerSettings, host?: TokenHost) {
   }
 }
 
-async function describeServer(settings: ServerSettings): Promise<string> {
-  const { connection, snapshot } = await readServer(settings)
-  const { tools, resources, resourceTemplates, prompts } = snapshot
-  const { server, revision } = connection
-  const counts = `${tools.length} tools, ${resources.length + resourceTemplates.length} resources, ${prompts.length} prompts`
-  return `${visibleLine(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
-}
+const FIX_LOGIN = 'correct `headers` or `auth`'
 
-const FIX_LOGIN = 'correct `headers`, or set `auth`'
-
-async function examineServer(name: string, options: UpstreamOptions, about: Examination): Promise<PluginFinding> {
+async function examineServer(
+  name: string,
+  options: UpstreamOptions,
+  about: InternalExamination,
+  accepted: AcceptedServer | undefined,
+): Promise<PluginFinding> {
   const check = `server "${name}"`
   const settings = resolveServer(name, options, about)
   const { auth } = settings.http ?? {}
-  if (auth && !isPerCaller(auth)) {
-    return {
-      check,
-      level: 'note',
-      text: 'not checked, because it requires an access token; see its state in the log of the host',
-    }
-  }
   try {
-    return { check, level: 'ok', text: await describeServer(settings) }
+    const { connection, snapshot } = await readServer(settings, { ...about, clock: systemClock })
+    const { tools, resources, resourceTemplates, prompts } = snapshot
+    const { server, revision } = connection
+    const counts = `${tools.length} tools, ${resources.length + resourceTemplates.length} resources, ${prompts.length} prompts`
+    const facts = `${visibleLine(`${server.name ?? 'unnamed'} ${server.version ?? ''}`).trim()}, protocol version ${revision}, ${counts}`
+    const differences = accepted === undefined ? '' : describeDifferences(snapshot, accepted, settings)
+    if (differences === '') return { check, level: 'ok', text: facts }
+    const text = `${facts}; differences from the lock file: ${differences}`
+    return { check, level: 'note', text, fix: `review them with \`mcp-host accept ${name}\`` }
   } catch (error) {
-    if (auth && isLoginNeeded(error)) {
+    if (auth && isPerCaller(auth) && isLoginNeeded(error)) {
       const text = `reachable, lists tools only with a token: run \`mcp-host accept ${name} --token TOKEN\``
       return { check, level: 'note', text }
     }
@@ -65,5 +68,10 @@ async function examineServer(name: string, options: UpstreamOptions, about: Exam
   }
 }
 
-export const examineServers = (options: UpstreamOptions, about: Examination): Promise<readonly PluginFinding[]> =>
-  Promise.all(Object.keys(options.servers).map(name => examineServer(name, options, about)))
+export async function examineServers(
+  options: UpstreamOptions,
+  about: InternalExamination,
+): Promise<readonly PluginFinding[]> {
+  const accepted = readAccepted(join(about.directory, 'mcp.lock.json'))
+  return Promise.all(Object.keys(options.servers).map(name => examineServer(name, options, about, accepted.get(name))))
+}

@@ -1,5 +1,5 @@
 // The plugin `upstream`: serves existing MCP servers as toolsets.
-import { definePlugin } from '../../core/internal.ts'
+import { definePlugin, type InternalExamination } from '../../core/internal.ts'
 import { examineServers } from './examine.ts'
 import { OPTIONS, type UpstreamOptions } from './options.ts'
 import { setUpUpstreams } from './set-up.ts'
@@ -10,5 +10,5 @@ export const upstream = definePlugin<UpstreamOptions>({
   options: OPTIONS,
   provides: ['toolsets'],
   setup: setUpUpstreams,
-  examine: examineServers,
+  examine: (options, about) => examineServers(options, about as InternalExamination),
 })

@@ -114,11 +114,11 @@ const defaults = {
   ),
   newTools: choice(
     ['serve', 'withhold'],
-    'Tools and prompts that the lock file does not contain. `serve` (default), or `withhold`: left out until `mcp-host accept`.',
+    'Tools and prompts that the lock file does not contain. `serve` (default): served. `withhold`: left out until `mcp-host accept`.',
   ),
   changed: choice(
     ['serve', 'withhold'],
-    'Tools and prompts that differ from the lock file. `withhold` (default): left out until `mcp-host accept`; or `serve`.',
+    'Tools and prompts that differ from the lock file. `withhold` (default): left out until `mcp-host accept`. `serve`: served.',
   ),
 }
 
@@ -178,7 +178,7 @@ const SERVER_AUTH = {
 
 const items = (what: string) =>
   ({
-    anyOf: [flag(`\`false\`: no ${what} are served.`), texts('Globs.')],
+    anyOf: [flag(`\`false\`: no ${what} are served.`), texts('Globs for URIs or names.')],
     description: `Which ${what} are served. Default: all.`,
   }) as const
 
@@ -194,7 +194,7 @@ const server = {
       },
       command: {
         anyOf: [text('A program.'), { ...texts('A program and its arguments.'), minItems: 1 }],
-        description: 'The program of a stdio server, started without a shell.',
+        description: 'The program of a stdio server, started without a shell. A list also contains the arguments.',
       },
       args: { type: 'array', items: { type: 'string' }, description: 'Arguments of `command`.' },
       env: record({ type: 'string', writeOnly: true }, 'Environment variables for the process.'),
@@ -202,8 +202,8 @@ const server = {
         "Names of the host's environment variables to pass on, in addition to PATH, HOME and similar ones.",
       ),
       cwd: text('Working directory, relative to the config. Default: the folder of the config.'),
-      revision: choice(['auto', ...REVISIONS], 'The protocol version. Default `auto`: detected.'),
-      headers: record(SECRET, 'Headers of each request.'),
+      revision: choice(['auto', ...REVISIONS], 'The protocol version. `auto` (default): detected.'),
+      headers: record(SECRET, 'Headers of each request. In code, a header can be a function.'),
       forwardHeaders: texts('Headers of the caller to send with its calls.'),
       tls: closed(
         {
@@ -211,18 +211,18 @@ const server = {
           cert: text('PEM file with the client certificate.'),
           key: { ...text('PEM file with the key of `cert`.'), writeOnly: true },
         },
-        'TLS files, relative to the config.',
+        'Paths of PEM files, relative to the config: ca, cert, key.',
       ),
       auth: SERVER_AUTH,
       sessions: choice(
         ['auto', 'shared', 'per-session', 'per-user', 'per-call'],
-        'Which callers share a session. Default `auto`: one session per client session or user, unless the server has no sessions.',
+        'Which callers share a session. `auto` (default): one session per client session or user, unless the server has no sessions.',
       ),
       maxSessions: count('Maximum sessions at the server. Default 1000.'),
       prefix: {
         type: 'string',
         pattern: '^[A-Za-z0-9_.-]{0,64}$',
-        description: 'Prefix of tool and prompt names. Default: the toolset name and `_`.',
+        description: "Prefix of tool and prompt names; `''` for none. Default: the toolset name and `_`.",
       },
       include: texts('Globs for tool names at the server. Default: all tools.'),
       exclude: texts('Globs for tool names at the server. Takes precedence over `include`.'),
@@ -236,7 +236,7 @@ const server = {
           sample: flag('Sampling.'),
           roots: flag('Roots.'),
         },
-        'Requests of the server that are passed on to the client. Default: all.',
+        'Requests of the server that are passed on to the client: elicit, sample, roots. Default: all.',
       ),
       input: choice(
         ['pass', 'check'],
@@ -248,8 +248,10 @@ const server = {
         '`_meta` of calls and results. `pass` (default): passed on without protocol fields. `drop`: removed.',
       ),
       maxResult: size('Maximum size of a result. Default `1mb`.'),
-      maxSchema: size('Maximum size of a tool, resource or prompt, without its icons. Default `64kb`.'),
-      maxTools: count('Maximum number of tools. Default 1000.'),
+      maxSchema: size(
+        'Maximum size of a tool, resource or prompt, without its icons. Larger ones are left out. Default `64kb`.',
+      ),
+      maxTools: count('Maximum number of tools. A longer list is refused. Default 1000.'),
       ...defaults,
     },
     'An MCP server: `url` or `command`.',

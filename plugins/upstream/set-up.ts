@@ -5,6 +5,7 @@ import type { Definition } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { type McpRoute, parseDuration, type ServedToolset, StartError } from '../../core/plugin.ts'
 import { operatorText } from '../../remote/index.ts'
+import { createLogins } from '../families/credentials/index.ts'
 import { upstreamCallsOf } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, readAccepted } from './accepted.ts'
 import { createHeld } from './held.ts'
@@ -75,12 +76,23 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   function create(settings: ServerSettings, accepted: AcceptedServer | undefined): Upstream {
     const { name } = settings
     const countRestart = () => restarts(1, { upstream: name })
-    const targets = createTargets(settings, host)
+    const targets = createTargets(settings, tokenHost)
     const held = createHeld(limits, clock)
     const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
     return new Upstream({ host, settings, toolset, targets, held, processes, isLocal, accepted, record, countRestart })
   }
 
+  const loginsOf = ({ servers }: UpstreamOptions) =>
+    Object.keys(servers).filter(name => servers[name]?.auth?.kind === 'login')
+  const logins = createLogins(host)
+  for (const name of loginsOf(options)) logins.add(name)
+  const tokenHost = {
+    clock,
+    logins,
+    get services() {
+      return host.services
+    },
+  }
   const toolsets = new Map<string, ServedToolset>()
   const live = new Map<string, Upstream>()
   const retired: Upstream[] = []
@@ -155,7 +167,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const names = Object.keys(servers)
     const isSameSet = names.length === live.size && names.every(name => live.has(name))
     const shared = ({ processes, held }: Partial<UpstreamOptions>) => ({ processes, held })
-    if (!isSameSet || !isDeepStrictEqual(shared(rest), shared(options))) return undefined
+    const isSameLogins = isDeepStrictEqual(loginsOf(changed), loginsOf(options))
+    if (!isSameSet || !isSameLogins || !isDeepStrictEqual(shared(rest), shared(options))) return undefined
     const entries = readAccepted(lock.file)
     const resolved = names.map(name => resolveServer(name, changed, host.config))
     return () => {
@@ -170,7 +183,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const named = servedOn(route)
     if (!item) {
       return named.flatMap(one => [
-        `server "${one.settings.name}": ${one.describe()}`,
+        `server "${one.settings.name}": ${one.explain()}`,
         ...[...one.withheld].map(([what, reason]) => `server "${one.settings.name}": ${what} is withheld: ${reason}`),
       ])
     }

@@ -3,14 +3,10 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseDuration, parseSize, type Revision, StartError } from '../../core/plugin.ts'
 import type { CommandTarget, TlsOptions } from '../../remote/index.ts'
-import type { SecretSource } from '../families/credentials/index.ts'
+import { isPerCaller, type SecretSource } from '../families/credentials/index.ts'
 import type { ServerAuth, UpstreamDefaults, UpstreamOptions, UpstreamServer, UpstreamToolOverride } from './options.ts'
 
 type Path = readonly (string | number)[]
-
-/** Whether each caller has its own token. */
-export const isPerCaller = (auth: ServerAuth | undefined): boolean =>
-  auth?.kind === 'bridge' || auth?.kind === 'exchange'
 
 export interface HttpSettings {
   readonly url: string

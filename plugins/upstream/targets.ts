@@ -3,8 +3,14 @@ import type { CallContext } from '../../core/index.ts'
 import type { InternalHost, Services } from '../../core/internal.ts'
 import type { Call } from '../../core/plugin.ts'
 import { createPool, type Target } from '../../remote/index.ts'
-import { type Authorization, createTokenSource, readSecret } from '../families/credentials/index.ts'
-import { type HttpSettings, isPerCaller, type ServerSettings } from './settings.ts'
+import {
+  type Authorization,
+  createTokenSource,
+  isPerCaller,
+  type Logins,
+  readSecret,
+} from '../families/credentials/index.ts'
+import type { HttpSettings, ServerSettings } from './settings.ts'
 
 /** The credentials of one call. */
 export interface CallCredentials {
@@ -35,16 +41,21 @@ async function readHeaders({ headers }: HttpSettings, what: string): Promise<Rec
 
 export interface TokenHost extends Pick<InternalHost, 'clock'> {
   readonly services: Pick<Services, 'createTokenClient'>
+  /** For callers of servers with `login`. */
+  readonly logins?: Logins | undefined
 }
 
 const toHeaders = ({ headers }: Authorization): Record<string, string> =>
   Object.fromEntries(headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? '']] : [])))
 
-function createHttpTargets(http: HttpSettings, what: string, host: TokenHost | undefined): Targets {
+function createHttpTargets(http: HttpSettings, { at, name }: ServerSettings, host: TokenHost | undefined): Targets {
+  const what = at.join('.')
   const { url, tls, auth, forwardHeaders } = http
   const { origin } = new URL(url)
-  const tokenParts = host && { what: `${what}.auth`, apiUrl: url, services: () => host.services, clock: host.clock }
-  const source = auth && tokenParts && createTokenSource(auth, tokenParts)
+  const login = host?.logins && { logins: host.logins, id: name }
+  const parts = host && { what: `${what}.auth`, apiUrl: url, services: () => host.services, clock: host.clock, login }
+  // Only the serving host has users.
+  const source = auth && parts && (auth.kind !== 'login' || login) ? createTokenSource(auth, parts) : undefined
   const hostSource = isPerCaller(auth) ? undefined : source
   const isFixed = !hostSource && Object.values(http.headers).every(one => typeof one === 'string')
   let pool: ReturnType<typeof createPool> | undefined
@@ -89,8 +100,9 @@ function createHttpTargets(http: HttpSettings, what: string, host: TokenHost | u
 export const NO_CREDENTIALS: CallCredentials = { refused: () => false }
 
 /** `host`: for servers with `auth`. */
-export function createTargets({ http, command, at }: ServerSettings, host?: TokenHost): Targets {
-  if (http) return createHttpTargets(http, at.join('.'), host)
+export function createTargets(settings: ServerSettings, host?: TokenHost): Targets {
+  const { http, command } = settings
+  if (http) return createHttpTargets(http, settings, host)
   return {
     target: async () => command as Target,
     authorize: async () => NO_CREDENTIALS,

@@ -15,6 +15,7 @@ import {
   type RequestOptions,
   type ServerNotification,
 } from '../../remote/index.ts'
+import { isLoginRound, isPerCaller, withLogin } from '../families/credentials/index.ts'
 import { visibleLine, visibleText } from '../families/texts/index.ts'
 import type { RecordUpstreamCall } from '../families/upstream-calls/index.ts'
 import { type AcceptedServer, listsOf, reviewLists } from './accepted.ts'
@@ -27,7 +28,7 @@ import { labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
-import { isPerCaller, type ServerSettings } from './settings.ts'
+import type { ServerSettings } from './settings.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
 
@@ -163,6 +164,13 @@ export class Upstream implements Caller {
 
   get #sinceText() {
     return new Date(this.#since).toISOString()
+  }
+
+  /** `describe`, or the lists that are served until the first connection. */
+  explain(): string {
+    if (this.#state !== 'starting') return this.describe()
+    const shown = this.#accepted ? 'its accepted tools and prompts are shown' : 'its tools are unknown'
+    return `not connected by this command: ${shown}; run \`mcp-host doctor --config\` to connect`
   }
 
   /** Uses another entry of the lock file: the lists are compared again. */
@@ -555,7 +563,7 @@ export class Upstream implements Caller {
     if (!call) throw new Error('the context is not one of a call')
     try {
       const about = { name: this.settings.name, tool: params['name'] }
-      return await this.#parts.record(call, about, () => this.#call(method, params, ctx, call))
+      return await this.#parts.record(call, about, () => withLogin(ctx, () => this.#call(method, params, ctx, call)))
     } catch (error) {
       this.#noteUnreachable(error)
       if (isUnknownItem(error)) this.#refreshSoon()
@@ -583,7 +591,8 @@ export class Upstream implements Caller {
       running.run.answer(round.responses)
       return this.#follow(running, ctx, call)
     }
-    const again = round && { inputResponses: round.responses, requestState: state?.upstream }
+    const again = round &&
+      !isLoginRound(round.state) && { inputResponses: round.responses, requestState: state?.upstream }
     return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
   }
 

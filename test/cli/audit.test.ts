@@ -82,7 +82,7 @@ describe('mcp-host audit', () => {
     expect(other.error?.exitCode).to.equal(3)
     expect(String(other.error)).to.match(/1 others\n/)
     await writeFile(file, (await readFile(file, 'utf8')).replace(/"key":"[^"]*"/, '"key":"\\u001b[2J"'))
-    expect(String((await run(['verify', file])).error)).to.match(/signed with key that is no name of one/)
+    expect(String((await run(['verify', file])).error)).to.match(/signed with key the name is invalid/)
   })
 
   it('verify takes the secrets from the config of the host, and from its env file', async () => {

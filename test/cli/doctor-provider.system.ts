@@ -130,8 +130,8 @@ describe('mcp-host doctor: the keys of the provider', () => {
     ['500', () => json('oops', {}, 500), /answers 500/],
     ['404', () => json('{}', {}, 404), /answers 404/],
     ['a page', () => json('<!doctype html><p>Sign in</p>'), /proxy/],
-    ['an object', () => json({ keys: 'none' }), /is no set of keys -> /],
-    ['an empty set', () => json({ keys: [] }), /is an empty set of keys: no ID token can be checked -> .*signing key/],
+    ['an object', () => json({ keys: 'none' }), /is not a key set -> /],
+    ['an empty set', () => json({ keys: [] }), /is an empty key set: ID tokens cannot be verified -> .*signing key/],
     [
       'keys for encryption',
       () => json(keySet({ use: 'enc' }, { key_ops: ['wrapKey'] })),
@@ -155,7 +155,7 @@ describe('mcp-host doctor: the keys of the provider', () => {
     const findings = await checkKeys(await createConnector(settings, createTestLog(), 500)())
     expect(findings).to.have.length(1)
     expect(findings[0]).to.include({ check: 'keys', level: 'wrong' })
-    expect(findings[0]?.text).to.include('it did not answer in time')
+    expect(findings[0]?.text).to.include('it did not respond in time')
     expect(findings[0]?.fix).to.include('let this machine reach the provider')
   })
 

@@ -14,5 +14,7 @@ const quote = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
 export function startInTerminal(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Running {
   // Without a size, what draws would wrap each character.
   const command = `stty cols 100 rows 40; exec ${cliCommand(args).map(quote).join(' ')}`
-  return startProgram(['script', '-qec', command, '/dev/null'], cwd, env)
+  const running = startProgram(['script', '-qec', command, '/dev/null'], cwd, env)
+  const listening = async () => (await running.printed(/^ {2}(https?:\/\/[^\s/]+)\S* .*\d tools? /m))[1] ?? ''
+  return { ...running, listening }
 }

@@ -206,14 +206,38 @@ describe('mcp-host init', () => {
       test: 'a file',
     })
     expect(exitCode).to.equal(2)
-    expect(message).to.match(/\S+[\s\S]*mcp.config.json[\s\S]*package.json[\s\S]*test[\s\S]*tools\/days_between.ts\n/)
-    expect((await inWay({}, { plugin: true })).message).to.include('\n  package.json\n')
+    expect(message).to.match(/\S+[\s\S]*mcp.config.json[\s\S]*test[\s\S]*tools\/days_between.ts\n/)
+    expect((await inWay({ 'package.json': '[]' })).message).to.include('is not a JSON object')
+    expect((await inWay({ 'package.json': '{}' }, { plugin: true })).message).to.include('\n  package.json\n')
     const beside = join(outer, 'beside')
     await printedBy(context => initVerb.run({ yes: true }, [beside], context))
     expect(readFileSync(join(beside, 'LICENSE'), 'utf8')).to.equal('mine')
     expect(existsSync(join(beside, 'mcp.config.ts'))).to.equal(true)
     const file = await rejectionOf(initVerb.run({ yes: true }, [join(beside, 'LICENSE')], testContext()))
     expect(String(file)).to.include('is a file, not a folder')
+  })
+
+  it('adds to an existing package after showing the change, and keeps what the package has', async () => {
+    const own = { name: 'shop', scripts: { dev: 'vite' }, dependencies: { typescript: '1.0.0' } }
+    const folder = await makeFolder({
+      'package.json': `${JSON.stringify(own, null, 4)}\n`,
+      '.gitignore': 'node_modules/\n',
+      'README.md': 'mine',
+    })
+    const read = (file: string) => readFileSync(join(folder, file), 'utf8')
+    const printed = await printedBy(context => initVerb.run({ yes: true, store: 'memory' }, [folder], context))
+    const { name, scripts, dependencies, devDependencies } = JSON.parse(read('package.json'))
+    expect([name, scripts.dev, scripts['mcp:dev']]).to.deep.equal(['shop', 'vite', 'mcp-host dev'])
+    expect(dependencies).to.include.keys('mcp-host').and.include({ typescript: '1.0.0' })
+    expect(devDependencies).to.include.keys('tsx').and.not.include.keys('typescript')
+    expect(read('package.json')).to.match(/^ {4}"scripts"/m)
+    expect(read('.gitignore')).to.equal('node_modules/\n.env\n.mcp-host/\nstate/\n')
+    expect([read('README.md'), existsSync(join(folder, 'tools/days_between.ts'))]).to.deep.equal(['mine', true])
+    expect(read('mcp.config.ts')).to.include("name: 'shop'")
+    for (const line of ['package.json  scripts.mcp:dev: mcp-host dev', '.gitignore  state/', 'tsconfig.json  new file'])
+      expect(printed).to.include(`  + ${line}\n`)
+    expect(printed.indexOf('  + ')).to.be.lessThan(printed.indexOf('Made shop'))
+    expect(printed).to.include('  npx mcp-host dev\n')
   })
 
   it('undoes what it wrote where a file appeared meanwhile', async () => {

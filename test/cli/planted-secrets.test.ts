@@ -39,7 +39,7 @@ describe('R-97: the CLI and servers that plant secrets', function () {
     return ended
   }
 
-  it('login: a token answer that is no JSON object, and a registration that is refused with its secrets', async () => {
+  it('login: a token answer that is not a JSON object, and a registration that is refused with its secrets', async () => {
     const desks = await Promise.all([startDesk(), startDesk(), startDesk()])
     const [form, refused, text] = desks
     form.fake.as.failNext(

@@ -28,15 +28,15 @@ describe('mcp-host proxy and the HTTP proxy of the environment', () => {
     const tell = async (given: string, values: Parameters<typeof openProxy>[1]) =>
       (await (await openProxy(given, values)).request(1, 'ping')).error?.message
     const why = (given: string, from: string) =>
-      `${given} was not asked: the HTTP proxy ${away} ${from} cannot be reached (ECONNREFUSED); check that proxy; the next request tries again`
-    expect(await tell(url, { proxy: away })).to.equal(why(url, 'that was given'))
+      `${given} was not called: the HTTP proxy ${away} ${from} cannot be reached (ECONNREFUSED); check that proxy; the next request tries again`
+    expect(await tell(url, { proxy: away })).to.equal(why(url, 'of the options'))
     const remote = 'http://mcp.example/mcp'
     process.env['HTTP_PROXY'] = away
     try {
       expect(await tell(remote, { 'allow-http': true })).to.equal(why(remote, 'of HTTP_PROXY'))
       const failure = await createProxyFetch({ proxy: 'env' })(remote).catch((error: unknown) => error)
       expect(explainFailure(failure, { url: remote, profile: undefined }).message).to.equal(
-        `${remote} was not asked: the HTTP proxy ${away} of HTTP_PROXY cannot be reached (ECONNREFUSED); check that proxy`,
+        `${remote} was not called: the HTTP proxy ${away} of HTTP_PROXY cannot be reached (ECONNREFUSED); check that proxy`,
       )
     } finally {
       delete process.env['HTTP_PROXY']

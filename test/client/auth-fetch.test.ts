@@ -237,7 +237,7 @@ it('R-11: reports unfinished logins in the error, and later calls succeed', asyn
   expect(codes).to.deep.equal(['access_denied', 'access_denied', 'access_denied', 'auth_storm'])
   const before = fake.rs.requests.length
   const storm = await authErrorOf(() => post())
-  expect(storm.message).to.include('nobody finished one').and.not.include('refused')
+  expect(storm.message).to.include('none was completed').and.not.include('refused')
   expect([fake.rs.requests.length, asked]).to.deep.equal([before, 3])
   there = true
   await authFetch.session.login()

@@ -43,7 +43,7 @@ describe('R-37: metadata request limits', () => {
     ]
     for (const fetch of silent) {
       const late = await authErrorOf(() => httpTo({ fetch }, 20).getJson('http://127.0.0.1:1', { what: WHAT }))
-      expect(late.message).to.include('did not answer within 0.02 s')
+      expect(late.message).to.include('did not respond within 0.02 s')
       const stop = new AbortController()
       const { signal } = stop
       const cancelled = authErrorOf(() => httpTo({ fetch }).getJson('http://127.0.0.1:1', { what: WHAT, signal }))

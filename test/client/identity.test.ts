@@ -74,7 +74,7 @@ describe('Client identity', () => {
     const none = await failure(identify({ clientMetadataDocumentUri: DOCUMENT }))
     expect(none.code).to.equal('client_information_required')
     expect(none.message).to.include('does not support client id metadata documents')
-    expect(none.message).to.include('offers no dynamic registration').and.include('set clientId')
+    expect(none.message).to.include('does not support dynamic registration').and.include('set clientId')
     as.settings.registration = 'on'
     const off = await failure(identify({ dynamicClientRegistration: { enabled: false } }))
     expect([off.code, as.count('/register')]).to.deep.equal(['client_information_required', 0])
@@ -112,7 +112,7 @@ describe('Client identity', () => {
     const { client, dropped } = await identify({}, { registration: kept, previousIssuer: as.issuer }, { at: second })
     expect(client).to.include({ source: 'registered', issuer: second.issuer })
     expect(client.clientId).to.not.equal('kept')
-    expect(dropped).to.deep.equal(['the authorization server is another one'])
+    expect(dropped).to.deep.equal(['it is for another authorization server'])
     const seen = second.requests.map(({ body, headers }) => `${body} ${JSON.stringify(headers)}`).join()
     expect(seen).to.not.match(/kept/)
     second.settings.clientMetadataDocuments = true

@@ -73,7 +73,7 @@ const UNFIT: ReadonlyArray<readonly [options: object, found: string, fix: string
   [{ grant: 'device' }, 'grant is "device"', "did you mean 'device'?"],
   [{ grant: {} }, 'grant.type is missing', 'one of'],
   [{ grant: { type: 'device' } }, 'grant.onUserCode is missing', 'a function'],
-  [{ grant: { type: 'device', onUsercode: () => {} } }, 'there is no option grant.onUsercode', 'grant.onUserCode?'],
+  [{ grant: { type: 'device', onUsercode: () => {} } }, 'unknown option grant.onUsercode', 'grant.onUserCode?'],
   [
     { clientId: 'x', grant: { type: 'jwt_bearer', assertion: 'eyJhbGciOi' } },
     'grant.assertion is "eyJhbGciOi"',
@@ -104,17 +104,13 @@ const UNFIT: ReadonlyArray<readonly [options: object, found: string, fix: string
   [{ legacyFallback: 'no' }, 'legacyFallback is "no"', 'true or false'],
   [{ loginTimeoutMs: 1e12 }, 'loginTimeoutMs is 1000000000000', 'to 2147483647'],
   [{ loginTimeoutMs: '60s' }, 'loginTimeoutMs is "60s"', 'milliseconds'],
-  [{ redirectURI: 'http://127.0.0.1/cb' }, 'there is no option redirectURI', 'did you mean redirectUri?'],
-  [{ issuer: 'https://as.example' }, 'there is no option issuer', 'there are: serverUrl'],
-  [
-    { networkPolicy: { allowedHosts: [] } },
-    'there is no option networkPolicy.allowedHosts',
-    'networkPolicy.allowHosts?',
-  ],
+  [{ redirectURI: 'http://127.0.0.1/cb' }, 'unknown option redirectURI', 'did you mean redirectUri?'],
+  [{ issuer: 'https://as.example' }, 'unknown option issuer', 'there are: serverUrl'],
+  [{ networkPolicy: { allowedHosts: [] } }, 'unknown option networkPolicy.allowedHosts', 'networkPolicy.allowHosts?'],
   [{ networkPolicy: { allowHosts: 'a' } }, 'networkPolicy.allowHosts is "a"', 'a list of texts'],
   [
     { dynamicClientRegistration: { clientname: 'me' } },
-    'there is no option dynamicClientRegistration.clientname',
+    'unknown option dynamicClientRegistration.clientname',
     'did you mean dynamicClientRegistration.clientName?',
   ],
   [

@@ -311,7 +311,7 @@ describe('Token endpoint', () => {
     }
     expect(fixes[0]).to.include('check clientId')
     expect(fixes[1]).to.include('metadata document')
-    expect(fixes[2]).to.include('registered again')
+    expect(fixes[2]).to.include('register the client again')
   })
 
   it('R-52: names the option to change for a rejected resource', async () => {

@@ -252,7 +252,7 @@ describe('Redis errors', () => {
     redis.cli('ACL', 'SETUSER', 'mcp', '+xadd')
     await untilHealth(node, 200)
     const told = node.log.filter(({ level }) => level === 'error').map(({ reason }) => reason)
-    expect(told).to.deep.equal(['hset', 'xadd'].map(name => `NOPERM: our user may not run ${name}`))
+    expect(told).to.deep.equal(['hset', 'xadd'].map(name => `NOPERM: the Redis user cannot run ${name}`))
   })
 
   for (const { what, server, user = '', path = '', message } of STOPPING) {

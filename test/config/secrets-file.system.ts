@@ -223,7 +223,7 @@ describe('Existing secrets file', () => {
     expect(await failure(await makeFolder({ 'state/secrets/one': ONE }))).to.include('is a folder; name a file')
     const folder = await makeFolder({ 'state/other': '' })
     await symlink('./gone', join(folder, FILE))
-    expect(await failure(folder)).to.include('it is a link to what is not there')
+    expect(await failure(folder)).to.include('it is a link to a missing file')
     expect(readdirSync(join(folder, 'state')).sort()).to.deep.equal(['other', 'secrets'])
   })
 

@@ -97,7 +97,7 @@ describe('Several authenticators on a route', () => {
         const refused = await callWith(url, foreign)
         expect([refused.status, refused.message.error.message]).to.deep.equal([
           401,
-          'Authentication required: the token is no JWT',
+          'Authentication required: the token is not a JWT',
         ])
       }
     })
@@ -122,7 +122,7 @@ describe('Several authenticators on a route', () => {
       const expired = await callWith(guarded, bearer(issuer.token(guarded, { exp: 1 })))
       const unknown = await callWith(guarded, bearer('unknown'))
       expect([expired.status, unknown.status]).to.deep.equal([401, 401])
-      expect(challengeIn(unknown)).to.match(/^Bearer error="invalid_token", error_description="the token is no JWT"/)
+      expect(challengeIn(unknown)).to.match(/^Bearer error="invalid_token", error_description="the token is not a JWT"/)
       expect(asked).to.deep.equal(['opaque', 'unknown'])
     } finally {
       server.close()

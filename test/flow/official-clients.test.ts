@@ -99,6 +99,6 @@ describe('@modelcontextprotocol/sdk 1.x on a stateless route', () => {
   it('gets a readable tool error when a tool needs elicitation', async () => {
     const { content, isError } = await client.callTool({ name: 'interview' })
     expect(isError).to.equal(true)
-    expect(JSON.stringify(content)).to.match(/cannot be asked on a stateless route/)
+    expect(JSON.stringify(content)).to.match(/cannot receive requests on a stateless route/)
   })
 })

@@ -189,7 +189,7 @@ describe('config reload', () => {
     await served.reload()
     const news = () => warned().slice(before)
     const found = news().map(({ file, line, message }) => [file, line, message?.split(' it is hidden')[0]])
-    const what = 'tool "say" asks for "odd.write", which is no policy, scope or role of the config: on '
+    const what = 'tool "say" requires "odd.write", which is not a policy, scope or role of the config: on '
     const file = join(served.folder, 'tools/say.ts')
     expect(found).to.deep.equal([
       [file, 3, `${what}/`],

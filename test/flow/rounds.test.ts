@@ -116,6 +116,6 @@ describe('Rounds of a client with a session', () => {
   it('are a tool error on a stateless route', async () => {
     const { result } = (await legacy(`${url}/stateless`, 'tools/call', { name: 'two_rounds', arguments: {} })).message
     expect(result.isError).to.equal(true)
-    expect(result.content[0].text).to.match(/cannot be asked on a stateless route/)
+    expect(result.content[0].text).to.match(/cannot receive requests on a stateless route/)
   })
 })

@@ -50,7 +50,7 @@ describe('elicitation, sampling and roots responses in sessions', () => {
     it(`rejects ${what} from ${tool} with isError before the handler receives it`, async () => {
       const { result: answered } = await answerTo(await open(), tool, { result })
       expect(answered.isError).to.equal(true)
-      expect(answered.content[0].text).to.include('something else than was asked')
+      expect(answered.content[0].text).to.include('does not match the request')
     })
   }
 

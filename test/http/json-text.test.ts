@@ -121,7 +121,7 @@ describe('JSON text scan', () => {
     const many = '{},'.repeat(40_000)
     const body = (last: string) => `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[${many}${last}]}}`
     const forbidden = countParses(() => {
-      expect(() => readMessages(body('{"__proto__":1}'))).to.throw('no message may have')
+      expect(() => readMessages(body('{"__proto__":1}'))).to.throw('is not allowed in messages')
     })
     const others = countParses(() => {
       readMessages(body('{}'))

@@ -195,7 +195,9 @@ describe('Isolated tool call', () => {
     let pin = 'wrong'
     const elicit = () => ({ action: 'accept' as const, content: { pin: `${pin}${asked++}` } })
     await using client = await host.client({ revision: '2025-11-25', answers: { elicit } })
-    expect((await client.callTool('guesses')).text).to.equal('A call of an isolated tool asks at most 100 questions.')
+    expect((await client.callTool('guesses')).text).to.equal(
+      'A call of an isolated tool can send at most 100 requests.',
+    )
     expect(asked).to.equal(MAX_REPLAYED_QUESTIONS)
     process.off('warning', note)
     // Each run removes its listeners from the signal of the call.
@@ -203,7 +205,7 @@ describe('Isolated tool call', () => {
     asked = 0
     pin = 'x'.repeat(MAX_REPLAYED_BYTES / 2.5)
     const { text } = await client.callTool('guesses')
-    expect(text).to.equal('The responses to the questions of this call are too large.')
+    expect(text).to.equal('The responses to the requests of this call are too large.')
     expect(asked).to.equal(3)
   })
 

@@ -60,7 +60,7 @@ describe('Isolated tool definition', () => {
   it('must come from a module: an inline definition stops startup with advice', async () => {
     const message = await refusal({ ...base, toolsets: { all: inline } })
     expect(message).to.include('tool "inline"')
-    expect(message).to.include('export it from a module of its own, and name that file in a toolset')
+    expect(message).to.include('export it from a separate module, and use that file in a toolset')
   })
 
   it('must come from a module if isolated by the operator', async () => {
@@ -112,7 +112,7 @@ describe('Isolated tool definition', () => {
       tools: { limits: { plain: { isolate } } },
     })
     expect(await refusal(limits({ memory: '1mb' }))).to.include('less than 64mb')
-    expect(await refusal(limits({ cpuTime: '0s' }))).to.include('lets no call end')
+    expect(await refusal(limits({ cpuTime: '0s' }))).to.include('is too short for any call')
     expect(await refusal(limits({ memry: '1mb' }))).to.include('memry')
     expect(await refusal(limits({ processes: 0 }))).to.include('processes')
   })

@@ -312,6 +312,6 @@ describe('Host.callback', () => {
 
   it('requires publicUrl', async () => {
     const host = await embed(undefined, { plugins: { 'transport-streamable': {} } })
-    expect(() => host.callback()).to.throw('callback() needs http.publicUrl')
+    expect(() => host.callback()).to.throw('callback() requires http.publicUrl')
   })
 })

@@ -20,7 +20,7 @@ const fault = async (part: () => void | Promise<void>) => {
 
 describe('Plugin task that never settles', () => {
   it('times out with an error', async () => {
-    expect(await fault(never)).to.match(/has not ended after 0\.05 s/)
+    expect(await fault(never)).to.match(/did not finish within 0\.05 s/)
     expect(await fault(() => undefined)).to.equal(undefined)
     expect(await fault(() => Promise.resolve())).to.equal(undefined)
     expect(await fault(() => Promise.reject(new Error('its own')))).to.equal('Error: its own')
@@ -56,6 +56,6 @@ describe('Plugin task that never settles', () => {
     expect(closed).to.have.members(['first', 'hangs', 'last'])
     const [line] = log.filter(({ message }) => message === 'failed to close')
     expect(line).to.include({ level: 'error', plugin: 'hangs' })
-    expect(String(line?.['err'])).to.match(/has not ended after 5 s/)
+    expect(String(line?.['err'])).to.match(/did not finish within 5 s/)
   })
 })

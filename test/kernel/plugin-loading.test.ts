@@ -116,7 +116,7 @@ describe('Plugin lookup failure stops startup', () => {
   })
 
   it('and suggests a similar name for a misspelt `false` entry', async () => {
-    const says = `plugins['transport-ssse']: there is no such plugin to switch off; did you mean "transport-sse"?`
+    const says = `plugins['transport-ssse']: there is no plugin of this name to disable; did you mean "transport-sse"?`
     await expectStopped(withPlugins({ 'transport-ssse': false }), says)
     const routes = { '/': { toolsets: 'all', plugins: { 'transport-ssse': false as const } } }
     await expectStopped(withPlugins({}, { routes }), says)
@@ -137,7 +137,7 @@ describe('Plugin lookup failure stops startup', () => {
     await expectStopped(withPlugins({ 'quite-another': {} }), `no package of that name in ${folder}`, folder)
     await expectStopped(
       withPlugins({ './gone.ts': {} }),
-      `plugins['./gone.ts']: there is no file ${folder}/gone.ts`,
+      `plugins['./gone.ts']: the file does not exist: ${folder}/gone.ts`,
       folder,
     )
   })

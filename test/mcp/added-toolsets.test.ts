@@ -70,7 +70,7 @@ describe('Toolset that only addToolset reaches', () => {
     const plugins = { 'tool-policy': { policies: { staff: { role: 'staff' } } } }
     const toolsets = { basic: [tool('a')], gold: [vip({ access: 'staf' })] }
     expect((await inspect(config({ plugins, toolsets }))).warnings.join()).to.match(
-      /"vip" asks for "staf", which is no policy/,
+      /"vip" requires "staf", which is not a policy/,
     )
   })
 

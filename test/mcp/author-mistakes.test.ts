@@ -29,11 +29,7 @@ const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: InternalHost
       ['there is no slot "eventStor"; a plugin can provide: access, store'],
     ],
     ['a service without methods', h => loose(h).provide('eventStore', {}), ['eventStore', 'append, after, drop']],
-    [
-      'a service without methods, in English',
-      h => loose(h).provide('eventStore', {}),
-      ['is an empty object that lacks'],
-    ],
+    ['a service without methods, in English', h => loose(h).provide('eventStore', {}), ['is an empty object without']],
     [
       'a challenge with a line break',
       h => h.authenticate((_ctx, next) => next(), { challenge: 'x\ny' }),
@@ -74,7 +70,7 @@ const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: InternalHost
     [
       'results of an unknown method',
       adding({ results: { 'tools/cal': ['job'] } }),
-      ['"tools/cal"', 'no plugin of its routes answers'],
+      ['"tools/cal"', 'no plugin of its routes handles'],
     ],
     ['host.method without a function', h => loose(h).method('jobs/get', undefined), ['host.method() takes a function']],
     [
@@ -101,6 +97,6 @@ describe('Plugin authoring errors stop startup', () => {
   it('a method that another plugin already defines', async () => {
     const other = plugin(host => host.method('jobs/get', answer))
     const mine = plugin(host => void host.extension(ID, { methods: { 'jobs/get': answer } }))
-    await expectStopped(withPlugins({ other, mine }), 'answered by plugins.other')
+    await expectStopped(withPlugins({ other, mine }), 'handled by plugins.other')
   })
 })

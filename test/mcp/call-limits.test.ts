@@ -190,7 +190,7 @@ describe('Tool concurrency limit', () => {
     await waitingAre('held', MAX_WAITING_CALLS)
     const late = await modern(url, 'held', 'late', '127.0.0.100')
     expect([late.status, late.message.error.data.reason]).to.deep.equal([429, 'busy'])
-    expect(late.message.error.message).to.include('and 256 calls wait')
+    expect(late.message.error.message).to.include('and 256 calls are queued')
 
     let ended = 0
     for (; countOf('held', 'running') > 0; ended++) {
@@ -275,7 +275,7 @@ describe('Tool concurrency limit', () => {
     expect(textOf(first)).to.match(/^held.*120 ms$/)
     expect([held.runs.length, held.runs[0]?.signal.aborted]).to.deep.equal([1, true])
     const second = await modern(url, 'held', 'behind')
-    const why = 'it waited 120 ms for its turn and did not run; at most 1 call of it run at once'
+    const why = 'it was queued for 120 ms and did not run; at most 1 call of it run at once'
     expect([second.message.result.isError, textOf(second)]).to.deep.equal([
       true,
       `held: The call took too long: ${why}`,

@@ -56,7 +56,7 @@ describe('Invalid definitions stop startup with toolset, name and reason', () =>
       tool('t', { input: input({ a: header('a b') }) }),
       /tool "t": x-mcp-header at.*"a b"/,
     ],
-    ['a header twice', tool('t', { input: input({ a: header('R'), b: header('r') }) }), /tool "t".*"r" is taken by/],
+    ['a header twice', tool('t', { input: input({ a: header('R'), b: header('r') }) }), /tool "t".*"r" is used by/],
     [
       'a header on an object',
       tool('t', { input: input({ a: header('A', { type: 'object' }) }) }),
@@ -65,7 +65,7 @@ describe('Invalid definitions stop startup with toolset, name and reason', () =>
     [
       'a header inside a list',
       tool('t', { input: input({ a: { type: 'array', items: header('A') } }) }),
-      /tool "t".*through `properties` alone/,
+      /tool "t".*below `properties`/,
     ],
     ['a template that is not closed', family('a:{b'), /resource "r".*not closed/],
   ]

@@ -49,7 +49,7 @@ describe('Extension error messages', () => {
     const { message } = await session.request('jobs/made')
     expect(message.error.message)
       .to.include('the result "job" is for clients')
-      .and.to.include('in a revision without a handshake')
+      .and.to.include('in a protocol version without a handshake')
   })
 
   for (const [method, found] of [

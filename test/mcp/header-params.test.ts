@@ -61,7 +61,7 @@ describe('x-mcp-header annotations', () => {
 
   it('must be unique, ignoring case', () => {
     const schema = object({ a: string('Region'), b: object({ c: string('REGION') }) })
-    expect(() => collectHeaderParams(schema)).to.throw(/at properties\.b\.properties\.c.*taken by property a/)
+    expect(() => collectHeaderParams(schema)).to.throw(/at properties\.b\.properties\.c.*used by property a/)
   })
 
   it('are allowed on strings, integers and booleans only', () => {

@@ -83,7 +83,7 @@ describe('Plugin additions', () => {
     await expectStopped(withPlugins({ takes: takes('tools/call') }), /plugins\.takes.*"tools\/call"/, undefined, 1)
     await expectStopped(
       withPlugins({ one: takes('a/b'), two: takes('a/b') }),
-      /plugins\.two.*"a\/b" is answered/,
+      /plugins\.two.*"a\/b" is handled/,
       undefined,
       2,
     )

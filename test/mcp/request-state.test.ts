@@ -63,7 +63,7 @@ describe('Request state', () => {
     const large = { asked: { a: { question: 'q', answer: 'x'.repeat(MAX_STATE_LENGTH) } } }
     expect(refusal(() => sealState(large, 'b', key))).to.include('stateTooLarge')
     expect(refusal(() => openState('v1.'.padEnd(MAX_STATE_LENGTH + 1, 'A'), 'b', [key]))).to.include(
-      'is not one of ours',
+      'was not issued by this host',
     )
   })
 

@@ -59,7 +59,7 @@ describe('Path table', () => {
   })
 
   it('rejects two entries at one path', () => {
-    expect(() => tableOf('/a', '/a/')).to.throw('two things would be served at /a')
+    expect(() => tableOf('/a', '/a/')).to.throw('two handlers are registered for /a')
   })
 })
 

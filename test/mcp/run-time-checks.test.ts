@@ -56,7 +56,7 @@ describe('Definitions added at run time', () => {
         ...policy,
       })
       const session = await openSession(`${url}/open`)
-      const words = /^routes\['\/open'\] serves "vip.*", which asks for access "staff"/
+      const words = /^routes\['\/open'\] serves "vip.*", which requires access "staff"/
       expect(() => add(host.runtime, kind, definition)).to.throw(words)
       expect(() => add(host.runtime, kind, definition, 'other')).to.throw(words)
       for (const path of ['', '/open']) expect((await modern(url + path, 'tools/list')).status).to.equal(200)
@@ -143,13 +143,13 @@ describe('Definitions that configureSession adds', () => {
     expect(twice.thrown()).to.match(/two tools are called "a": in toolset "basic" and in toolset "gold"/)
     const vip = await fail((_, session) => session.addToolset('vip'))
     expect(await list(vip.url)).to.deep.equal(['a'])
-    expect(vip.thrown()).to.match(/routes\['\/'\] serves "v", which asks for access "staff"/)
+    expect(vip.thrown()).to.match(/routes\['\/'\] serves "v", which requires access "staff"/)
     expect((await modern(`${vip.url}/policy`, 'tools/call', { name: 'v' })).status).to.equal(401)
   })
 
   it('are checked by session.add: names, and access on a route without policy', async () => {
     const own = [tool('a'), tool('vip', { access: 'staff' })] as const
-    for (const [index, words] of [/in toolset "basic" and in configureSession/, /asks for access "staff"/].entries()) {
+    for (const [index, words] of [/in toolset "basic" and in configureSession/, /requires access "staff"/].entries()) {
       const { url, thrown } = await fail((_, session) => session.add(own[index] as Definition))
       expect((await modern(url, 'tools/list')).message.result.tools).to.have.length(1)
       expect(thrown()).to.match(words)

@@ -103,12 +103,15 @@ describe('Standard Schema without JSON Schema stops startup', () => {
 
   it('for valibot, with the function and package that provide it', async () => {
     const input = v.object({ item: v.string() })
-    await expectStopped(start(input), /toolset "all": tool "order": its input, a schema of valibot, cannot give/)
+    await expectStopped(
+      start(input),
+      /toolset "all": tool "order": its input, a schema of valibot, cannot be converted/,
+    )
     await expectStopped(start(input), /toStandardJsonSchema\(v\.object.*@valibot\/to-json-schema/)
   })
 
   it('for zod types without JSON representation, with library and reason', async () => {
-    const words = /tool "order": zod cannot give the JSON Schema of its input: .*[Dd]ate/
+    const words = /tool "order": zod cannot convert its input to JSON Schema: .*[Dd]ate/
     await expectStopped(start(z.object({ at: z.date() })), words)
   })
 

@@ -84,7 +84,7 @@ describe('Toolset loading', () => {
 describe('Toolset errors stop startup with toolset and file name', () => {
   it('for a missing file', async () => {
     const folder = await makeFolder({})
-    await expectStopped(config('./gone.ts'), `toolsets.all: there is no file ${folder}/gone.ts`, folder)
+    await expectStopped(config('./gone.ts'), `toolsets.all: the file does not exist: ${folder}/gone.ts`, folder)
   })
 
   it('for a file that throws or has a syntax error', async () => {

@@ -108,7 +108,7 @@ describe('Lists', () => {
 })
 
 describe('View cache', () => {
-  /** A tool that counts how often somebody looks whether it asks for access, as whoever builds a view does. */
+  /** A tool that counts the checks of its access by views. */
   function watched(name: string) {
     const tool = defineTool({ name, handler: () => name })
     const looks = { count: 0 }

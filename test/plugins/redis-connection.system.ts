@@ -1,6 +1,7 @@
 // The shared Redis connection of plugins: settings, round trips, outages, reconnection, ACL, TLS and Redis Cluster.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
+import { examineConfig } from '../../core/create-host.ts'
 import { HostError } from '../../core/index.ts'
 import { StartError } from '../../core/plugin.ts'
 import { type RedisSettings, redisScript } from '../../plugins/families/redis/index.ts'
@@ -12,6 +13,7 @@ import { freePort } from '../support/free-port.ts'
 import { inPath, needsProgram } from '../support/needs-program.ts'
 import { connectionsAt, startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
+import { createTestLog } from '../support/start-host.ts'
 
 const PASSWORD = 'correct-horse-7'
 
@@ -26,6 +28,38 @@ const untilClusterIsWell = (redis: RedisServer) =>
     () => redis.cli('cluster', 'info'),
     lines => lines.some(line => line.startsWith('cluster_state:ok')),
   )
+
+describe('mcp-host doctor --config', () => {
+  const examine = (url: string) => {
+    const config = {
+      server: { name: 'a', version: '1.0.0' },
+      secrets: ['a secret for tests, long enough to be one'],
+      redis: { url },
+      toolsets: { all: [] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, 'cluster-redis': {} },
+    }
+    const loaded = { file: 'config', config, locate: () => undefined, isInHand: true as const }
+    return examineConfig(loaded, createTestLog())
+  }
+
+  it('connects to Redis and leaves no keys', async () => {
+    const redis = await startRedis()
+    try {
+      const [finding] = await examine(redis.url)
+      expect(finding).to.include({ check: 'cluster-redis: Redis', level: 'ok' })
+      expect((await redis.cli('keys', '*')).join('')).to.equal('')
+    } finally {
+      await redis.remove()
+    }
+  })
+
+  it('reports a Redis that does not respond, with the fix', async () => {
+    const [finding] = await examine('redis://127.0.0.1:1')
+    expect(finding).to.include({ level: 'wrong', text: 'redis://127.0.0.1:1: Redis does not respond' })
+    expect(finding?.fix).to.match(/correct `redis`/)
+  })
+})
 
 /** What a promise is rejected with. */
 const refusal = (promise: Promise<unknown>): Promise<unknown> =>
@@ -79,7 +113,7 @@ describe('Redis connection settings', () => {
 
   for (const [why, options, message] of [
     ['missing Redis settings', {}, 'no Redis is named'],
-    ['a url with a cluster', { url: 'redis://a', cluster: ['redis://b'] }, 'a url and a cluster; give one of them'],
+    ['a url with a cluster', { url: 'redis://a', cluster: ['redis://b'] }, 'a url and a cluster; set one of them'],
     [
       'a url with a cluster and a sentinel',
       { url: 'redis://a', cluster: ['redis://b'], sentinel: { name: 'a', addresses: ['redis://c'] } },

@@ -111,7 +111,7 @@ describe('Redis operations and faults', function () {
     await untilHealth(node, '503 Redis refuses: READONLY')
     expect((await initialize(`${node.url}/`)).status).to.equal(503)
     expect(errorsOf(node).map(({ fix }) => String(fix))).to.deep.equal([
-      'this is a replica: give the address of the primary, or one that follows it through a failover',
+      'this is a replica: use the address of the primary, or one that follows a failover',
     ])
     replica.cli('REPLICAOF', 'NO', 'ONE')
     await untilHealth(node, '200 ready')
@@ -135,7 +135,7 @@ describe('Redis operations and faults', function () {
     expect(errorsOf(node)).to.deep.equal([
       {
         reason: 'ERR max number of clients reached',
-        fix: 'raise the maxclients of Redis, or find out who has so many',
+        fix: 'raise maxclients of Redis, or close other connections',
       },
     ])
   })

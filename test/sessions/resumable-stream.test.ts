@@ -212,7 +212,7 @@ describe('Resumable stream with a synchronous store', () => {
         ['3', undefined],
         ['4', undefined],
       ])
-      expect(String(failures)).to.match(/.+, where 2/)
+      expect(String(failures)).to.match(/.+, but 2/)
       expect(stream.isWhole).to.equal(false)
       expect(finished).to.have.length(1)
     })

@@ -137,7 +137,7 @@ describe('configureSession for one request', () => {
     [
       'adds a tool that requires access',
       (_, session) => session.add({ ...extra, access: 'admin' }),
-      /configureSession: tool "x" asks for access "admin"/,
+      /configureSession: tool "x" requires access "admin"/,
     ],
     [
       'leaves a server without a name',

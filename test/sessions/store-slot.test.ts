@@ -58,7 +58,7 @@ describe('The slot `store`', () => {
   it('refuses an incomplete store, and two stores for one route', async () => {
     const incomplete = pluginOf({ ...createMemoryStore(), transact: undefined } as unknown as Store)
     const refused = rejectionOf(startHost({ ...routed, plugins: { mine: incomplete } }))
-    expect(String(await refused)).to.include('lacks the methods transact')
+    expect(String(await refused)).to.include('without the methods transact')
     const { store } = countedStore()
     const two = { mine: pluginOf(store), other: pluginOf(store) }
     expect(String(await rejectionOf(startHost({ ...routed, plugins: two })))).to.match(

@@ -68,7 +68,7 @@ const CORE_PACKAGES: ReadonlySet<string> = new Set([
 const isIn = (folder: string, file: string) => file.startsWith(`${folder}/`)
 
 /** What the composition root passes to plugins as services. */
-const COMPOSED = ['plugins/index.ts', 'client/node/fetch.ts', 'client/token-client.ts']
+const COMPOSED = ['plugins/index.ts', 'client/node/fetch.ts', 'client/token-client.ts', 'client/login-client.ts']
 
 function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
   const name = packageOf(specifier)
@@ -83,7 +83,7 @@ function mayCoreImport(from: string, { specifier, typeOnly }: Import): boolean {
 export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/redis': ['cluster-redis', 'rate-limit'],
   'families/dpop': ['auth-jwt', 'auth-introspection'],
-  'families/credentials': ['openapi', 'upstream'],
+  'families/credentials': ['auth-bridge', 'openapi', 'upstream'],
   'families/canonical-json': ['upstream'],
   'families/texts': ['openapi', 'upstream'],
   'families/upstream-calls': ['openapi', 'upstream'],

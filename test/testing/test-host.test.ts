@@ -263,7 +263,7 @@ describe('testHost startup and lifecycle', () => {
     await using host = await testHost(open)
     for (const revision of ['2026-07-28', '2025-11-25'] as const) {
       await using client = await host.client({ answers: {}, revision })
-      expect(String(await rejectionOf(client.callTool('ask')))).to.include('the test has no answer')
+      expect(String(await rejectionOf(client.callTool('ask')))).to.include('the test has no response')
     }
   })
 

@@ -233,7 +233,7 @@ describe('Elicitation, sampling and roots requests in testTool', () => {
     it(`explain in ${revision} how to provide a missing answer`, async () => {
       const error = await rejectionOf(testTool(remove, {}, { revision }))
       expect(String(error)).to.equal(
-        `Error: the handler asked (elicit) "Delete it?" and the test has no answer: give 'elicit-1', as in ` +
+        `Error: the handler sent a request (elicit) "Delete it?" and the test has no response: add 'elicit-1', as in ` +
           `answers: { 'elicit-1': { action: 'accept', content: { … } } }`,
       )
     })
@@ -241,7 +241,7 @@ describe('Elicitation, sampling and roots requests in testTool', () => {
 
   it('reject an answer that violates the requested schema', async () => {
     const answers = [{ action: 'accept', content: { confirm: 'yes' } }] as const
-    expect(String(await rejectionOf(testTool(remove, {}, { answers })))).to.include('not one that the question takes')
+    expect(String(await rejectionOf(testTool(remove, {}, { answers })))).to.include('does not match the request')
   })
 
   it('support all three kinds, concurrently or not, with custom keys', async () => {

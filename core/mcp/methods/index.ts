@@ -56,7 +56,7 @@ export interface MethodTable {
 const taken = (name: string, { by }: Method, other: Method) =>
   new StartError(
     'MH1509',
-    `plugins.${by}: the method "${name}" is answered by plugins.${other.by}; switch one of them off`,
+    `plugins.${by}: the method "${name}" is handled by plugins.${other.by}; switch one of them off`,
     { exitCode: 2 },
   )
 

@@ -76,7 +76,7 @@ function runIsolated(
   ctx: CallContext,
 ): Promise<unknown> {
   const origin = moduleOf(definition)
-  if (!origin) throw new Error(`nobody knows the module of ${definition.name}`)
+  if (!origin) throw new Error(`there is no known module for ${definition.name}`)
   const used = usageOf(ctx)
   const { route } = call.offer
   const { functions, values } = contextOn(route)

@@ -24,14 +24,12 @@ export function collectHeaderParams(inputSchema: JsonSchema): HeaderParam[] {
     if (!Object.hasOwn(schema, ANNOTATION)) continue
     const where = `${ANNOTATION} at ${path.join('.') || 'the root of the schema'}`
     if (!isReachable(path)) {
-      throw new Error(
-        `${where}: only a property that is reached from the root through \`properties\` alone may have one`,
-      )
+      throw new Error(`${where}: only a property below \`properties\` of the root can have it`)
     }
     const param = readParam(schema, path, where)
     const twin = params.get(param.header)
     if (twin) {
-      throw new Error(`${where}: "${param.name}" is taken by property ${twin.path.join('.')} (case does not count)`)
+      throw new Error(`${where}: "${param.name}" is used by property ${twin.path.join('.')} (case-insensitive)`)
     }
     params.set(param.header, param)
   }

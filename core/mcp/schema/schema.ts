@@ -128,13 +128,13 @@ function compileOrExplain(schema: JsonSchema, dialect: Dialect, role: SchemaRole
   } catch (cause) {
     const missing = cause instanceof Error && 'missingRef' in cause ? cause.missingRef : undefined
     if (missing !== undefined) {
-      const fix = 'nothing is fetched, so put what it needs under $defs'
+      const fix = 'external schemas are not fetched, so put it under $defs'
       throw new SchemaFault([role], `its ${role} schema refers to "${missing}", which is not in it; ${fix}`, { cause })
     }
     throw new SchemaFault([role], `its ${role} schema cannot be compiled: ${errorText(cause)}`, { cause })
   }
   if ('$async' in validates)
-    throw new SchemaFault([role], `its ${role} schema may not use \`$async\`, which is no JSON Schema keyword`)
+    throw new SchemaFault([role], `its ${role} schema cannot use \`$async\`, which is not a JSON Schema keyword`)
   return validates
 }
 

@@ -35,7 +35,7 @@ export function checkForeign(schema: Readonly<Record<string, unknown>>, role: Sc
   if (libraryOf(schema) === 'zod 3') {
     throw new SchemaFault(
       [role],
-      `its ${role} is a schema of zod 3, which cannot give its JSON Schema: npm install zod@latest`,
+      `its ${role} is a schema of zod 3, which cannot be converted to JSON Schema: npm install zod@latest`,
     )
   }
   const [first] = Object.entries(schema)
@@ -56,14 +56,14 @@ export function standardToJson(schema: StandardSchema, role: SchemaRole): JsonSc
   const convert = jsonSchema?.[role]
   if (typeof convert !== 'function') {
     const fix = HINTS[vendor]?.[0] ?? LIBRARIES
-    throw new SchemaFault([role], `its ${role}, a schema of ${vendor}, cannot give its JSON Schema; ${fix}`)
+    throw new SchemaFault([role], `its ${role}, a schema of ${vendor}, cannot be converted to JSON Schema; ${fix}`)
   }
   try {
     // zod adds `~standard` to its result.
     const { '~standard': _, ...json }: JsonSchema = { ...convert.call(jsonSchema, { target: 'draft-2020-12' }) }
     return json
   } catch (cause) {
-    const reason = `${vendor} cannot give the JSON Schema of its ${role}: ${errorText(cause)}`
+    const reason = `${vendor} cannot convert its ${role} to JSON Schema: ${errorText(cause)}`
     throw new Error(`${reason} (${LIBRARIES})`, { cause })
   }
 }

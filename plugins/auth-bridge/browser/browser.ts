@@ -1,7 +1,7 @@
 // A browser: its cookie, form tokens and request parameters.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type HostContext, isObject } from '../../../core/plugin.ts'
-import { digest } from '../records.ts'
+import { digest } from '../../families/credentials/index.ts'
 
 export const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -3,11 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Interaction, Session } from 'oidc-provider'
+import type { UserPages } from '../../../core/auth.ts'
 import type { HostContext } from '../../../core/plugin.ts'
+import { pendingAt } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
 import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
-import { pendingAt } from '../records.ts'
 import { longCookie, nameIssuer, SIGN_IN_TTL } from '../server/oidc-provider.ts'
 import { isUpstreamError, type LoginUnderWay, type SignedIn, type UpstreamError } from '../upstream/upstream.ts'
 import { asText, isBrowser, knowBrowser, pathOf } from './browser.ts'
@@ -42,7 +43,8 @@ async function signedInAs(ctx: HostContext, { provider, accounts, lifetimes }: B
   context.cookies.set(provider.cookieName('session'), session.jti, { ...cookie, expires })
 }
 
-type Purpose = { readonly uid: string } | 'account'
+/** An interaction, a path of this host, or the account page. */
+type Purpose = { readonly uid: string } | { readonly path: string } | 'account'
 
 interface Attempt {
   readonly purpose: Purpose
@@ -107,11 +109,15 @@ async function leave(
   }
 }
 
-const startOf = (bridge: Bridge, purpose: Purpose): string =>
-  pathOf(bridge, purpose === 'account' ? '/account/sign-in' : `/interaction/${encodeURIComponent(purpose.uid)}`)
+function startOf(bridge: Bridge, purpose: Purpose): string {
+  if (purpose === 'account') return pathOf(bridge, '/account/sign-in')
+  return 'path' in purpose ? purpose.path : pathOf(bridge, `/interaction/${encodeURIComponent(purpose.uid)}`)
+}
 
 const wayBack = (bridge: Bridge, purpose: Purpose) =>
-  purpose === 'account' ? {} : { other: { label: 'Back to the client', href: `${startOf(bridge, purpose)}?cancel` } }
+  purpose === 'account' || 'path' in purpose
+    ? {}
+    : { other: { label: 'Back to the client', href: `${startOf(bridge, purpose)}?cancel` } }
 
 const TEXTS: Readonly<Record<UpstreamError['fault'], readonly [status: number, text: string]>> = {
   refused: [403, 'refused the sign-in, or you cancelled it.'],
@@ -149,7 +155,8 @@ function refusePerson(ctx: HostContext, bridge: Bridge, purpose: Purpose, { pers
   )
   const who = person.email ?? person.name ?? person.subject
   const text = `You are signed in with ${bridge.upstream.label} as ${who}. This account cannot use the service: ${reason}.`
-  const action = { label: 'Use another account', href: `${startOf(bridge, purpose)}?prompt=select_account` }
+  const again = purpose !== 'account' && 'path' in purpose ? 'account' : purpose
+  const action = { label: 'Use another account', href: `${startOf(bridge, again)}?prompt=select_account` }
   const page = { title: 'Access denied', text, action, isError: true, ...wayBack(bridge, purpose) }
   sendPage(ctx, bridge.pages.message(page), 403)
 }
@@ -195,6 +202,19 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
 export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void> =>
   leave(ctx, bridge, 'account', ctx.query['prompt'] === 'select_account' ? { prompt: 'select_account' } : {})
 
+/** For pages of other plugins. */
+export const pagesOf = (getBridge: () => Promise<{ readonly bridge: Bridge }>): UserPages => ({
+  async identify(ctx, path) {
+    const { bridge } = await getBridge()
+    const current = await currentLogin(ctx, bridge)
+    if (!current) await leave(ctx, bridge, { path }, {})
+    return current?.login.person.subject
+  },
+  async show(ctx, page, status) {
+    sendPage(ctx, (await getBridge()).bridge.pages.message(page), status)
+  },
+})
+
 function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
   bridge.log.warn(
     { code: 'MH2125', denied: 'sign-in', ip: ctx.ip },
@@ -233,9 +253,9 @@ export async function comeBack(ctx: HostContext, bridge: Bridge): Promise<void> 
   bridge.signedIn('ok')
   bridge.log.info({ code: 'MH2126', subject }, 'a user signed in')
   bridge.log.debug({ subject, groups }, 'the groups of a user, as returned by the provider')
-  if (purpose === 'account') {
+  if (purpose === 'account' || 'path' in purpose) {
     await signedInAs(ctx, bridge, login)
-    return goBack(ctx, pathOf(bridge, '/account'))
+    return goBack(ctx, purpose === 'account' ? pathOf(bridge, '/account') : purpose.path)
   }
   const done: Done = { login: login.id, browser }
   await bridge.records.write(doneAt(purpose.uid), done, TTL)

@@ -27,7 +27,7 @@ const pick = (said: ClientMetadata) =>
 
 export function createRegisteredClients(keys: readonly Buffer[]) {
   const [first] = keys
-  if (!first) throw new Error('there is no key to sign with')
+  if (!first) throw new Error('there is no signing key')
   const signed = (key: Buffer, body: string) =>
     createHmac('sha256', key).update(`client ${body}`).digest().subarray(0, SIGNATURE_BYTES)
 
@@ -55,7 +55,7 @@ export function createRegisteredClients(keys: readonly Buffer[]) {
       const body = Buffer.byteLength(text) > MAX_SAID ? '' : deflateRawSync(text, { level: 9 }).toString('base64url')
       const id = `${PREFIX}${body}.${signed(first, body).toString('base64url')}`
       if (body === '' || id.length > MAX_ID)
-        throw new Error('it says too much of itself: fewer or shorter redirect_uris')
+        throw new Error('the client metadata is too large: use fewer or shorter redirect_uris')
       return id
     },
     secretOf: (id: string): string => secretBy(read(id)?.key ?? first, id),

@@ -28,15 +28,15 @@ export function parseRedirectPattern(text: string): RedirectPattern {
   const scheme = `${name.toLowerCase()}:`
   const bad = (why: string) => new Error(`"${text}" ${why}`)
   if (name === '')
-    throw bad('is no redirect URI, such as https://claude.ai/api/mcp/auth_callback or http://127.0.0.1:*/**')
-  if (!isAppScheme(scheme)) throw bad(`has the scheme ${scheme}, which no client is reached by`)
+    throw bad('is not a redirect URI, such as https://claude.ai/api/mcp/auth_callback or http://127.0.0.1:*/**')
+  if (!isAppScheme(scheme)) throw bad(`has the scheme ${scheme}, which clients cannot use`)
   const isWeb = scheme === 'https:' || scheme === 'http:'
   const [, host = '', port = ''] = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/.exec(authority ?? '') ?? []
   if (isWeb && (host === '' || host.includes('*'))) throw bad('needs a whole host: a * there would let others in')
-  if (!isWeb && host.includes('*') && host !== '*') throw bad('needs a whole host, or * alone')
+  if (!isWeb && host.includes('*') && host !== '*') throw bad('needs a complete host name, or only *')
   if ((authority ?? '').includes('@')) throw bad('has a user before its host')
   if (scheme === 'http:' && !isLoopback(host))
-    throw bad('is http on another machine: who listens on the way gets the codes; use https')
+    throw bad('is plain http on another machine: codes can be intercepted; use https')
   if (port !== '' && port !== '*' && !/^\d{1,5}$/.test(port)) throw bad('has a port that is neither a number nor *')
   const segments = path.split('/').slice(path.startsWith('/') ? 1 : 0)
   if (segments.some((segment, index) => segment === '**' && index < segments.length - 1))

@@ -98,7 +98,7 @@ async function readStored(file: string, log: Logger): Promise<Stored | undefined
     if (error instanceof StartError) throw error
     // A parser message can quote the secret.
     const why = error instanceof SyntaxError ? 'it is not JSON' : errorText(error)
-    log.warn({ code: 'MH2128', file, why }, 'cannot read the kept logins: starting with new keys and without logins')
+    log.warn({ code: 'MH2128', file, why }, 'cannot read the stored logins; starting with new keys and without logins')
     return undefined
   }
 }

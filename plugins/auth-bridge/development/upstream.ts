@@ -48,7 +48,7 @@ export function createDevelopmentUpstream(
     },
     async finish({ searchParams }) {
       const id = asText(searchParams.get('user')).trim()
-      if (id === '' || id.length > MAX_NAME) throw new UpstreamError('refused', 'no user was chosen')
+      if (id === '' || id.length > MAX_NAME) throw new UpstreamError('refused', 'no user was selected')
       const roles = asText(searchParams.get('roles'))
         .split(/[\s,]+/)
         .filter(Boolean)

@@ -2,10 +2,10 @@
 
 import { type Client, errors } from 'oidc-provider'
 import type { Clock, Logger } from '../../../core/plugin.ts'
+import { digest, grantedAt, type Records } from '../../families/credentials/index.ts'
 import { asText, isBrowser } from '../browser/browser.ts'
 import { sameRedirect } from '../clients/redirects.ts'
 import { createLimit } from '../limits.ts'
-import { digest, grantedAt, type Records } from '../records.ts'
 import type { ProviderContext } from '../server/oidc-provider.ts'
 import type { Standing } from './decide.ts'
 import type { Login, Logins } from './logins.ts'

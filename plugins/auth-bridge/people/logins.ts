@@ -1,7 +1,7 @@
 // Logins: users with their provider tokens. Consents and sessions depend on a login.
 import { randomBytes } from 'node:crypto'
 import type { Clock, Logger } from '../../../core/plugin.ts'
-import { grantedAt, type Records } from '../records.ts'
+import { grantedAt, type Records } from '../../families/credentials/index.ts'
 import {
   isUpstreamError,
   type Person,
@@ -109,7 +109,8 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
       if (refreshToken === undefined || refreshToken === login.tokens.refreshToken) return tokens
       return (await rewrite({ ...login, tokens: { ...login.tokens, refreshToken } })) ? tokens : undefined
     })
-    if (exchanged === 'busy') throw new UpstreamError('unavailable', 'another node has asked the provider for too long')
+    if (exchanged === 'busy')
+      throw new UpstreamError('unavailable', 'the request of another node to the provider took too long')
     return exchanged
   }
 
@@ -140,7 +141,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     const kept = await find(id)
     if (kept && isFresh(kept)) return judge(kept)
     const renewed = await alone(id, async login => (isFresh(login) ? judge(login) : ask(login)))
-    if (renewed === 'busy') return { unsure: 'another node has asked the provider for too long' }
+    if (renewed === 'busy') return { unsure: 'the request of another node to the provider took too long' }
     return renewed ?? ENDED
   }
 
@@ -192,7 +193,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
   function unasked(login: Login): Renewed {
     count('unasked')
     if (clock.now() - login.asked < MAX_UNASKED) return judge(login)
-    return { unsure: 'the identity provider cannot be asked now' }
+    return { unsure: 'the identity provider is not available' }
   }
 
   async function settle(login: Login): Promise<Renewed> {
@@ -206,7 +207,7 @@ export function createLogins({ records, upstream, decide, log, clock, idle, most
     log.info({ code: 'MH2134', subject: login.person.subject, reason: error.message }, 'the provider ended a login')
     count('ended')
     await end(login.id)
-    return { ended: 'the identity provider no longer lets this person sign in' }
+    return { ended: 'the identity provider no longer accepts this user' }
   }
 
   /** After a crash the new refresh token is lost. The login continues until the access token expires. */

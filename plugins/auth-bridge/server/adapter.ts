@@ -1,7 +1,7 @@
 // Storage of oidc-provider. Codes are single-use on all nodes; a used refresh token works in its grace period.
 import Provider, { errors } from 'oidc-provider'
+import { digest, grantedAt, type Place, pendingAt, type Records } from '../../families/credentials/index.ts'
 import type { ClientMetadata, RegisteredClients } from '../clients/client-rules.ts'
-import { digest, grantedAt, type Place, pendingAt, type Records } from '../records.ts'
 
 /** A refresh token and its replacements. After the grace period only one replacement remains usable. */
 interface Branch {

@@ -3,11 +3,11 @@
 import type Provider from 'oidc-provider'
 import { errors, type ResourceServer } from 'oidc-provider'
 import type { Claims, Logger } from '../../../core/plugin.ts'
+import { grantedAt, type Records } from '../../families/credentials/index.ts'
 import { type Algorithm, ASYMMETRIC, loadJsonWebToken, readToken, signer } from '../../families/issuer-keys/index.ts'
 import type { TrustedIssuer, TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isConfidential, JWT_BEARER } from '../clients/client-rules.ts'
 import type { Decide, Standing } from '../people/decide.ts'
-import { grantedAt, type Records } from '../records.ts'
 import { addressOf, firstText, groupsAt, textOf } from '../upstream/person.ts'
 import type { Settings } from '../upstream/settings.ts'
 import type { Person } from '../upstream/upstream.ts'
@@ -44,15 +44,15 @@ const isName = (value: unknown): value is string =>
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 function headerProblem({ crit, typ, alg, kid }: Claims): string | undefined {
-  if (crit !== undefined) return 'it has critical headers (crit), and none is understood here'
+  if (crit !== undefined) return 'it has critical headers (crit), which are not supported'
   if (typ !== TYPE) return `its type (typ) is not ${TYPE}`
   if (!ASYMMETRIC.some(one => one === alg)) return `its algorithm (alg) is not one of ${ASYMMETRIC.join(', ')}`
-  return kid === undefined || typeof kid === 'string' ? undefined : 'its key id (kid) is no text'
+  return kid === undefined || typeof kid === 'string' ? undefined : 'its key id (kid) is not a string'
 }
 
 function timeProblem({ exp, iat, nbf }: Claims, now: number): string | undefined {
-  if (!isTime(exp)) return 'it has no time at which it expires (exp)'
-  if (!isTime(iat)) return 'it has no time at which it was issued (iat)'
+  if (!isTime(exp)) return 'it has no expiry time (exp)'
+  if (!isTime(iat)) return 'it has no issue time (iat)'
   if (exp + TOLERANCE <= now) return 'it has expired'
   if (iat > now + TOLERANCE) return 'it was issued in the future (iat): compare the clocks'
   if (nbf !== undefined && (!isTime(nbf) || nbf > now + TOLERANCE)) return 'it is not valid yet (nbf)'
@@ -66,7 +66,7 @@ function onlyAudience({ aud }: Claims): unknown {
 function claimsProblem(claims: Claims, from: TrustedIssuer, audience: string, clientId: string): string | undefined {
   if (onlyAudience(claims) !== audience) return `its audience (aud) is not this server, ${audience}, alone`
   if (claims['client_id'] !== clientId) return 'it was made for another client (client_id)'
-  if (!isName(claims['sub'])) return 'it names nobody (sub)'
+  if (!isName(claims['sub'])) return 'it has no subject (sub)'
   if (!isName(claims['jti'])) return 'it has no id (jti)'
   // `sub` is unique per tenant only.
   if (claims['tenant'] !== from.tenant) return 'its tenant is not the one that is trusted'
@@ -78,7 +78,7 @@ function claimsProblem(claims: Claims, from: TrustedIssuer, audience: string, cl
 function createAssertionCheck(trusted: TrustedIssuers, audience: string) {
   return async (text: string, clientId: string): Promise<Checked> => {
     const read = text.length > MAX_ASSERTION ? undefined : readToken(text)
-    if (!read || 'refused' in read) return { refused: 'it is no signed JWT' }
+    if (!read || 'refused' in read) return { refused: 'it is not a signed JWT' }
     const { header, claims } = read
     const from = typeof claims['iss'] === 'string' ? trusted.get(claims['iss']) : undefined
     if (!from) return { refused: 'its issuer (iss) is not trusted here' }
@@ -90,7 +90,7 @@ function createAssertionCheck(trusted: TrustedIssuers, audience: string) {
     if ('unavailable' in found)
       return { unavailable: 'the keys of its issuer cannot be fetched now', retryAfter: found.retryAfter }
     const { key } = signer(await loadJsonWebToken(), text, algorithm, found.keys)
-    if (!key) return { refused: 'its signature is of no key of its issuer' }
+    if (!key) return { refused: 'its signature matches no key of its issuer' }
     const { sub, jti, exp } = claims as { sub: string; jti: string; exp: number }
     return { assertion: { from, claims, subject: sub, id: jti, until: (exp + TOLERANCE) * 1_000 } }
   }
@@ -175,7 +175,7 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
   async function checkAssertion(ctx: ProviderContext): Promise<Assertion> {
     const { client, params } = ctx.oidc
     if (!isConfidential(client))
-      throw refuse('only clients that authenticate may show assertions', 'unauthorized_client')
+      throw refuse('only authenticated clients can present assertions', 'unauthorized_client')
     const given = params['assertion']
     if (typeof given !== 'string') throw refuse('assertion is missing', 'invalid_request')
     const checked = await check(given, client.clientId)
@@ -199,7 +199,7 @@ function createHandler(provider: Provider, settings: IdJagSettings) {
         { code: 'MH2137', client: client.clientId, subject: person.subject, reason },
         'refused the user of an identity assertion',
       )
-      throw refuse(`the person may not use this server: ${reason}`)
+      throw refuse(`the user cannot use this server: ${reason}`)
     }
     const { standing } = decision
     const resource = resourceFor(assertion, params['resource'], resources)

@@ -10,6 +10,7 @@ import Provider, {
 } from 'oidc-provider'
 import { readLimited } from '../../../core/auth.ts'
 import type { Clock, Logger } from '../../../core/plugin.ts'
+import type { Records } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
 import type { TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import {
@@ -19,13 +20,11 @@ import {
   registrationOf,
   settleMetadata,
 } from '../clients/client-rules.ts'
-
 import { parseRedirectPattern, type RedirectPattern } from '../clients/redirects.ts'
 import { type FilledAuthBridge, isDevelopment } from '../options.ts'
 import type { Pages } from '../pages/index.ts'
 import { type Account, type Accounts, consentIn } from '../people/accounts.ts'
 import type { Decide, Standing } from '../people/decide.ts'
-import type { Records } from '../records.ts'
 import type { Settings } from '../upstream/settings.ts'
 import { createAdapter } from './adapter.ts'
 import { assertedIn, assertionMetadata, takeAssertions } from './id-jag.ts'
@@ -87,7 +86,7 @@ export function createClientFetch({ guardedFetch, mayFetch, clock }: ClientFetch
     const late = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
     })
-    const timer = clock.setTimeout(() => stop.abort(new Error(`no whole response within ${TIMEOUT} ms`)), TIMEOUT)
+    const timer = clock.setTimeout(() => stop.abort(new Error(`no complete response within ${TIMEOUT} ms`)), TIMEOUT)
     try {
       return await Promise.race([load(url, given, signal), late])
     } finally {
@@ -200,7 +199,7 @@ function logRefusals(provider: Provider, log: Logger): void {
       const { message: error, error_description: text, error_detail: detail = causeOf(refusal) } = refusal
       const id = oidc.params?.['client_id']
       const client = typeof id === 'string' ? id.slice(0, MAX_TEXT) : undefined
-      log.info({ code: 'MH2138', at, client, error, text, detail }, 'refused what a client asked for')
+      log.info({ code: 'MH2138', at, client, error, text, detail }, 'refused a client request')
     }
   provider.on('authorization.error', tell('authorization'))
   provider.on('grant.error', tell('token'))

@@ -29,7 +29,7 @@ export async function readText(response: Response, shown: string): Promise<strin
   throw new UpstreamError('untrusted', `${shown} answered more than ${MAX_BYTES} bytes`, { fix: WRONG_PAGE })
 }
 
-export const WRONG_PAGE = 'check that the issuer is right, and that no proxy on the way answers with a page of its own'
+export const WRONG_PAGE = 'check the issuer, and that no proxy responds with its own page'
 
 const NO_TLS = /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)|EPROTO)$/
 const NO_TRUST = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/
@@ -37,7 +37,7 @@ const NO_TRUST = /^(?:CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/
 export function fixOfConnection(thrown: unknown): string | undefined {
   const { cause } = thrown instanceof Error ? thrown : {}
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-  if (NO_TLS.test(code)) return 'what answers there does not speak TLS: is it http? http:// is for this machine alone'
+  if (NO_TLS.test(code)) return 'the server does not use TLS; http:// is allowed only for this machine'
   if (NO_TRUST.test(code))
     return 'this machine does not trust its certificate: name the file of your own authority in NODE_EXTRA_CA_CERTS'
   return undefined
@@ -45,7 +45,7 @@ export function fixOfConnection(thrown: unknown): string | undefined {
 
 function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'it cannot be reached'
-  if (thrown.name === 'TimeoutError') return 'it did not answer in time'
+  if (thrown.name === 'TimeoutError') return 'it did not respond in time'
   const { cause } = thrown
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined
   return code ?? (cause instanceof Error ? errorText(cause).slice(0, 200) : 'it cannot be reached')
@@ -61,7 +61,7 @@ const isBusy = ({ status, headers }: Response) =>
 const fixOfStatus = (status: number) =>
   status >= 500 || status === 408
     ? 'the provider itself fails, or a proxy before it: see its status page or log, then try again'
-    : 'the provider itself fails for now, it takes no more requests: try again later'
+    : 'the provider fails or limits requests: try again later'
 
 const KEPT = ['content-type', 'link', 'date', 'age'] as const
 
@@ -88,7 +88,7 @@ function createAsk({ local, timeout = TIMEOUT }: AskSettings): Ask {
     }
     const { status, headers } = response
     if (status >= 300 && status < 400) {
-      throw new UpstreamError('misconfigured', `${shown} answers ${status}, and redirects are not followed`, {
+      throw new UpstreamError('misconfigured', `${shown} returns ${status}, and redirects are not followed`, {
         fix: 'check the issuer, or the endpoints, in the provider options',
       })
     }
@@ -147,7 +147,8 @@ async function readMetadata(settings: Settings, issuer: string, ask: Ask): Promi
     if (refusal) throw refusalError(refusal, { type: settings.type, what, secrets: [] })
     throw unreadable(what, response.status)
   }
-  if (!isObject(body)) throw new UpstreamError('misconfigured', `${what} is no metadata document`, { fix: WRONG_PAGE })
+  if (!isObject(body))
+    throw new UpstreamError('misconfigured', `${what} is not a metadata document`, { fix: WRONG_PAGE })
   if (!sameIssuer(body['issuer'], issuer)) {
     const found = typeof body['issuer'] === 'string' ? shownUrl(body['issuer']) : 'nothing'
     throw new UpstreamError('misconfigured', `${what} is of the issuer ${found}, and not of ${shownUrl(issuer)}`, {

@@ -43,7 +43,7 @@ async function askGraph(connection: Connection, token: string, origin: string): 
   })
   const body = await jsonOf(response)
   const ids = isObject(body) ? body['value'] : undefined
-  if (!Array.isArray(ids)) throw new UpstreamError('untrusted', 'Microsoft Graph answers without a list of groups')
+  if (!Array.isArray(ids)) throw new UpstreamError('untrusted', 'Microsoft Graph returned no list of groups')
   return ids.filter((id): id is string => typeof id === 'string')
 }
 
@@ -133,7 +133,7 @@ async function openidClaims(connection: Connection, tokens: ProviderTokens, befo
   } catch (error) {
     const optional = !mustAnswer && error instanceof UpstreamError && /^(?:refused|misconfigured)$/.test(error.fault)
     if (!optional) throw error
-    const fix = 'have the provider put e-mail and groups into the ID token, or let its access token ask userinfo'
+    const fix = 'configure the provider to add email and groups to the ID token, or to allow userinfo requests'
     log.warn({ code: 'MH2144', err: error, fix }, 'userinfo does not respond: using only the ID token')
     return base
   }
@@ -144,7 +144,7 @@ function personOf(settings: Settings, claims: Claims, groups: readonly string[] 
   const subject = firstText(claims, places.subject)
   if (subject === undefined) {
     throw new UpstreamError('misconfigured', `the provider returned no subject at ${places.subject.join(' or ')}`, {
-      fix: `set provider.claims.subject to what ${type} calls the id of a person; never an e-mail address`,
+      fix: `set provider.claims.subject to the user id claim of ${type} calls the id of a person; never an e-mail address`,
     })
   }
   const name = firstText(claims, places.name)
@@ -202,7 +202,7 @@ async function readList(connection: Connection, path: string, { accessToken }: P
     const url = `${userUrl(connection)}${path}?per_page=${PER_PAGE}&page=${page}`
     const response = await askAs(connection, url, accessToken, { accept: ACCEPT })
     const body = await jsonOf(response)
-    if (!Array.isArray(body)) throw new UpstreamError('untrusted', `GitHub answers no list at /user${path}`)
+    if (!Array.isArray(body)) throw new UpstreamError('untrusted', `GitHub returned no list at /user${path}`)
     found.push(...body.filter(isObject))
     if (!hasNext(response)) return found
   }
@@ -229,8 +229,7 @@ async function allowed<Value>(
 }
 
 async function readEmail(connection: Connection, tokens: ProviderTokens): Promise<string | undefined> {
-  const fix =
-    'have user:email in `scopes`; of a GitHub App, give it the account permission "Email addresses", read-only'
+  const fix = 'add user:email to `scopes`; for a GitHub App, add the account permission "Email addresses", read-only'
   const addresses = await allowed(connection, fix, () => readList(connection, '/emails', tokens))
   const primary = addresses?.find(({ primary, verified }) => primary === true && verified === true)?.['email']
   return typeof primary === 'string' ? primary : undefined
@@ -238,7 +237,7 @@ async function readEmail(connection: Connection, tokens: ProviderTokens): Promis
 
 async function readGroups(connection: Connection, tokens: ProviderTokens): Promise<string[] | undefined> {
   const fix =
-    'have read:org in `scopes`, and the organization approve the application; of a GitHub App, give it the organization permission "Members", read-only'
+    'add read:org to `scopes`, and let the organization approve the application; for a GitHub App, add the organization permission "Members", read-only'
   return allowed(connection, fix, async () => {
     const orgs = await readList(connection, '/orgs', tokens)
     const teams = await readList(connection, '/teams', tokens)

@@ -203,7 +203,7 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
     throw refuse('tenant', `${what}; domains, common and organizations are not supported`)
   }
   if (domain !== undefined && !HOST.test(domain)) {
-    throw refuse('domain', `"${shownUrl(domain)}" is no host name; write it without https:// and path`)
+    throw refuse('domain', `"${shownUrl(domain)}" is not a host name; write it without https:// and path`)
   }
   if (tenant !== undefined && issuer !== undefined && !issuer.toLowerCase().includes(tenant.toLowerCase())) {
     throw refuse('issuer', 'it is not of this tenant')
@@ -212,7 +212,7 @@ function checkPlaces(provider: FilledProvider, kind: Kind, refuse: Refuse): void
     throw refuse('issuer', 'google has one issuer; another is for tests, on this machine')
   }
   if (issuer !== undefined && /\/\.well-known(?:\/|$)/.test(issuer)) {
-    throw refuse('issuer', 'write the issuer alone, without /.well-known/...')
+    throw refuse('issuer', 'write the issuer without /.well-known/...')
   }
   const urls = { issuer, ...endpoints }
   for (const [name, url] of Object.entries(urls)) {
@@ -231,10 +231,10 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
   if (own !== undefined) throw refuse(own, `only the provider type "development" has this option, not "${type}"`)
   if (clientId === undefined) throw refuse('clientId', 'missing: the id of the application that you registered there')
   if (authMethod === 'none' && (type === 'google' || type === 'github')) {
-    throw refuse('authMethod', `${type} gives tokens only to clients that show their secret`)
+    throw refuse('authMethod', `${type} issues tokens only to clients with clientSecret`)
   }
   if (authMethod === 'none' && clientSecret !== undefined) {
-    throw refuse('authMethod', 'none shows no secret, and there is one: leave out authMethod, or clientSecret')
+    throw refuse('authMethod', 'none is for public clients: remove authMethod or clientSecret')
   }
   if (authMethod !== 'none' && clientSecret === undefined) {
     const without = type === 'google' || type === 'github' ? '' : ", or authMethod: 'none' for a public client"
@@ -247,7 +247,7 @@ function checkRest(provider: FilledProvider, refuse: Refuse): void {
     }
   }
   if (exchange !== undefined && type === 'github') {
-    throw refuse('exchange', 'github gives no token with other scopes; ask for all of them in scopes')
+    throw refuse('exchange', 'github issues no tokens with other scopes; request all of them in scopes')
   }
 }
 

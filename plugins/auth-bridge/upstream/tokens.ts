@@ -54,7 +54,7 @@ export async function checking<Value>(what: string, check: () => Promise<Value> 
   } catch (thrown) {
     if (thrown instanceof UpstreamError) throw thrown
     // Messages of oauth4webapi are fixed texts; the cause may contain secrets.
-    const reason = thrown instanceof Error ? thrown.message : 'it is not what was asked for'
+    const reason = thrown instanceof Error ? thrown.message : 'it does not match the request'
     throw new UpstreamError('untrusted', `${what}: ${reason}`)
   }
 }
@@ -99,7 +99,7 @@ interface Refreshed {
 }
 
 const NO_REFRESH_TOKEN = {
-  fix: 'have the provider give refresh tokens: ask for offline_access in `scopes`, and allow the application the grant',
+  fix: 'add offline_access to `scopes`, and allow refresh tokens for the application at the provider',
 }
 
 /** False if keys are unavailable: the new refresh token must not be lost. */
@@ -118,7 +118,7 @@ export async function refresh(connection: Connection, last: ProviderTokens, scop
   const { oauth, server, client, authenticate } = connection
   const { refreshToken } = last
   if (refreshToken === undefined) {
-    throw new UpstreamError('misconfigured', 'the provider gave no refresh token', NO_REFRESH_TOKEN)
+    throw new UpstreamError('misconfigured', 'the provider issued no refresh token', NO_REFRESH_TOKEN)
   }
   const asked = Date.now()
   const sent = await checking(`a refresh at ${shownUrl(server.token_endpoint)}`, () =>
@@ -164,7 +164,7 @@ export async function exchange(connection: Connection, last: ProviderTokens, sco
   const { settings } = connection
   if (settings.exchange === 'refresh') return (await refresh(connection, last, scope)).tokens
   if (settings.exchange === 'token-exchange') return exchangeToken(connection, last, scope)
-  throw new UpstreamError('misconfigured', `${settings.label} gives no token with other scopes`, {
+  throw new UpstreamError('misconfigured', `${settings.label} issues no tokens with other scopes`, {
     fix: 'request all scopes at sign-in, in provider.scopes',
   })
 }
@@ -194,14 +194,14 @@ export async function askUserinfo(
   const { oauth, server, client, settings } = connection
   const url = server.userinfo_endpoint
   if (url === undefined) {
-    throw new UpstreamError('misconfigured', 'the provider has no userinfo endpoint, and gave no refresh token', {
-      fix: 'ask for offline_access in `scopes`, so that it gives a refresh token',
+    throw new UpstreamError('misconfigured', 'the provider has no userinfo endpoint and issued no refresh token', {
+      fix: 'add offline_access to `scopes` for a refresh token',
     })
   }
   const response = await askAs(connection, url, accessToken)
   if (!settings.kind.openid) {
     const body = await jsonOf(response)
-    if (!isObject(body)) throw new UpstreamError('untrusted', `${shownUrl(url)} answers no JSON object`)
+    if (!isObject(body)) throw new UpstreamError('untrusted', `${shownUrl(url)} returned no JSON object`)
     return body
   }
   return checking('userinfo', async () => {

@@ -136,14 +136,14 @@ export const ENTRA_ERRORS: Required<Omit<Rules, 'unsure'>> = {
   },
   misconfigured: {
     '50011|500113': `${APP.entra}, Authentication, platform Web: ${EXACTLY}`,
-    '65001|90094|650057': `${APP.entra}, API permissions: add what the scopes name and grant admin consent.`,
+    '65001|90094|650057': `${APP.entra}, API permissions: add the permissions of the scopes and grant admin consent.`,
     '650053|70011': 'The API has no such scope: correct `scopes`. Example: api://<id>/<scope>.',
-    '700016': 'This tenant has no such application: check clientId, the Application (client) ID, and tenant.',
+    '700016': 'The tenant does not have this application: check clientId, the Application (client) ID, and tenant.',
     '7000215': `${APP.entra}, Certificates & secrets: set clientSecret to the Value, not its Secret ID.`,
     '7000222': `The client secret has expired. ${APP.entra}, Certificates & secrets: set clientSecret to another Value.`,
     '7000218': `Set clientSecret; or ${APP.entra}, Authentication: allow public client flows.`,
     '90002|900023':
-      'There is no such tenant: check tenant, the Directory (tenant) ID in the Overview of Microsoft Entra.',
+      'This tenant does not exist: check tenant, the Directory (tenant) ID in the Overview of Microsoft Entra.',
     '9010010|28000': 'Scopes of one request must be of one API, without `resource`: check `scopes` and `parameters`.',
   },
 }
@@ -206,7 +206,7 @@ const RULES: Readonly<Partial<Record<ProviderType, Rules>>> = {
     misconfigured: {
       '(?:invalid parameter:|incorrect) redirect_uri': `${APP.keycloak}, Settings, Valid redirect URIs: ${EXACTLY}`,
       'requested audience not available|standard token exchange': `${APP.keycloak}, Settings: enable Standard token exchange, and add the audience to the client's scopes.`,
-      'realm does not exist': 'There is no such realm: check the end of issuer, /realms/<name>.',
+      'realm does not exist': 'This realm does not exist: check the end of issuer, /realms/<name>.',
     },
     unsure: {
       '^(?:invalid|unauthorized)_client:': `${APP.keycloak}, Credentials: ${CREDENTIALS}; Client authentication and Standard flow must be on.`,
@@ -306,5 +306,5 @@ export function refusalError({ code, description }: Refusal, context: RefusalCon
 
 export const unreadable = (what: string, status: number): UpstreamError =>
   new UpstreamError('misconfigured', `${what} answers ${status} and says no reason`, {
-    fix: 'check that the issuer or the endpoints are those of the provider, and the client id that of your application',
+    fix: 'check that the issuer or the endpoints belong to the provider, and the client id to your application',
   })

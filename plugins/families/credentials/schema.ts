@@ -27,6 +27,18 @@ export type UpstreamAuth =
       readonly resource?: string
       readonly scopes?: readonly string[]
     }
+  | {
+      readonly kind: 'login'
+      readonly clientId?: string
+      readonly clientSecret?: SecretSource
+      readonly issuer?: string
+      readonly scopes?: readonly string[]
+      readonly resource?: string
+    }
+
+/** Options whose tokens belong to the caller. */
+export const isPerCaller = (auth: Pick<UpstreamAuth, 'kind'> | undefined): boolean =>
+  auth !== undefined && auth.kind !== 'client-credentials'
 
 export const SECRET = {
   anyOf: [{ type: 'string', minLength: 1 }, { callable: true }],
@@ -80,6 +92,16 @@ const authOf = (clientCredentials: object) => ({
       resource,
       scopes,
     }),
+    {
+      ...kind('LoginAuth', 'login', [], {
+        clientId: text('The client id of this host. Default: dynamic client registration.'),
+        clientSecret: SECRET,
+        issuer: url('The authorization server. Default: the metadata of the API names it.'),
+        scopes,
+        resource,
+      }),
+      dependentRequired: { clientSecret: ['clientId', 'issuer'] },
+    },
   ],
 })
 

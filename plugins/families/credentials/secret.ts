@@ -7,7 +7,7 @@ function checkSecret(value: unknown, what: string): string {
   // Secret files end with a line break.
   const secret = typeof value === 'string' ? value.replace(/[\r\n]+$/, '') : ''
   if (secret === '') throw new Error(`${what} is empty or not a text`)
-  if (UNSAFE.test(secret)) throw new Error(`${what} has characters that a header cannot hold`)
+  if (UNSAFE.test(secret)) throw new Error(`${what} has characters that are invalid in headers`)
   return secret
 }
 

@@ -28,6 +28,14 @@ export interface TokenSource {
   refused(used: Authorization, response: { readonly origin: string; readonly dpopNonce?: string | undefined }): boolean
 }
 
+/** A login of callers, by its id. */
+export interface LoginPlace {
+  readonly logins: {
+    source(id: string, auth: Extract<UpstreamAuth, { readonly kind: 'login' }>, apiUrl: string): TokenSource
+  }
+  readonly id: string
+}
+
 export interface TokenSourceParts {
   /** Where the option is, for messages. */
   readonly what: string
@@ -37,6 +45,8 @@ export interface TokenSourceParts {
   /** Hosts with private addresses that `tokenEndpoint` can have. */
   readonly allowHosts?: readonly string[]
   readonly services: () => Pick<Services, 'createTokenClient'>
+  /** For `login`. */
+  readonly login?: LoginPlace | undefined
   readonly clock: Clock
 }
 
@@ -92,7 +102,7 @@ function createTokenCache(clock: Clock) {
   }
 }
 
-type Requested = Exclude<UpstreamAuth, { readonly kind: 'bridge' }>
+type Requested = Extract<UpstreamAuth, { readonly kind: 'client-credentials' | 'exchange' }>
 
 /** One client for each secret, so that a rotated secret is used. */
 function createClients(auth: Requested, { what, apiUrl, tokenEndpoint, allowHosts = [], services }: TokenSourceParts) {
@@ -189,5 +199,10 @@ function createBridgeTokens({ scope }: Extract<UpstreamAuth, { readonly kind: 'b
   }
 }
 
-export const createTokenSource = (auth: UpstreamAuth, parts: TokenSourceParts): TokenSource =>
-  auth.kind === 'bridge' ? createBridgeTokens(auth) : createRequestedTokens(auth, parts)
+export function createTokenSource(auth: UpstreamAuth, parts: TokenSourceParts): TokenSource {
+  if (auth.kind === 'bridge') return createBridgeTokens(auth)
+  if (auth.kind !== 'login') return createRequestedTokens(auth, parts)
+  const { login, apiUrl } = parts
+  if (!login) throw new Error('there is no host for logins')
+  return login.logins.source(login.id, auth, apiUrl)
+}

@@ -10,7 +10,7 @@ export { DPOP_SCHEMA } from './options.ts'
 
 const PROOFS = {
   name: 'mcp_host_dpop_proofs_total',
-  help: 'Proofs (DPoP) that came with tokens: accepted, refused, replayed, without a good nonce, too many of one key or user (limited), or not to be judged (unavailable).',
+  help: 'DPoP proofs by outcome: accepted, refused, replayed, without a valid nonce, limited (too many of one key or user), or unavailable.',
   labels: ['plugin', 'outcome'],
 }
 
@@ -45,7 +45,7 @@ function gapOf({ config: { http, processes }, routes, services }: InternalHost):
   const shared = Object.keys(SHARED).find(what => apart.some(route => SHARED[what]?.(services, route)))
   const others = processes > 1 ? `each of ${processes} processes` : shared && `each node that shares the ${shared}`
   if (apart.length === 0 || others === undefined) return undefined
-  return `${others} would take a proof (DPoP) that another has seen; switch on a plugin whose store for the slot grantStore they share`
+  return `${others} would accept a DPoP proof that another process has seen; enable a plugin with a shared grantStore`
 }
 
 function checkOptions(

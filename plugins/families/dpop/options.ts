@@ -14,7 +14,7 @@ export const DPOP_SCHEMA = {
   title: 'DPoPOptions',
   type: 'object',
   default: {},
-  description: 'Tokens bound to a client key (DPoP, RFC 9449).',
+  description: 'Tokens bound to a client key (DPoP, RFC 9449): mode, algorithms, maxAge, clockTolerance, nonce.',
   additionalProperties: false,
   properties: {
     mode: {

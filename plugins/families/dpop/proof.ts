@@ -68,7 +68,7 @@ const refuse = (refused: string): ProofOutcome => ({
 })
 
 const NO_URL =
-  'the request names no address (Host) of this server that a proof could be for (htu); use its own port, or have its ' +
+  'the Host header is not a URL of this server for the proof (htu); use the port of the server, or let its ' +
   'operator set http.publicUrl, or add the name with its port to http.allowedHosts'
 
 function keyTypeOf(algorithm: ProofAlgorithm): keyof typeof REQUIRED {
@@ -94,7 +94,7 @@ function keyFlaw(jwk: Claims, algorithm: ProofAlgorithm): string | undefined {
     return 'the key (jwk) of the proof has more than a public key has'
   }
   if (isOther || (typeof crv === 'string' && curve !== undefined && crv !== curve)) {
-    return `the key (jwk) of the proof is none for ${algorithm}`
+    return `the key (jwk) of the proof does not match ${algorithm}`
   }
   if (required.some(name => !/^[\w-]+$/.test(typeof jwk[name] === 'string' ? jwk[name] : ''))) {
     return 'the key (jwk) of the proof is not whole, or not encoded as a JWK is'
@@ -125,10 +125,10 @@ async function remember(proof: UsedProof, useOnce: UseOnce): Promise<ProofOutcom
     return { ...refuse('the proof was used before: each request needs its own'), outcome: 'replayed' }
   } catch (cause) {
     if (HostError.is(cause) && cause.kind === 'tooManyRequests') {
-      const limited = cause.detail ?? 'too many proofs (DPoP) were used of late; send fewer requests a second'
+      const limited = cause.detail ?? 'too many DPoP proofs were used recently; send fewer requests per second'
       return { outcome: 'limited', flaw: { limited, retryAfter: LIMITED_FOR } }
     }
-    const unavailable = 'nobody can tell now whether the proof (DPoP) was used before'
+    const unavailable = 'the store for used DPoP proofs is not available'
     return { outcome: 'unavailable', flaw: { unavailable, retryAfter: RETRY_AFTER }, cause }
   }
 }
@@ -147,7 +147,7 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
 
   function headerFlaw({ typ, crit, jwk }: Claims, algorithm: ProofAlgorithm | undefined): string | undefined {
     if (typ !== 'dpop+jwt') return 'the type (typ) of the proof is not dpop+jwt'
-    if (crit !== undefined) return 'the proof has critical headers (crit), and none is understood here'
+    if (crit !== undefined) return 'the proof has critical headers (crit), which are not supported'
     if (algorithm === undefined) return `the algorithm of the proof is not accepted: ${algorithms.join(', ')}`
     return isObject(jwk) ? keyFlaw(jwk, algorithm) : 'the proof has no key (jwk)'
   }
@@ -155,24 +155,24 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
   function claimFlaw({ jti, htm, htu, iat, ath }: Claims, request: ProvenRequest): string | undefined {
     const { method, targets, digest, since } = request
     if (typeof jti !== 'string' || jti === '' || jti.length > MAX_ID) {
-      return `the id (jti) of the proof is no text of 1 to ${MAX_ID} characters`
+      return `the id (jti) of the proof is not a string of 1 to ${MAX_ID} characters`
     }
     if (htm !== method) return `the proof is not for ${method} (htm)`
     const [url] = targets
     if (url === undefined) return NO_URL
     if (!targets.includes(canonicalTarget(htu) ?? '')) {
-      return `the proof is for another address (htu); this one is ${url.slice(0, MAX_SHOWN_URL)}`
+      return `the proof is for another URL (htu); this URL is ${url.slice(0, MAX_SHOWN_URL)}`
     }
     if (ath !== digest) return 'the proof is for another token (ath)'
     if (typeof iat !== 'number' || !Number.isFinite(iat)) return 'the proof has no time (iat)'
     const age = now() - iat * 1_000
     if (age > maxAge || -age > clockTolerance) {
       const [limit, where] = age > maxAge ? [maxAge, 'ago'] : [clockTolerance, 'ahead']
-      return `the time (iat) of the proof is more than ${Math.round(limit / 1_000)} s ${where}: is the clock right?`
+      return `the time (iat) of the proof is more than ${Math.round(limit / 1_000)} s ${where}: check the clock`
     }
     // `iat` has whole seconds: the second in which the server started is accepted.
     if (since !== undefined && iat < Math.floor(since / 1_000)) {
-      return 'the proof was made (iat) before this server began: make a new one for each request'
+      return 'the proof was created (iat) before this server started: create a proof for each request'
     }
     return undefined
   }
@@ -182,18 +182,18 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
     if (!nonces || verdict === 'current') return {}
     const current = nonces.current()
     if (verdict === 'known') return { nonce: current }
-    const has = nonce === undefined ? 'has no nonce' : 'has a nonce that is not good any more'
-    return { nonce: current, refused: `the proof ${has}; send it with the one of this answer` }
+    const has = nonce === undefined ? 'has no nonce' : 'has an expired nonce'
+    return { nonce: current, refused: `the proof ${has}; use the nonce of this response` }
   }
 
   return async function checkProof(request: ProvenRequest): Promise<ProofOutcome> {
     const { thumbprint, user, useOnce } = request
     const proof = String(request.proof ?? '')
-    if (proof === '') return refuse('the token is bound to a key, and there is no DPoP header')
+    if (proof === '') return refuse('the token is bound to a key, but the request has no DPoP header')
     if (proof.includes(',')) return refuse('more than one DPoP header')
     if (proof.length > MAX_PROOF) return refuse(`the proof is longer than ${MAX_PROOF} characters`)
     const read = /^[\w-]+\.[\w-]+\.[\w-]+$/.test(proof) ? decode(proof) : undefined
-    if (!read) return refuse('the DPoP header holds no signed JWT')
+    if (!read) return refuse('the DPoP header is not a signed JWT')
     const { header, claims } = read
     const algorithm = algorithms.find(one => one === header['alg'])
     const flawed = headerFlaw(header, algorithm)
@@ -207,7 +207,7 @@ export function createProofCheck({ algorithms, maxAge, clockTolerance, nonces, n
     try {
       await compactVerify(proof, key, { algorithms: [algorithm] })
     } catch {
-      return refuse('the signature of the proof does not fit its key (jwk)')
+      return refuse('the signature of the proof does not match its key (jwk)')
     }
     const { refused, ...told } = checkNonce(claims['nonce'])
     if (refused !== undefined) return { outcome: 'nonce', flaw: { refused, error: 'use_dpop_nonce' }, ...told }

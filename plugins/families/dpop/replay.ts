@@ -26,7 +26,7 @@ interface Tally {
 
 const tooMany = (whose: string, count: number) =>
   new HostError('tooManyRequests', {
-    detail: `too many proofs (DPoP) of ${whose} were used of late; wait, and send fewer requests a second`,
+    detail: `too many proofs (DPoP) of ${whose} were used recently; wait, and send fewer requests per second`,
     reason: `this process remembers ${count} proofs of ${whose}, which is the limit`,
     headers: RETRY_AFTER,
   })

@@ -41,7 +41,7 @@ export type IssuerKeys = ReturnType<typeof createIssuerKeys>
 async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
   const { status, body } = await fetchJson(jwksUri, { signal })
   if (status !== 200) throw new Error(`${shownUrl(jwksUri)} answers ${status}`)
-  if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is no JSON Web Key Set`)
+  if (!isObject(body) || !Array.isArray(body['keys'])) throw new Error(`${shownUrl(jwksUri)} is not a JSON Web Key Set`)
   const set = { keys: body['keys'].filter(isObject) }
   if (set.keys.length === 0) return []
   const { JwksClient } = await import('jwks-rsa')
@@ -94,7 +94,7 @@ export function createIssuerKeys(settings: IssuerKeysSettings) {
     if (!counts)
       log.warn(
         { code: 'MH2012', issuer, err },
-        'the keys of the issuer cannot be fetched yet: the first token asks again',
+        'the keys of the issuer cannot be fetched yet; the first token causes another attempt',
       )
     else if (!told)
       log.error({ code: 'MH2012', issuer, err, keys: keys.length }, 'the keys of the issuer cannot be fetched')
@@ -172,7 +172,7 @@ export function metadataUrls(issuer: string): string[] {
 }
 
 function readMetadata(body: unknown, issuer: string): { problem: string } | { jwksUri: string } {
-  if (!isObject(body)) return { problem: 'is no JSON object' }
+  if (!isObject(body)) return { problem: 'is not a JSON object' }
   if (body['issuer'] !== issuer) {
     return { problem: `is of the issuer ${JSON.stringify(body['issuer'])}, the config says ${JSON.stringify(issuer)}` }
   }

@@ -74,7 +74,7 @@ export function readKey(given: Readonly<Record<string, unknown>> | string): Veri
     throw new Error(`it cannot be read: ${errorText(cause)}`, { cause })
   }
   if (!['rsa', 'rsa-pss', 'ec', 'ed25519'].includes(key.asymmetricKeyType ?? '')) {
-    throw new Error(`a key of type ${key.asymmetricKeyType} can verify no algorithm that is supported`)
+    throw new Error(`a key of type ${key.asymmetricKeyType} supports no accepted algorithm`)
   }
   const [kid, alg] = typeof given === 'string' ? [] : [textOf(given['kid']), textOf(given['alg'])]
   return { kid, alg, key, pem: key.export({ type: 'spki', format: 'pem' }).toString() }
@@ -114,12 +114,14 @@ function readJsonPart(bytes: Buffer): Claims | undefined {
 
 export function readToken(token: string): ReadToken | { readonly refused: string } {
   const parts = token.split('.')
-  if (parts.length !== 3) return { refused: 'the token is no JWT' }
+  if (parts.length !== 3) return { refused: 'the token is not a JWT' }
   if (parts[2] === '') return { refused: 'the token is not signed' }
   const [head, body, signature] = parts.map(decodePart)
   if (!head || !body || !signature) return { refused: 'the token is not encoded as a JWT is' }
   const [header, claims] = [readJsonPart(head), readJsonPart(body)]
-  return header && claims ? { header, claims } : { refused: 'the header or the claims of the token are no JSON object' }
+  return header && claims
+    ? { header, claims }
+    : { refused: 'the header or the claims of the token are not a JSON object' }
 }
 
 export const loadJsonWebToken = async () => (await import('jsonwebtoken')).default
@@ -136,7 +138,7 @@ function verifyEdwards(token: string, key: KeyObject): void {
 }
 
 export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, keys: readonly VerificationKey[]) {
-  let reason = 'the signature of the token is of no key of its issuer'
+  let reason = 'the signature of the token matches no key of its issuer'
   for (const key of keys.slice(0, MAX_TRIED)) {
     try {
       if (isEdwards(algorithm)) {
@@ -153,6 +155,6 @@ export function signer(jwt: JsonWebToken, token: string, algorithm: Algorithm, k
     }
   }
   return keys.length > MAX_TRIED
-    ? { reason: `the token names no key (kid), and its issuer has more than ${MAX_TRIED} keys for it` }
+    ? { reason: `the token has no key id (kid), and its issuer has more than ${MAX_TRIED} keys for it` }
     : { reason }
 }

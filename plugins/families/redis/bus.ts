@@ -130,7 +130,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
         for (const { acknowledged } of batch) acknowledged()
         return
       } catch (err) {
-        log.debug({ err }, 'texts wait for Redis')
+        log.debug({ err }, 'messages are queued for Redis')
         if (!isMomentary(err)) for (const { late } of [...batch, ...waiting]) late(err)
         await pause(PUBLISH_PAUSE, undefined, { ref: false })
       }
@@ -152,7 +152,7 @@ function createOutbox(redis: RedisConnection, log: Logger) {
     return new Promise((acknowledged, late) => {
       if (closed) return late(new Error('the host is closed'))
       if (waiting.length >= MAX_WAITING) {
-        const full = new Error('too many texts wait for Redis: all nodes are notified of the loss')
+        const full = new Error('too many messages are queued for Redis: all nodes are notified of the loss')
         for (const other of waiting) other.late(full)
         waiting = []
         hasLost = true

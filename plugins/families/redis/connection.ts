@@ -2,7 +2,8 @@
 import { performance } from 'node:perf_hooks'
 import { isDeepStrictEqual } from 'node:util'
 import { assertInstalled } from '../../../core/auth.ts'
-import { type Logger, StartError } from '../../../core/plugin.ts'
+import type { InternalExamination } from '../../../core/internal.ts'
+import { errorText, type Logger, type PluginFinding, StartError } from '../../../core/plugin.ts'
 import { clusterLink } from './cluster-link.ts'
 import {
   countBatches,
@@ -17,7 +18,7 @@ import { createOccurrence, explainRefusal, isDisconnection, unavailable, within 
 import { Health } from './health.ts'
 import { FOREIGN_KEYS, type KeySpaceClaim } from './key-space.ts'
 import { type Link, serverLink, silenceOf } from './link.ts'
-import type { RedisHost, RedisSettings } from './schema.ts'
+import type { RedisHost, RedisSections, RedisSettings } from './schema.ts'
 import { Sentinels } from './sentinels.ts'
 import { type RedisAddress, type ResolvedRedis, resolveRedis } from './settings.ts'
 
@@ -77,6 +78,25 @@ function openConnection(host: RedisHost, redis: ResolvedRedis): SharedConnection
   host.metrics.gauge(up, () => [[connection.healthy ? 1 : 0, { redis: name }]])
   if (host.config.purpose !== 'inspect') host.onStart(() => connection.start())
   return connection
+}
+
+/** For `mcp-host doctor`: connects and writes nothing. */
+export async function examineRedis(options: RedisSettings, about: InternalExamination): Promise<PluginFinding[]> {
+  const [check, fix] = ['Redis', 'correct `redis` in the config, or let this machine reach Redis: docs/redis.md']
+  try {
+    const config = { ...about, section: () => (about.config as Partial<RedisSections>).redis }
+    const redis = resolveRedis({ name: 'doctor', config }, options)
+    const connection = new SharedConnection(redis, about.log, () => undefined)
+    try {
+      await connection.start()
+      if (!connection.healthy) throw new Error(`${redis.name}: ${connection.trouble}`)
+      return [{ check, level: 'ok', text: `${redis.name} responds` }]
+    } finally {
+      await connection.close()
+    }
+  } catch (error) {
+    return [{ check, level: 'wrong', text: errorText(error), fix }]
+  }
 }
 
 async function closeAll(connections: ReadonlySet<SharedConnection>) {

@@ -102,7 +102,7 @@ async function call(source: Source, timeout: number): Promise<unknown> {
     return await within(Promise.resolve().then(source), timeout)
   } catch (cause) {
     const why = cause instanceof RedisTimeout ? `nothing within ${timeout} ms` : errorText(cause)
-    throw failure(`the function redis.password gave no password: ${why}`)
+    throw failure(`the function redis.password failed: ${why}`)
   }
 }
 
@@ -110,7 +110,7 @@ async function call(source: Source, timeout: number): Promise<unknown> {
 const failure = (text: string) => Object.assign(new Error(text), { code: 'ERR_REDIS_PASSWORD' })
 
 const WRONG =
-  'the function redis.password gave neither a text nor { password, expires }, expires a Date or milliseconds'
+  'the function redis.password must return a string or { password, expires }; expires is a Date or milliseconds'
 
 function readGiven(given: unknown): Given {
   const { password, expires } = (typeof given === 'string' ? { password: given } : (given ?? {})) as {

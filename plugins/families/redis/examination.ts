@@ -97,7 +97,7 @@ function judgeRehearsal({ names }: Rehearsal, replies: readonly string[], keyPre
   const commands = refused.filter(({ text }) => !FORBIDS_KEY.test(text))
   if (commands.length > 0) {
     const names = listed(commands)
-    return { ...lackingRights(`NOPERM: our user may not run ${names}`, undefined), commands: names }
+    return { ...lackingRights(`NOPERM: the Redis user cannot run ${names}`, undefined), commands: names }
   }
   return onKeys.length > 0 ? forbiddenKeys(keyPrefix) : undefined
 }
@@ -105,7 +105,7 @@ function judgeRehearsal({ names }: Rehearsal, replies: readonly string[], keyPre
 const listed = (refused: ReadonlyArray<{ readonly name: string }>) => refused.map(({ name }) => name).join(', ')
 
 const forbiddenKeys = (keyPrefix: string) =>
-  lackingRights(`NOPERM: our user may not use keys that begin with ${keyPrefix}`, keyPrefix)
+  lackingRights(`NOPERM: the Redis user cannot use keys with the prefix ${keyPrefix}`, keyPrefix)
 
 /** Redis checks the keys of a script before it runs. */
 function explainThrown(thrown: unknown, keyPrefix: string): Refusal | undefined {
@@ -243,7 +243,7 @@ export class Examination {
         'Redis evicts keys when it is full: sessions and events would be lost',
       )
     } catch (err) {
-      log.debug({ reason: errorText(err) }, 'Redis does not say whether it evicts keys')
+      log.debug({ reason: errorText(err) }, 'the eviction policy of Redis cannot be read')
     }
     return undefined
   }

@@ -19,14 +19,12 @@ interface Rule extends Omit<Refusal, 'text' | 'commands'> {
   readonly pattern: RegExp
 }
 
-const CREDENTIALS =
-  'give the redis.username and redis.password that Redis has now; where they were changed there, change them here too'
-const RIGHTS = 'give the user of Redis what docs/plugins/cluster-redis.md lists, for the keys of redis.keyPrefix'
-const CLUSTERED =
-  "this is a node of a Redis Cluster: write redis: { cluster: ['redis://...'] } in the place of redis.url"
+const CREDENTIALS = 'set redis.username and redis.password to the current credentials of Redis'
+const RIGHTS = 'grant the Redis user the permissions in docs/plugins/cluster-redis.md, for the keys of redis.keyPrefix'
+const CLUSTERED = "this is a node of a Redis Cluster: write redis: { cluster: ['redis://...'] } in place of redis.url"
 const SENTINEL_RIGHTS =
-  'give redis.sentinel.username and redis.sentinel.password; its user needs +sentinel|get-master-addr-by-name'
-const PASSES = 'this should pass by itself; where it does not, see the log of Redis'
+  'set redis.sentinel.username and redis.sentinel.password; the user needs +sentinel|get-master-addr-by-name'
+const PASSES = 'this usually ends without action; otherwise see the log of Redis'
 
 const lasting = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: true })
 const passing = (code: string, pattern: RegExp, fix: string): Rule => ({ code, pattern, fix, isLasting: false })
@@ -34,56 +32,60 @@ const passing = (code: string, pattern: RegExp, fix: string): Rule => ({ code, p
 /** The first match counts. Errors in scripts are in the middle of a reply. */
 const RULES: readonly Rule[] = [
   lasting('SENTINEL', /^the Sentinel .*(?:NOAUTH|WRONGPASS|NOPERM)/, SENTINEL_RIGHTS),
-  lasting('SENTINEL', /^the Sentinel .*it watches no primary/, 'redis.sentinel.name is the name in `sentinel monitor`'),
+  lasting(
+    'SENTINEL',
+    /^the Sentinel .*it watches no primary/,
+    'set redis.sentinel.name to the name in `sentinel monitor`',
+  ),
   lasting(
     'SENTINEL',
     /^the Sentinel .*unknown command/i,
-    'redis.sentinel.addresses are those of Sentinels, port 26379',
+    'set redis.sentinel.addresses to the addresses of Sentinels, usually port 26379',
   ),
   lasting('WRONGPASS', /\bWRONGPASS\b/, CREDENTIALS),
   lasting('NOAUTH', /\bNOAUTH\b/, CREDENTIALS),
-  lasting(
-    'AUTH',
-    /without any password configured/,
-    `Redis has no password: leave it out of redis; else ${CREDENTIALS}`,
-  ),
+  lasting('AUTH', /without any password configured/, `Redis has no password: remove it from redis, or ${CREDENTIALS}`),
   lasting('NOPERM', /\bNOPERM\b|ACL failure in script|The user executing the script can't/, RIGHTS),
   lasting('MOVED', /\bMOVED\b|\bASK \d|is not allowed in cluster mode/, CLUSTERED),
   lasting('CROSSSLOT', /\bCROSSSLOT\b/, CLUSTERED),
   lasting(
     'DATABASE',
     /DB index is out of range|invalid DB index/,
-    'Redis has fewer databases than the number at the end of redis.url; use one that it has, or raise its `databases`',
+    'Redis does not have the database of redis.url; use another number, or raise `databases` of Redis',
   ),
   lasting(
     'UNKNOWN',
     /unknown command|Unknown Redis command/i,
-    'what answers is no Redis of 6.2 or newer, or renames commands. Where it is a Sentinel write ' +
+    'the server is not Redis 6.2 or later, or its commands are renamed. For a Sentinel write ' +
       "redis: { sentinel: { name: 'mymaster', addresses: ['redis://...'] } }",
   ),
-  lasting('NOPROTO', /\bNOPROTO\b/, 'what answers is no Redis of 6.2 or newer'),
-  lasting('DENIED', /\bDENIED\b/, 'Redis is in protected mode: give it a password, or let it bind to our network'),
-  passing('OOM', /\bOOM\b/, 'Redis is full: raise its maxmemory, or take out of it what is not ours'),
+  lasting('NOPROTO', /\bNOPROTO\b/, 'the server is not Redis 6.2 or later'),
+  lasting(
+    'DENIED',
+    /\bDENIED\b/,
+    'Redis is in protected mode: set a password in Redis, or bind it to the network of this host',
+  ),
+  passing('OOM', /\bOOM\b/, 'Redis is full: raise maxmemory, or remove other data'),
   passing(
     'READONLY',
     /\bREADONLY\b/,
-    'this is a replica: give the address of the primary, or one that follows it through a failover',
+    'this is a replica: use the address of the primary, or one that follows a failover',
   ),
   passing(
     'NOREPLICAS',
     /\bNOREPLICAS\b/,
-    'Redis has fewer replicas than its min-replicas-to-write asks for: bring them back, or lower it',
+    'Redis has fewer replicas than min-replicas-to-write: restore replicas, or lower the setting',
   ),
-  passing('MISCONF', /\bMISCONF\b/, 'Redis cannot write to its disk: its own log says why'),
+  passing('MISCONF', /\bMISCONF\b/, 'Redis cannot write to its disk: see the log of Redis'),
   passing(
     'CLUSTERDOWN',
     /^CLUSTERDOWN: /,
-    'a cluster that is being formed passes on by itself; else see redis-cli --cluster check, and redis-cli --cluster fix',
+    'wait while the cluster is created; otherwise use redis-cli --cluster check and redis-cli --cluster fix',
   ),
   ...['BUSY', 'CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'TRYAGAIN', 'UNKILLABLE'].map(code =>
     passing(code, new RegExp(`\\b${code}\\b`), PASSES),
   ),
-  passing('CLIENTS', /max number of clients reached/, 'raise the maxclients of Redis, or find out who has so many'),
+  passing('CLIENTS', /max number of clients reached/, 'raise maxclients of Redis, or close other connections'),
 ]
 
 export const slotsWithoutMaster = (which: string): Error =>

@@ -3,7 +3,7 @@
 export { BUS_COMMANDS, busOf, type RedisBus, redisBus } from './bus.ts'
 export { redisScript } from './commands.ts'
 export type { RedisConnection, RedisReader } from './connection.ts'
-export { redisConnection } from './connection.ts'
+export { examineRedis, redisConnection } from './connection.ts'
 export { isMomentary, RedisTimeout, unavailable, within } from './failures.ts'
 export { claimOf } from './key-space.ts'
 export {

@@ -110,10 +110,10 @@ const oldKeys = ({ name, keyPrefix }: Named, kinds: string, keys: string): Refus
 export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'keyPrefix'>): Refusal {
   return {
     code: FOREIGN_KEYS,
-    text: `the keys ${keyPrefix}* of ${name} are in use by a host with none of our \`secrets\``,
+    text: `the keys ${keyPrefix}* of ${name} are in use by a host with other \`secrets\``,
     fix:
       'set a different redis.keyPrefix for each deployment; nodes of one deployment need a common secret, ' +
-      'also while secrets are rotated (docs/config.md says how). A node that was killed counts for 15 s',
+      'also during a rotation (see docs/config.md). A killed node counts for 15 s',
     isLasting: true,
   }
 }

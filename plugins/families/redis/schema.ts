@@ -17,7 +17,7 @@ const url = <const D extends string>(description: D) =>
     type: 'string',
     pattern: '^rediss?://[^/?#\\s]+(/\\d*)?$',
     patternErrorMessage:
-      "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode what is special in its password, " +
+      "a URL such as 'redis://127.0.0.1:6379', or 'rediss://' for TLS; percent-encode special characters of its password, " +
       'or use redis.password',
     writeOnly: true,
     description,
@@ -40,7 +40,7 @@ export const REDIS_PROPERTIES = {
     title: 'RedisTls',
     type: 'object',
     additionalProperties: false,
-    description: 'TLS settings for rediss://.',
+    description: 'TLS settings for rediss://: ca, cert, key (PEM, or paths of PEM files), servername.',
     properties: {
       ca: pem('Certificate authority of Redis: PEM, or the path of a PEM file. Default: the system authorities.'),
       cert: pem('Client certificate: PEM, or the path of a PEM file.'),
@@ -61,7 +61,7 @@ export const REDIS_PROPERTIES = {
     type: ['string', 'number'],
     pattern: DURATION_PATTERN,
     minimum: 100,
-    description: `Time limit of a Redis command. Default: '${REDIS_DEFAULTS.commandTimeout}'.`,
+    description: `Time limit of a Redis command. Requests that depend on it then get 503. Default: '${REDIS_DEFAULTS.commandTimeout}'.`,
   },
   cluster: {
     type: 'array',
@@ -75,7 +75,7 @@ export const REDIS_PROPERTIES = {
     type: 'object',
     additionalProperties: false,
     required: ['name', 'addresses'],
-    description: 'Sentinels that name the primary, in place of `url`.',
+    description: 'Sentinels, in place of `url`: { name, addresses, username, password, database }.',
     properties: {
       name: { type: 'string', minLength: 1, description: 'Name of the primary at the Sentinels, such as mymaster.' },
       addresses: {

@@ -67,7 +67,7 @@ export class Sentinels {
         this.#leave()
         const { host = '', port } = addresses[index] ?? {}
         const told = errorText(withoutPassword(error, this.#sentinel.password))
-        failures.push(`the Sentinel ${host}:${port} says: ${told}`)
+        failures.push(`the Sentinel ${host}:${port} responded: ${told}`)
       }
     }
     throw Object.assign(new Error(failures.join('; ')), { code: 'ERR_REDIS_SENTINEL' })

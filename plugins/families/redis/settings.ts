@@ -65,29 +65,29 @@ function checkScheme(text: string, stop: Stop) {
   const [, hint] = OTHER_SCHEMES.find(([pattern]) => pattern.test(scheme.toLowerCase())) ?? []
   if (hint !== undefined) throw stop(`the URL of Redis begins with ${scheme}: ${hint}`)
   if (URL.canParse(text)) throw stop('the URL of Redis must begin with redis://, or rediss:// for TLS')
-  throw stop(`the URL of Redis is none; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
+  throw stop(`the URL of Redis is invalid; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
 }
 
 /** Messages contain nothing of the URL, which can contain a password. */
-const HOW_PASSWORD = 'percent-encode what is special in its password, or use redis.password'
+const HOW_PASSWORD = 'percent-encode special characters of its password, or use redis.password'
 
 function readCredential(encoded: string, stop: Stop): string | undefined {
   try {
     return decodeURIComponent(encoded) || undefined
   } catch {
-    throw stop(`the URL of Redis holds a % that stands for nothing; ${HOW_PASSWORD}`)
+    throw stop(`the URL of Redis contains an invalid % sequence; ${HOW_PASSWORD}`)
   }
 }
 
 function readUrl(text: string, stop: Stop): Place {
   checkScheme(text, stop)
   if (!URL.canParse(text)) {
-    throw stop(`the URL of Redis is none; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
+    throw stop(`the URL of Redis is invalid; write redis://host:6379, or rediss:// for TLS; ${HOW_PASSWORD}`)
   }
   const url = new URL(text)
   const database = url.pathname.slice(1)
   if (!/^\d{0,9}$/.test(database)) {
-    throw stop(`what follows the host in the URL of Redis is no number of a database; ${HOW_PASSWORD}`)
+    throw stop(`the path in the URL of Redis is not a database number; ${HOW_PASSWORD}`)
   }
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -123,11 +123,11 @@ interface Places {
 
 function readPlaces({ url, cluster, sentinel }: RedisSettings, stop: Stop): Places {
   const given = Object.entries({ url, cluster, sentinel }).flatMap(([key, value]) => (value === undefined ? [] : [key]))
-  if (given.length > 1) throw stop(`redis has a ${given.join(' and a ')}; give one of them`)
+  if (given.length > 1) throw stop(`redis has a ${given.join(' and a ')}; set one of them`)
   const urls = cluster ?? sentinel?.addresses ?? (url === undefined ? [] : [url])
   const places = urls.map(text => readUrl(text, stop))
   const [first, ...rest] = places
-  if (!first) throw stop("no Redis is named; write redis: { url: 'redis://127.0.0.1:6379' } at the top of the config")
+  if (!first) throw stop("no Redis is configured; add redis: { url: 'redis://127.0.0.1:6379' } to the config")
   const alike = rest.every(({ secure, username, password }) => {
     return secure === first.secure && username === first.username && password === first.password
   })
@@ -150,7 +150,7 @@ export function resolveRedis(host: Host, options: RedisSettings): ResolvedRedis 
   const { sentinel, keyPrefix = REDIS_DEFAULTS.keyPrefix } = given
   const { places, name } = readPlaces(given, stop)
   const [first] = places
-  if (given.tls && !first.secure) throw stop('redis.tls is given, but the URL is not rediss://')
+  if (given.tls && !first.secure) throw stop('redis.tls requires a rediss:// URL')
   const commandTimeout = parseDuration(given.commandTimeout ?? REDIS_DEFAULTS.commandTimeout)
   if (commandTimeout < MIN_TIMEOUT) throw stop(`redis.commandTimeout is less than ${MIN_TIMEOUT} ms`)
   // Credentials in the URL of a Sentinel are for the Sentinel.
@@ -198,34 +198,34 @@ function readPem(key: string, text: string): string {
   } catch (cause) {
     // The text may be a key in another encoding.
     const { code } = cause as NodeJS.ErrnoException
-    throw problem(`redis.tls.${key} is no PEM, and as the name of a file cannot be read (${code})`)
+    throw problem(`redis.tls.${key} is neither a PEM nor a readable file (${code})`)
   }
   if (isPem(found)) return found
-  throw problem(`the file of redis.tls.${key} holds no PEM: convert it with openssl x509, or openssl pkey`)
+  throw problem(`the file of redis.tls.${key} contains no PEM: convert it with openssl x509, or openssl pkey`)
 }
 
 /** Counts as a network error. */
 const problem = (text: string) => Object.assign(new Error(text), { code: 'ERR_REDIS_TLS' })
 
-const CA = 'give who signed it as redis.tls.ca, and with it the certificates between them'
+const CA = 'set redis.tls.ca to its certificate authority, including intermediate certificates'
 
 const FIXES: ReadonlyArray<readonly [RegExp, string]> = [
-  [/\bCERT_HAS_EXPIRED\b/, 'the certificate of Redis, or of who signed it, has expired: renew it'],
+  [/\bCERT_HAS_EXPIRED\b/, 'the certificate of Redis or of its authority has expired: renew it'],
   [/\bCERT_NOT_YET_VALID\b/, 'the certificate of Redis is not valid yet: set the clocks'],
-  [/\bERR_TLS_CERT_ALTNAME_INVALID\b/, 'the certificate of Redis has another name: redis.tls.servername says which'],
-  [/SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_SIGNATURE_FAILURE/, `nobody vouches for Redis here: ${CA}`],
-  [/KEY_VALUES_MISMATCH|key values mismatch/i, 'redis.tls.cert and redis.tls.key do not belong together'],
+  [/\bERR_TLS_CERT_ALTNAME_INVALID\b/, 'the certificate of Redis is for another host name: set redis.tls.servername'],
+  [/SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_SIGNATURE_FAILURE/, `it is not trusted: ${CA}`],
+  [/KEY_VALUES_MISMATCH|key values mismatch/i, 'redis.tls.cert and redis.tls.key do not match'],
   [
     /alert certificate required|alert handshake failure/i,
-    'Redis asks for our certificate: redis.tls.cert and redis.tls.key',
+    'Redis requires a client certificate: set redis.tls.cert and redis.tls.key',
   ],
-  [/alert certificate expired/i, 'our certificate has expired: renew the file of redis.tls.cert'],
+  [/alert certificate expired/i, 'the client certificate has expired: renew the file of redis.tls.cert'],
   [
     /alert (?:unknown ca|(?:bad|unsupported|revoked|unknown) certificate|certificate)/i,
     'Redis does not accept redis.tls.cert',
   ],
-  [/WRONG_VERSION_NUMBER|wrong version number/i, 'what answers speaks no TLS: redis:// is for this port'],
-  [/\bERR_OSSL|\bERR_SSL/, 'it is about redis.tls, or the certificates of Redis'],
+  [/WRONG_VERSION_NUMBER|wrong version number/i, 'this port does not use TLS: use redis://'],
+  [/\bERR_OSSL|\bERR_SSL/, 'check redis.tls and the certificates of Redis'],
 ]
 
 export function explainTls(thrown: unknown): string | undefined {

@@ -64,7 +64,7 @@ export function readStreamBounds(
 ): StreamBounds {
   const ttl = parseDuration(options.ttl)
   if (ttl < MIN_TTL) {
-    throw new StartError('MH1405', 'less than 1s: no client reconnects this soon', { at: [...at, 'ttl'] })
+    throw new StartError('MH1405', 'less than 1s, which is too short for clients to reconnect', { at: [...at, 'ttl'] })
   }
   return { ttl, maxEvents: options.maxEvents, maxBytes: parseSize(options.maxBytes) }
 }

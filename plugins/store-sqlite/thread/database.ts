@@ -57,7 +57,7 @@ function checkOwner(db: DatabaseSync): boolean {
   }
   const version = numberOf(db, 'user_version')
   if (version !== SCHEMA_VERSION) {
-    throw new StoreFault('version', `it is of version ${version}, and this program knows ${SCHEMA_VERSION}`)
+    throw new StoreFault('version', `it has version ${version}, this program supports ${SCHEMA_VERSION}`)
   }
   return false
 }

@@ -69,8 +69,8 @@ describe('access-log plugin', () => {
     const tokens = {
       'the token expired': issuer.token('https://mcp.example', { exp: inSeconds(-600) }),
       'the token is for another audience': issuer.token('https://other.example'),
-      'the signature of the token is of no key of its issuer': signToken(claims(), makeKey('other')),
-      'the token is no JWT': 'garbage',
+      'the signature of the token matches no key of its issuer': signToken(claims(), makeKey('other')),
+      'the token is not a JWT': 'garbage',
       'lacks scope "use"': issuer.token('https://mcp.example'),
     }
     for (const token of Object.values(tokens))

@@ -36,7 +36,7 @@ describe('Access log writer', () => {
     })
     lines.write('one\n')
     await eventually('the failure', () => lines.failure)
-    expect(lines.failure).to.equal('a write has not come back for 0.005 s: its reader does not read')
+    expect(lines.failure).to.equal('a write has not completed for 0.005 s: its reader does not read')
     lines.write('two\n')
     expect(told.map(({ message }) => message)).to.deep.equal([CANNOT])
     comeBack?.('one\n'.length)

@@ -122,10 +122,14 @@ describe('App startup errors', () => {
 
   const module = join(PAGES, 'counter.ts')
   const wrong: Array<[what: string, app: AppDefinition, words: string]> = [
-    ['no page', { name: 'a' }, 'app "a": give it a page: `html`, or a `module` to bundle'],
-    ['html and module together', { name: 'a', html: PAGE, module }, 'app "a": give it `html` or `module`, not both'],
+    ['no page', { name: 'a' }, 'app "a": set a page: `html`, or a `module` to bundle'],
+    ['html and module together', { name: 'a', html: PAGE, module }, 'app "a": set `html` or `module`, not both'],
     ['no doctype', { name: 'a', html: '<h1>Hi</h1>' }, 'app "a": its page must begin with <!doctype html>'],
-    ['missing html file', { name: 'a', html: './no.html' }, `app "a": there is no file ${join(PAGES, 'no.html')}`],
+    [
+      'missing html file',
+      { name: 'a', html: './no.html' },
+      `app "a": the file does not exist: ${join(PAGES, 'no.html')}`,
+    ],
     ['missing module file', { name: 'a', module: './no.ts' }, "no.ts; paths are relative to the config's folder"],
     [
       'an https URL as module',

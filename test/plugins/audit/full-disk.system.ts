@@ -88,7 +88,7 @@ describe('audit: startup on a full disk', () => {
       await rm(join(disk, 'filler'))
       await eventually('written', () => trail.failure === undefined)
       await trail.close()
-      expect(log.filter(message => message === 'the last line of the audit was not whole')).to.have.length(1)
+      expect(log.filter(message => message === 'the last line of the audit was incomplete')).to.have.length(1)
       expect(await verdictOn(disk, { signers })).to.equal('whole, 1')
       const lines = await linesIn(file)
       expect(lines.map(({ event }) => event)).to.deep.equal(['opened', 'healed', 'started', 'retried', 'closed'])

@@ -68,8 +68,8 @@ describe('audit: tamper detection', () => {
       )
     }
     const [one = '', two = '', three = '', four = ''] = lines
-    expect(await verdictWith([one, three, two, four])).to.match(/^2: seq 3/)
-    expect(await verdictWith([one, two, two, three])).to.match(/^3: seq 2.*repeated/)
+    expect(await verdictWith([one, three, two, four])).to.match(/^2: found seq 3/)
+    expect(await verdictWith([one, two, two, three])).to.match(/^3: found seq 2.*repeated/)
     const { seq, hash } = JSON.parse(two)
     const { text } = sealLine('{"event":"call"}', { chain: 'x', seq, hash }, plainSigner)
     expect(await verdictWith([one, two, text.trimEnd(), three])).to.match(/^3: seq 3 was changed/)
@@ -118,7 +118,7 @@ describe('audit: tamper detection', () => {
     expect(await verdictOn(host.folder)).to.match(/whole, 1|missing/)
     const left = await auditsIn(host.folder)
     await rm(String(left[1]))
-    expect(await verdictOn(host.folder)).to.match(/^1: seq \d+.*\d+ lines/)
+    expect(await verdictOn(host.folder)).to.match(/^1: found seq \d+.*\d+ lines/)
   })
 
   it('detects an entry without a line break at the end of an archive, but accepts a torn line that was healed', async () => {

@@ -88,7 +88,7 @@ describe('audit: file', () => {
       const second = await startAudited({ folder: first.folder })
       await second.call('say')
       await second.close()
-      expect(second.log.map(({ message }) => message).join()).to.match(/the last line of the audit was not whole/)
+      expect(second.log.map(({ message }) => message).join()).to.match(/the last line of the audit was incomplete/)
       const healed = (await linesIn(first.file)).find(({ event }) => event === 'healed')
       expect(healed?.['text']).to.match(/^\{"seq":/)
       expect(await verdictOn(first.folder)).to.equal('whole, 1')

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { createMemoryGrantStore } from '../../../core/access/grant-store.ts'
 import { createRegisteredClients } from '../../../plugins/auth-bridge/clients/client-rules.ts'
-import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/auth-bridge/records.ts'
 import {
   deriveSigningKeys,
   readSigningKeys,
   type SigningKey,
 } from '../../../plugins/auth-bridge/server/signing-keys.ts'
+import { createRecords, createSealer, grantedAt, pendingAt } from '../../../plugins/families/credentials/records.ts'
 import { startBridge, stopBridges } from '../../support/bridge.ts'
 import { claimsOf } from '../../support/form-browser.ts'
 import { freePort } from '../../support/free-port.ts'

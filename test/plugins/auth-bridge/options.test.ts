@@ -78,7 +78,7 @@ describe('auth-bridge: options', () => {
       'a redirect of a client that it knows',
       { clients: { fixed: [{ clientId: 'x', redirects: ['nowhere'] }] } },
       {},
-      ['fixed[0].redirects[0]', 'is no redirect URI'],
+      ['fixed[0].redirects[0]', 'is not a redirect URI'],
     ],
     ['keys that are not there', { signingKeys: 'no-such.pem' }, {}, ['signingKeys', 'cannot be read']],
     ['a logo that is not there', { page: { logo: 'no-such.svg' } }, {}, ['the logo "no-such.svg"', 'cannot be read']],

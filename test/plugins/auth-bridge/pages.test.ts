@@ -297,6 +297,11 @@ describe('auth-bridge pages: all pages', () => {
     })
   }
 
+  it('have a banner in development only', () => {
+    for (const [name, { html }] of Object.entries(all))
+      expect(html.includes('no password required'), name).to.equal(name.startsWith('development'))
+  })
+
   it('omits unsafe links', () => {
     for (const href of [
       'javascript:alert(1)',

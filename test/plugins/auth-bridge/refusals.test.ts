@@ -38,7 +38,7 @@ describe('auth-bridge: rejected clients', () => {
     await openAs('x'.repeat(5_000), 'text/html')
     const form = { grant_type: 'refresh_token', client_id: 'reg.of.nobody', refresh_token: 'one that is secret' }
     await fetch(`${bridge.issuer}/token`, { method: 'POST', body: new URLSearchParams(form) })
-    const lines = bridge.log.slice(before).filter(({ message }) => message === 'refused what a client asked for')
+    const lines = bridge.log.slice(before).filter(({ message }) => message === 'refused a client request')
     expect(lines.map(({ at, client, error }) => [at, String(client).length, error])).to.deep.equal([
       ['authorization', 31, 'invalid_client'],
       ['authorization', 200, 'invalid_client'],

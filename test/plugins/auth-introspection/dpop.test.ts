@@ -71,7 +71,7 @@ describe('auth-introspection: DPoP-bound tokens', () => {
       for (const headers of [proven(token), { Authorization: `Bearer ${token}` }]) {
         const answer = await callWith(host.guarded, headers)
         expect(answer.status).to.equal(401)
-        expect(challengeIn(answer)).to.match(/says DPoP/)
+        expect(challengeIn(answer)).to.match(/has the type DPoP/)
       }
     }
     answers.set('mac', { token_type: 'mac', ...boundTo(key) })

@@ -150,7 +150,7 @@ const ENCODINGS: readonly Row[] = [
     () => rebuilt(([h, , s]) => [h, Buffer.from([0x7b, 0xff, 0x7d]).toString('base64url'), s]),
     /JSON/,
   ],
-  ['a line break in the token', () => rebuilt(([h, c, s]) => [h, `${c}%0a`, s]), /holds no bearer token/],
+  ['a line break in the token', () => rebuilt(([h, c, s]) => [h, `${c}%0a`, s]), /contains no bearer token/],
   ['an oversized token', () => withClaims({ pad: 'x'.repeat(9_500) }), /longer than/],
   ['an opaque token', () => 'c2VjcmV0', /JWT/],
 ]

@@ -126,7 +126,7 @@ describe('auth-jwt: dpop mode "off"', () => {
     const { guarded, open } = await start({ mode: 'off' })
     const asBearer = await callWith(guarded, bearer(bound))
     expect(asBearer.status).to.equal(401)
-    expect(challengeIn(asBearer)).to.match(/^Bearer error="invalid_token", .*not accepted here/)
+    expect(challengeIn(asBearer)).to.match(/^Bearer error="invalid_token", .*are not accepted/)
     expect((await callWith(guarded, proven(guarded))).status).to.equal(401)
     // As every other scheme that is not the host's.
     expect(userIn(await callWith(open, proven(open)))).to.equal(null)
@@ -279,7 +279,7 @@ describe('auth-jwt: dpop at startup', () => {
     })
     for (const mode of ['optional', 'required'] as const) {
       const error = await rejectionOf(createHost(full({ mode }), { processes: 2, purpose: 'inspect' }))
-      expect(String(error)).to.match(/\.dpop: each of 2 processes would take a proof/)
+      expect(String(error)).to.match(/\.dpop: each of 2 processes would accept a DPoP proof/)
     }
     await createHost(full({}), { processes: 2, purpose: 'inspect' })
     await createHost(full({ mode: 'required' }), { processes: 1, purpose: 'inspect' })

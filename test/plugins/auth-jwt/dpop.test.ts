@@ -89,7 +89,7 @@ describe('auth-jwt: DPoP-bound tokens', () => {
     const token = tokenFor(host.guarded, {})
     const answer = await callWith(host.guarded, provenBy({ key, token, url: host.guarded }))
     expect(answer.status).to.equal(401)
-    expect(challengeIn(answer)).to.match(/bound to no key/)
+    expect(challengeIn(answer)).to.match(/not bound to a key/)
     expect((await callWith(host.guarded, { Authorization: `Bearer ${token}` })).status).to.equal(200)
   })
 

@@ -87,7 +87,7 @@ describe('auth-jwt: valid token', () => {
       const token = signToken(many.claims(host.guarded), key, { kid: undefined })
       const answer = await callAs(host.guarded, token)
       expect(answer.status).to.equal(status)
-      if (status === 401) expect(challengeIn(answer)).to.include('names no key (kid)')
+      if (status === 401) expect(challengeIn(answer)).to.include('has no key id (kid)')
     }
   })
 
@@ -132,7 +132,7 @@ describe('auth-jwt: error responses', () => {
   it('name the scope of the route, with an invalid token and without a token', async () => {
     expect(challengeIn(await callAs(host.writers, undefined))).to.equal('Bearer scope="write"')
     const bad = challengeIn(await callAs(host.writers, 'nonsense'))
-    expect(bad).to.equal('Bearer error="invalid_token", error_description="the token is no JWT", scope="write"')
+    expect(bad).to.equal('Bearer error="invalid_token", error_description="the token is not a JWT", scope="write"')
   })
 
   it('are 403 with the scope if a valid token lacks it', async () => {

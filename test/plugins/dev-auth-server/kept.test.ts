@@ -87,7 +87,7 @@ describe('dev-auth-server: keepIn', function () {
       expect(await keysOf(issuer))
         .to.have.property('keys')
         .with.lengthOf(1)
-      const told = log.filter(({ message }) => message?.startsWith('cannot read the kept logins'))
+      const told = log.filter(({ message }) => message?.startsWith('cannot read the stored logins'))
       expect(told).to.have.lengthOf(1)
       expect(JSON.stringify(told)).not.to.include('hunter2')
       await host.close({ grace: 0 })

@@ -16,6 +16,19 @@ const config = (http: object = {}) => ({
 const corsHeaders = (headers: Iterable<[string, string]>) =>
   [...headers].map(([name]) => name).filter(name => name.startsWith('access-control-'))
 
+describe('dev-auth-server: sign-in page', () => {
+  after(stopHosts)
+
+  it('is an error page with the development banner if the URL has no state', async () => {
+    const { url } = await startHost(config({ port: 0 }))
+    const response = await fetch(`${url}/dev-auth/sign-in`, { headers: { accept: 'text/html' } })
+    expect([response.status, response.headers.get('content-type')]).to.deep.equal([400, 'text/html; charset=utf-8'])
+    expect(await response.text())
+      .to.contain('This sign-in has expired')
+      .and.contain('no password required')
+  })
+})
+
 describe('dev-auth-server: startup', () => {
   after(stopHosts)
 

@@ -131,7 +131,7 @@ describe('health: details', () => {
     const local = await (await fetch(`${url}/readyz`)).json()
     expect(local)
       .to.have.property('reasons')
-      .that.has.property(name, 'the keys of the issuer cannot be fetched; the log says why')
+      .that.has.property(name, 'the keys of the issuer cannot be fetched; see the log')
     const foreign = await fetch(`${url}/readyz`, { headers: FORWARDED })
     expect([foreign.status, await foreign.text()]).to.deep.equal([503, '{"status":"not ready"}'])
   })

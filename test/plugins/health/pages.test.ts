@@ -138,7 +138,7 @@ describe('health: readiness condition', () => {
     const { status, json } = await read(`${url}/readyz`)
     expect(status).to.equal(503)
     expect(json.checks).to.deep.equal({ accepting: true, hangs: false, well: true })
-    expect(json.reasons).to.deep.equal({ hangs: 'no answer within 2 s' })
+    expect(json.reasons).to.deep.equal({ hangs: 'no response within 2 s' })
     // What the first one began may still run: no probe begins another.
     const again = await Promise.all([read(`${url}/readyz`), read(`${url}/readyz`)])
     expect(again.map(answer => answer.json.reasons)).to.deep.equal([json.reasons, json.reasons])
@@ -196,7 +196,7 @@ describe('health: readiness condition', () => {
     const errors = () => log.filter(({ level }) => level === 'error').map(({ message }) => message)
     for (let times = 0; times < 3; times++) {
       const { status, json, text } = await read(`${url}/readyz`)
-      expect([status, json.reasons]).to.deep.equal([503, { broken: 'it cannot be checked; the log says why' }])
+      expect([status, json.reasons]).to.deep.equal([503, { broken: 'the check failed; see the log' }])
       expect(text).to.not.include('hunter2')
     }
     expect(errors()).to.deep.equal(['cannot check a readiness condition'])

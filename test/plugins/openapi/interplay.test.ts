@@ -1,10 +1,11 @@
 // Tools of an OpenAPI document with policies, rate limits, tasks, search, audit and patterns that take exponential time.
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { examineConfig } from '../../../core/create-host.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { modern } from '../../support/rpc.ts'
-import { startHost, stopHosts } from '../../support/start-host.ts'
+import { createTestLog, startHost, stopHosts } from '../../support/start-host.ts'
 import { linesIn } from '../audit/audited-host.ts'
 import { taskClient } from '../tasks/support/task-client.ts'
 import { as, bearerJson } from '../tool-policy/bearer-json.ts'
@@ -80,6 +81,38 @@ describe('Tools of an OpenAPI document', () => {
     }
     return { url, host, folder, call, names }
   }
+
+  it('are examined by doctor: the document, and whether its API responds', async () => {
+    const folder = await makeFolder({ 'shop.json': JSON.stringify(DOCUMENT), 'broken.json': '{"openapi": "9"}' })
+    const of = (document: string, baseUrl: string) => ({ document, baseUrl, allowHosts: [new URL(baseUrl).host] })
+    const documents = {
+      shop: of('./shop.json', api.url),
+      down: { ...of('./shop.json', 'http://127.0.0.1:1'), prefix: 'down_' },
+    }
+    const config = {
+      server: { name: 'a', version: '1.0.0' },
+      routes: { '/': { toolsets: ['shop', 'down'] } },
+      plugins: { 'transport-streamable': {}, openapi: { documents } },
+    }
+    const loaded = { file: join(folder, 'config'), config, locate: () => undefined, isInHand: true as const }
+    const findings = await examineConfig(loaded, createTestLog())
+    expect(findings.map(({ check, level }) => `${check}: ${level}`)).to.deep.equal([
+      'openapi: document "shop": ok',
+      `openapi: API ${api.url}: ok`,
+      'openapi: document "down": ok',
+      'openapi: API http://127.0.0.1:1: wrong',
+    ])
+    expect(findings[0]?.text).to.equal('OpenAPI 3.1, 3 tools of 4 operations')
+    expect(api.requests.map(({ method }) => method)).to.deep.equal(['HEAD'])
+    const missing = { broken: of('https://127.0.0.1:1/api.json', api.url) }
+    const remote = {
+      ...config,
+      routes: { '/': { toolsets: ['broken'] } },
+      plugins: { openapi: { documents: missing } },
+    }
+    const [finding] = await examineConfig({ ...loaded, config: remote }, createTestLog())
+    expect(finding).to.include({ check: 'openapi: document "broken"', level: 'wrong' })
+  })
 
   it('send the trace context of the call', async () => {
     // The plugin loads its parts with `import()`. Under tsx, these are other instances than those of this file.

@@ -213,7 +213,7 @@ describe('A toolset of an OpenAPI document', () => {
     const { url } = await startHost({ ...config, routes: { '/only/:category': { toolsets: ':category' } } }, folder)
     expect(await toolsAt(`${url}/only/orders`)).to.have.length(1)
     const guarded = await start({ source: { access: 'buyer' } })
-    expect(JSON.stringify(guarded.log)).to.match(/asks for access/)
+    expect(JSON.stringify(guarded.log)).to.match(/requires access/)
     expect((await modern(guarded.url, 'tools/list')).message.result?.tools ?? []).to.deep.equal([])
   })
 })

@@ -87,7 +87,7 @@ describe('resource-metadata: DPoP-bound tokens', () => {
     const denied = { dpopBoundAccessTokensRequired: false }
     await stop(
       configOf({ mode: 'required' }, denied, { mode: 'optional' }),
-      /refused on routes\['\/one'\]; leave this out/,
+      /refused on routes\['\/one'\]; remove this option/,
     )
   })
 })

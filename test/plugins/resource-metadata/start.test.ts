@@ -34,7 +34,7 @@ describe('resource-metadata: startup', () => {
   })
 
   it('fails if DPoP is required but not checked, and warns if it is only announced', async () => {
-    const words = /dpopBoundAccessTokensRequired: nothing asks for proofs .* set dpop: \{ mode: 'required' \}/
+    const words = /dpopBoundAccessTokensRequired: no plugin requires proofs .* set dpop: \{ mode: 'required' \}/
     await expectStopped(protectedBy({ dpopBoundAccessTokensRequired: true }), words)
     const route = { toolsets: 'clock', plugins: { 'resource-metadata': { dpopBoundAccessTokensRequired: true } } }
     const onRoute = protectedBy({}, { routes: { '/': { toolsets: 'clock' }, '/dpop': route } })

@@ -53,7 +53,7 @@ describe('Skills folder', () => {
   it('must exist, be a folder and contain a skill', async () => {
     const folder = await folderOf({ 'acme/readme.md': 'x' })
     await refused(folder, 'folder: none: it is not there', { folder: './none' })
-    await refused(folder, 'folder: package.json: it is no folder', { folder: './package.json' })
+    await refused(folder, 'folder: package.json: it is not a folder', { folder: './package.json' })
     await refused(folder, 'skills: no folder in it has a SKILL.md')
   })
 
@@ -194,7 +194,7 @@ describe('Skills folder', () => {
 
   it('reports why a file cannot be read', () => {
     const trouble = (code: string) => fileTrouble(Object.assign(new Error('x'), { code }))
-    expect(trouble('EACCES')).to.contain('may not be read by the user that the host runs as')
+    expect(trouble('EACCES')).to.contain('the user of this process cannot read it')
     expect(trouble('EIO')).to.equal('it cannot be read: EIO')
   })
 
@@ -227,7 +227,7 @@ describe('Skills folder', () => {
     expect(bytesIn(await result('resources/read', { uri: 'skill://demo/SKILL.md' })).toString()).to.equal(skill('demo'))
     const { status, message } = await ask('resources/read', { uri: 'skill://demo/big.bin' })
     expect([status, message.error.code]).to.deep.equal([200, -32603])
-    expect(message.error.message).to.contain('not what was listed any more')
+    expect(message.error.message).to.contain('has changed since it was listed')
     expect(log.some(({ message: text }) => text === 'a file of a skill cannot be read')).to.equal(true)
   })
 })

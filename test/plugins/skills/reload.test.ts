@@ -119,7 +119,7 @@ describe('Skills reload', () => {
       await write('skills/one/big.bin', content)
       const { message } = await modern(host.url, 'resources/read', { uri })
       expect(message.error?.code).to.equal(-32603)
-      expect(message.error.message).to.contain('not what was listed any more')
+      expect(message.error.message).to.contain('has changed since it was listed')
     }
     await host.reload()
     expect((await read(uri)).length).to.equal(3_000_000)

@@ -122,3 +122,22 @@ describe('PostgreSQL outages', function () {
     })
   }
 })
+
+describe('mcp-host doctor --config', () => {
+  const log = createKeptLog()
+
+  it('connects to PostgreSQL and creates nothing', async () => {
+    const server = await startPostgres()
+    const finding = await new Postgres({ url: server.url, schema: 'examined', log }).examine()
+    expect(finding).to.deep.equal({ check: 'PostgreSQL', level: 'ok', text: 'responds' })
+    expect(String(await server.sql("SELECT nspname FROM pg_namespace WHERE nspname = 'examined'"))).not.to.include(
+      'examined',
+    )
+  })
+
+  it('reports a server that does not respond, with the fix', async () => {
+    const finding = await new Postgres({ url: 'postgres://a@127.0.0.1:1/b', schema: 'mcp', log }).examine()
+    expect(finding).to.include({ level: 'wrong', text: 'connect ECONNREFUSED 127.0.0.1:1' })
+    expect(finding.fix).to.match(/check the URL/)
+  })
+})

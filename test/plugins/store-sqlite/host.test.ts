@@ -109,7 +109,7 @@ if (hasSqlite) {
     it('names the required Node.js version and the alternatives', async () => {
       const problem = await problemOf(config())
       expect(problem).to.include('Node 22.13').and.to.include(process.versions.node).and.to.include('cluster-redis')
-      expect(problem).to.include('or take it out: they are in memory then')
+      expect(problem).to.include('or remove the plugin to keep sessions in memory')
     })
   })
 }

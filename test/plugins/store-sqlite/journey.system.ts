@@ -132,7 +132,7 @@ if (hasSqlite) {
       const first = await start(folder)
       const { code, stderr } = await runCli(['start'], folder)
       expect(code).to.equal(1)
-      expect(stderr).to.include(`${folder}/state/sessions.db`).and.to.include('another host has the file')
+      expect(stderr).to.include(`${folder}/state/sessions.db`).and.to.include('another host uses the file')
       expect(stderr).to.include(`process ${first.running.child.pid}`).and.to.include('cluster-redis')
       expect(stderr).to.include('its workers may still finish their calls: try again in half a minute')
       await end(first, 'SIGKILL')

@@ -143,14 +143,14 @@ if (hasSqlite) {
       }
     })
 
-    it('fails while another program holds the file lock', async () => {
+    it('fails while another program locks the file', async () => {
       const file = await filledFile()
       const { DatabaseSync } = await import('node:sqlite')
       const other = new DatabaseSync(file)
       other.exec('BEGIN EXCLUSIVE')
       // What is missing in the file makes it write at the start.
       try {
-        expect(await refusal(file, { crew: 'another' })).to.include('another program holds the file')
+        expect(await refusal(file, { crew: 'another' })).to.include('the file is locked by another program')
       } finally {
         other.close()
       }

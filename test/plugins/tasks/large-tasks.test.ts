@@ -38,7 +38,7 @@ describe('Tasks: storage limits', () => {
     const failed = ended.filter(({ status }) => status === 'failed')
     expect(failed.length).to.be.within(8, 9)
     for (const { error } of failed) {
-      expect(error.message).to.include('could not be kept')
+      expect(error.message).to.include('could not be stored')
       expect(error.data).to.deep.equal({ reason: 'no-room' })
     }
   })

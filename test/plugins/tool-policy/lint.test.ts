@@ -75,7 +75,7 @@ describe('tool-policy: startup warnings', () => {
       },
     )
     const told = lines.filter(({ path }) => String(path).endsWith('.access'))
-    const itemAndRoute = /^tool "(.+)" asks for "\1", .*: on (\S+) /
+    const itemAndRoute = /^tool "(.+)" requires "\1", .*: on (\S+) /
     expect(told.map(({ message = '' }) => message.replace(itemAndRoute, '$2 $1: ').split(':')[0])).to.deep.equal([
       '/ pruger',
       '/ mcp.nothing',

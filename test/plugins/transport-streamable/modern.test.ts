@@ -113,7 +113,11 @@ describe('2026-07-28: requests', () => {
     const version = { 'MCP-Protocol-Version': MODERN_REVISION }
     expectRefused(await post(url, '{"jsonrpc":"2.0","id":1,"result":{}}', version), 'invalidRequest', 'no responses')
     const { body } = modernRequest('server/discover')
-    expectRefused(await post(url, `[${body}]`, version), 'invalidRequest', 'only revision 2025-03-26 has batches')
+    expectRefused(
+      await post(url, `[${body}]`, version),
+      'invalidRequest',
+      'only protocol version 2025-03-26 has batches',
+    )
     expectRefused(await post(url, `[${body}]`), 'invalidRequest', '2026-07-28 has no batches')
     expectRefused(await modern(url, 'initialize', { protocolVersion: MODERN_REVISION }), 'methodNotFound')
   })

@@ -137,7 +137,7 @@ describe('Batch in a session of another protocol version', () => {
   for (const revision of ['2025-11-25', '2025-06-18', '2024-11-05']) {
     it(`is refused in ${revision} with 400 -32600, for any version header`, async () => {
       const client = await open(revision)
-      await expectRefused(client, [request(1)], /only revision 2025-03-26/)
+      await expectRefused(client, [request(1)], /only protocol version 2025-03-26/)
       for (const version of [undefined, '2025-03-26']) {
         const { status, message } = await client.send([request(1)], { 'MCP-Protocol-Version': version })
         expect([status, message.error.code], version).to.deep.equal([400, -32600])

@@ -1,10 +1,15 @@
 // Tests lists of upstream servers: names, changes, overrides, resources, prompts, limits and servers that are down.
+import { join } from 'node:path'
 import { expect } from 'chai'
 import { routeTable, startPage } from '../../../cli/start-page.ts'
-import { examineConfig } from '../../../core/create-host.ts'
+import { createHost, examineConfig } from '../../../core/create-host.ts'
 import { type Definition, definePrompt, defineResource, defineTool, ToolError } from '../../../core/index.ts'
 import type { CallRecord } from '../../../core/plugin.ts'
+import { acceptLists } from '../../../plugins/upstream/accepted.ts'
+import { readServer } from '../../../plugins/upstream/examine.ts'
 import type { UpstreamOptions } from '../../../plugins/upstream/index.ts'
+import { resolveServer } from '../../../plugins/upstream/settings.ts'
+import { makeFolder, removeFolders } from '../../config/folder.ts'
 import { plugin } from '../../fixtures/plugins.ts'
 import { serve, serveModern, serveScript, stopServers } from '../../remote/support/servers.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -13,6 +18,7 @@ import { listen, nextMessage } from '../../support/session-client.ts'
 import { createTestLog, type StartedHost, startHost, stopHosts } from '../../support/start-host.ts'
 import { startMetered } from '../metrics/scrape.ts'
 
+after(removeFolders)
 after(async () => {
   await stopHosts()
   await stopServers()
@@ -166,6 +172,23 @@ describe('The summary of a route', () => {
     expect(startPage(down.host, 'mcp.config.json', { script: 'mcp-host', env: {}, cwd: '/srv' })).to.match(
       /\n {2}toolset far +down since .*\n/,
     )
+  })
+})
+
+describe('The explanation of a host that is not started', () => {
+  it('says that its upstream servers are not connected', async () => {
+    const host = await createHost(
+      {
+        server: { name: 'a', version: '1.0.0' },
+        routes: { '/': { toolsets: ['far'] } },
+        plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url: 'http://127.0.0.1:1/' } } } },
+      },
+      { purpose: 'inspect' },
+    )
+    expect(host.inspect('/')?.explainPlugins()).to.deep.equal([
+      'upstream: server "far": not connected by this command: its tools are unknown; run `mcp-host doctor --config` to connect',
+    ])
+    await host.close()
   })
 })
 
@@ -338,6 +361,47 @@ describe('mcp-host doctor --config', () => {
     expect(findings[0]).to.include({ check: 'upstream: server "up"' })
     expect(findings[0]?.text).to.match(/test-host 1\.2\.3, protocol version 2026-07-28, 1 tools/)
     expect(findings[2]?.text).to.match(/no-such-program.*ENOENT/)
+  })
+
+  it('counts the differences of an upstream server from the lock file', async () => {
+    const definitions = [tool('same'), tool('changed', { description: 'now' }), tool('new')]
+    const origin = await startHost({ toolsets: { all: definitions }, routes: { '/': { toolsets: 'all' } } })
+    const settings = resolveServer('far', { servers: { far: { url: `${origin.url}/` } } }, { directory: '.', at: [] })
+    const { snapshot } = await readServer(settings)
+    const before = {
+      ...snapshot,
+      tools: [...snapshot.tools.slice(0, 1), { ...snapshot.tools[1], description: 'before' }, { name: 'removed' }],
+    }
+    const lock = JSON.stringify({ upstreams: { far: acceptLists(before, false, settings) } })
+    const folder = await makeFolder({ 'mcp.lock.json': lock })
+    const config = {
+      server: { name: 'a', version: '1.0.0' },
+      routes: { '/': { toolsets: ['far'] } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url: `${origin.url}/` } } } },
+    }
+    const loaded = { file: join(folder, 'config'), config, locate: () => undefined, isInHand: true as const }
+    const [finding] = await examineConfig(loaded, createTestLog())
+    expect(finding).to.include({ level: 'note', fix: 'review them with `mcp-host accept far`' })
+    expect(finding?.text).to.match(/3 tools.*; differences from the lock file: 1 changed, 1 new, 1 removed$/)
+  })
+
+  it('uses the access token of the host', async () => {
+    const received: unknown[] = []
+    const { origin } = await serve((request, response) => {
+      received.push(request.headers.authorization)
+      response.writeHead(401).end()
+    })
+    const auth = { kind: 'client-credentials', clientId: 'a', clientSecret: 'b', issuer: 'https://127.0.0.1:1' }
+    const config = {
+      server: { name: 'a', version: '1.0.0' },
+      routes: { '/': { toolsets: ['far'] } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url: origin, auth } } } },
+    }
+    const loaded = { file: 'config', config: config as never, locate: () => undefined, isInHand: true as const }
+    const [finding] = await examineConfig(loaded, createTestLog())
+    expect(finding?.level).to.equal('wrong')
+    expect(finding?.text).to.match(/127\.0\.0\.1:1/)
+    expect(received).to.deep.equal([])
   })
 })
 

@@ -1,6 +1,6 @@
 // Encrypted records in the grant store, under digests of their names.
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
-import { GRANT_KINDS, type GrantStore } from '../../core/auth.ts'
+import { GRANT_KINDS, type GrantStore } from '../../../core/auth.ts'
 
 const ALGORITHM = 'aes-256-gcm'
 const NONCE_BYTES = 12
@@ -21,7 +21,7 @@ type Sealer = ReturnType<typeof createSealer>
 /** Encrypts JSON, bound to `place`. The first key encrypts, all decrypt. */
 export function createSealer(keys: readonly Buffer[]) {
   const [first] = keys
-  if (!first) throw new Error('there is no key to seal with')
+  if (!first) throw new Error('there is no encryption key')
 
   function openWith(key: Buffer, place: string, bytes: Buffer): string | undefined {
     try {

@@ -1,0 +1,80 @@
+// Adds a server to an existing package: what changes in its package.json and .gitignore.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { printable } from '../../client/text.ts'
+import { editJson, writeConfig } from '../connect/write-config.ts'
+import { usage } from '../context.ts'
+import { parseObject } from '../text.ts'
+import { type NewFiles, writeNew } from './write-new.ts'
+
+type Names = Readonly<Record<string, unknown>>
+
+interface Edit {
+  readonly file: string
+  readonly before: string
+  readonly after: string
+}
+
+export interface Addition {
+  readonly files: NewFiles
+  readonly shown: string
+  write(): Promise<void>
+}
+
+/** Files of the package that replace those of a new project. */
+const KEPT = ['README.md', 'tsconfig.json', '.env.example', '.gitignore', 'package.json']
+
+/** The package.json of a folder; undefined without one. Throws a StartError for invalid JSON. */
+export function readManifest(folder: string): Names | undefined {
+  const file = join(folder, 'package.json')
+  if (!existsSync(file)) return undefined
+  const manifest = parseObject(readFileSync(file, 'utf8'))
+  if (!manifest) throw usage(`${printable(file)} is not a JSON object; nothing was written`)
+  return manifest
+}
+
+/** Adds what is missing. A script whose name is taken gets the prefix `mcp:`. */
+function addToManifest(text: string, own: Names, wanted: Names): readonly [after: string, added: string[]] {
+  const isKnown = (section: string, name: string) => Object.hasOwn((own[section] ?? {}) as Names, name)
+  const missing = ['scripts', 'dependencies', 'devDependencies'].flatMap(section =>
+    Object.entries(wanted[section] as Names).flatMap(([name, value]) => {
+      if (section === 'scripts') return [[section, isKnown(section, name) ? `mcp:${name}` : name, value] as const]
+      return ['dependencies', 'devDependencies'].some(one => isKnown(one, name))
+        ? []
+        : [[section, name, value] as const]
+    }),
+  )
+  const entries = missing.filter(([section, name]) => !isKnown(section, name))
+  const after = entries.reduce((edited, [section, name, value]) => editJson(edited, [section, name], value), text)
+  return [after, entries.map(([section, name, value]) => `package.json  ${section}.${name}: ${value}`)]
+}
+
+/** The change for a package; nothing is written before `write`. */
+export function addToPackage(folder: string, manifest: Names, project: NewFiles): Addition {
+  const files = new Map([...project].filter(([path]) => !KEPT.includes(path) || !existsSync(join(folder, path))))
+  const edits: Edit[] = []
+  const edit = (name: string, change: (text: string) => readonly [string, string[]]) => {
+    const file = join(folder, name)
+    if (!existsSync(file)) return []
+    const before = readFileSync(file, 'utf8')
+    const [after, added] = change(before)
+    if (added.length > 0) edits.push({ file, before, after })
+    return added
+  }
+  const wanted = parseObject(project.get('package.json')) ?? {}
+  const changes = edit('package.json', text => addToManifest(text, manifest, wanted))
+  const ignored = edit('.gitignore', text => {
+    const lines = (project.get('.gitignore') ?? '').split('\n').filter(line => !text.split(/\r?\n/).includes(line))
+    return [`${text.trimEnd()}\n${lines.join('\n')}\n`, lines.map(line => `.gitignore  ${line}`)]
+  })
+  return {
+    files,
+    shown: [...[...files.keys()].map(path => `${path}  new file`), ...changes, ...ignored]
+      .map(line => printable(`  + ${line}`))
+      .join('\n'),
+    async write() {
+      writeNew(folder, files)
+      for (const { file, before, after } of edits) await writeConfig(file, before, after)
+    },
+  }
+}

@@ -1,0 +1,64 @@
+// A call that requires a login of its caller: an elicitation with the URL, then the call again.
+import { type CallContext, ToolError } from '../../../core/index.ts'
+import { isObject } from '../../../core/plugin.ts'
+import { callOf, InputRequired, missingCapability, type Question, roundOf } from '../../../core/transport.ts'
+
+const KEY = 'login'
+
+/** Thrown for a caller without tokens of an API. */
+export class LoginRequired extends ToolError {
+  /** Creates a URL for the caller's browser. */
+  readonly createUrl: () => Promise<string>
+  /** Resolves when the caller has logged in. Rejects with a ToolError after a time limit, or if the call is cancelled. */
+  readonly wait: (ctx: CallContext) => Promise<void>
+  readonly #what: string
+
+  constructor(what: string, { createUrl, wait }: Pick<LoginRequired, 'createUrl' | 'wait'>) {
+    super(`This requires a login at ${what}. Call a tool of it first.`)
+    this.#what = what
+    this.createUrl = createUrl
+    this.wait = wait
+  }
+
+  /** Sends the URL as an elicitation. Throws it as a ToolError for clients without URL elicitation. */
+  async ask(ctx: CallContext): Promise<InputRequired> {
+    const call = callOf(ctx)
+    const url = await this.createUrl()
+    const params = { mode: 'url' as const, url, message: `Log in at ${this.#what}.` }
+    const question: Question = { method: 'elicitation/create', params }
+    // The round of another request cannot continue after this one.
+    const canAsk = call?.asks && !roundOf(ctx) && !missingCapability(question, call.client.capabilities)
+    if (canAsk) return new InputRequired({ [KEY]: question }, { [KEY]: true })
+    throw new ToolError(
+      `This requires a login at ${this.#what}. Open this URL within 10 minutes: ${url} Then call the tool again.`,
+    )
+  }
+
+  refused(): ToolError {
+    return new ToolError(`The user did not log in at ${this.#what}.`)
+  }
+}
+
+/** The response of the client to the URL; undefined if it was not sent in the last round. */
+function responseOf(ctx: CallContext): Readonly<Record<string, unknown>> | undefined {
+  const { state, responses = {} } = roundOf(ctx) ?? {}
+  const response = isLoginRound(state) ? responses[KEY] : undefined
+  return isObject(response) ? response : undefined
+}
+
+/** True for the round state of a login: the call has not started yet. */
+export const isLoginRound = (state: unknown): boolean => isObject(state) && state[KEY] === true
+
+/** Runs a call. If it requires a login, requests the login from the client, and runs the call again. */
+export async function withLogin<Value>(ctx: CallContext, run: () => Promise<Value>): Promise<Value | InputRequired> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!(error instanceof LoginRequired)) throw error
+    const response = responseOf(ctx)
+    if (!response) return error.ask(ctx)
+    if (response['action'] !== 'accept') throw error.refused()
+    await error.wait(ctx)
+    return run()
+  }
+}
