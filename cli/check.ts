@@ -147,7 +147,7 @@ export const checkVerb = defineVerb({
     }
     const { file, routes, warnings, error } = await runChecks(options, context, openLog(options, context))
     if (error === undefined) {
-      const head = `${configLine(file, context.cwd)}\n\n${routeTable(routes, context.stdout.columns)}\n\n`
+      const head = `${configLine(file, context.cwd)}\n\n${routeTable(routes, context.stdout.columns || undefined)}\n\n`
       context.show(`${head}${warningsText(warnings)}The config is valid.`)
       return 0
     }

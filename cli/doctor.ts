@@ -83,7 +83,7 @@ export const doctorVerb = defineVerb({
     context.show(
       json
         ? jsonText({ config, url, healthy, findings })
-        : findings.map(one => describe(one, width, context.stdout.columns)).join('\n'),
+        : findings.map(one => describe(one, width, context.stdout.columns || undefined)).join('\n'),
     )
     return healthy ? 0 : 1
   },

@@ -105,7 +105,7 @@ export function openLog(
       directory: () => log.directory,
       render(line) {
         if (!delayed || !line.startsWith(`{"level":${WARN},`)) return pretty(line)
-        delayed.add(warningLine(line, stderr.columns))
+        delayed.add(warningLine(line, stderr.columns || undefined))
         return ''
       },
     }),

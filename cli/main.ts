@@ -120,7 +120,7 @@ async function run(argv: readonly string[], context: CommandContext, release: ()
   if (argv[0] === 'help') return run([...argv.slice(1), '--help'], context, release)
   const at = isFlag(argv[0]) ? argv.findIndex(argument => VERBS.has(argument)) : 0
   const name = argv[at]
-  const width = context.stdout.columns ?? HELP_WIDTH
+  const width = context.stdout.columns || HELP_WIDTH
   const help = (text: string) => {
     context.print(text)
     return 0
@@ -165,7 +165,7 @@ function report(error: unknown, verbose: boolean, { stderr, env, secrets, runnab
   const said = errorText(error)
   const text = withFrames(error, runnable(AuthError.is(error) ? inFlags(error) : said), stderr)
   const write = (line: string) => stderr.write(`${render(secrets.scrub(line), stderr, env)}\n`)
-  write(wrapLines(failureText(error, text), stderr.isTTY ? stderr.columns : undefined))
+  write(wrapLines(failureText(error, text), (stderr.isTTY && stderr.columns) || undefined))
   if (verbose) write(stacksOf(error))
   else if (exitCode === undefined) write('This is unexpected; run it again with --verbose for the stack.')
   return exitCode ?? 1

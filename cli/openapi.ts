@@ -86,6 +86,6 @@ export const openapiVerb = defineVerb({
       output: given.output,
     }
     const survey = await readSurvey(document, options, context.cwd)
-    context.print(json ? jsonText(survey) : inText(survey, all, context.stdout.columns))
+    context.print(json ? jsonText(survey) : inText(survey, all, context.stdout.columns || undefined))
   },
 })

@@ -4,6 +4,7 @@ import type { InternalHost } from '../../core/internal.ts'
 import type { HostContext, HostMiddleware } from '../../core/plugin.ts'
 import { sendPage } from '../families/pages/index.ts'
 import type { Handlers } from './browser/handlers.ts'
+import { MOST_SIGN_INS, refusePeople } from './browser/sign-in.ts'
 import { refuseForeignRequest } from './development/upstream.ts'
 import { createAddressLimit } from './limits.ts'
 import type { Bridge } from './make.ts'
@@ -13,7 +14,6 @@ import { discoveryPaths, handOver, openToPages, RETRY_AFTER, ROUTES } from './se
 type GetBridge = () => Promise<{ readonly bridge: Bridge; readonly handlers: Handlers }>
 type Handler = (ctx: HostContext) => Promise<void>
 
-const MOST_SIGN_INS = 300
 const MOST_REGISTRATIONS = 60
 const WINDOW = '60'
 const MAX_QUERY = 6_000
@@ -38,12 +38,6 @@ function refuseRegistration(ctx: HostContext): void {
   ctx.set('Cache-Control', 'no-store')
   const error_description = 'too many registrations from this address; wait a minute'
   ctx.body = { error: 'temporarily_unavailable', error_description }
-}
-
-function refusePeople(ctx: HostContext, { pages }: Bridge): void {
-  ctx.set('Retry-After', WINDOW)
-  const text = 'Too many sign-ins came from your network. Wait one minute, then reload this page.'
-  sendPage(ctx, pages.message({ title: 'Too many sign-ins', text, isError: true }), 429)
 }
 
 const isAway = (error: unknown): error is Error => error instanceof Error && 'status' in error && error.status === 503

@@ -156,7 +156,7 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
   const parts = { host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
-  const pages = pagesOf(() => getBridge())
+  const pages = pagesOf(() => getBridge(), host.clock)
   host.provide('authorizationServer', { issuer, keys: () => published, isDevelopment: inDevelopment, pages })
   const getStore = () => kept?.store ?? storeOf(host)
   const make = async () => {

@@ -140,7 +140,8 @@ async function describeOpen(host: Transport, route: McpRoute, ctx: HostContext):
 export function createVisitPage(host: Transport, route: McpRoute) {
   return async (ctx: HostContext): Promise<void> => {
     const url = plainUrl(route.url(ctx.state.params))
-    const visit = route.authorize === undefined ? { url, open: await describeOpen(host, route, ctx) } : { url }
+    const isOpen = route.authorize === undefined && ctx.status !== 401
+    const visit = isOpen ? { url, open: await describeOpen(host, route, ctx) } : { url }
     sendPage(ctx, pageOf(visit), ctx.status)
   }
 }

@@ -80,7 +80,7 @@ describe('mcp-host audit', () => {
     expect(String(none.error)).to.match(/[\da-f]{8}[\s\S]*MCP_HOST_SECRETS/)
     const other = await run(['verify', file], {}, { MCP_HOST_SECRETS: 'another secret for tests without a comma' })
     expect(other.error?.exitCode).to.equal(3)
-    expect(String(other.error)).to.match(/1 others\n/)
+    expect(String(other.error)).to.match(/1 other keys\n/)
     await writeFile(file, (await readFile(file, 'utf8')).replace(/"key":"[^"]*"/, '"key":"\\u001b[2J"'))
     expect(String((await run(['verify', file])).error)).to.match(/signed with key the name is invalid/)
   })

@@ -224,7 +224,7 @@ describe('mcp-host doctor: auth-bridge', () => {
       },
       /Sign-in redirect URIs/,
     ],
-    ['an error that says nothing', 'oidc', { status: 500, body: 'oops' }, /answers 500.*clientId/],
+    ['an error that says nothing', 'oidc', { status: 500, body: 'oops' }, /returns 500.*clientId/],
   ] as const) {
     it(`reads the page of a vendor: ${what}`, async () => {
       const idp = await idpOf(vendor)
@@ -252,7 +252,7 @@ describe('mcp-host doctor: auth-bridge', () => {
       shown = reply
       const findings = await examine(configOf(idp.options()))
       expect(wrongs(findings), told(findings)).to.deep.equal([])
-      expect(told(findings)).to.match(/note auth-bridge: redirect URI: .*login page/)
+      expect(told(findings)).to.match(/note auth-bridge: redirect URI: /)
     }
   })
 

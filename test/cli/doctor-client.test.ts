@@ -71,7 +71,7 @@ describe("mcp-host doctor, the client's view", () => {
       'a challenge that is not ours',
       ({ rs }) => Object.assign(rs.settings, { challenges: ['Basic realm="x"'] }),
       'resource',
-      /asks for basic/,
+      /requires basic/,
       /Authorization header/,
     ],
     [

@@ -44,7 +44,11 @@ describe('mcp-host start on a busy port', () => {
 
   it('says which port of which address, and what to do, and exits 1', async () => {
     const ended = await startWith({ http: `{ port: ${port} }` })
-    expectMessage(ended, 1, `port ${port} of 127\\.0\\.0\\.1 is in use; set http\\.port, or stop what listens there`)
+    expectMessage(
+      ended,
+      1,
+      `port ${port} of 127\\.0\\.0\\.1 is in use; set http\\.port, or stop the program that uses it`,
+    )
   })
 
   it('runs the closing tasks of plugins that were set up', async () => {

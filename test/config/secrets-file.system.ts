@@ -94,12 +94,12 @@ describe('Secrets file creation', () => {
     expect(readdirSync(join(folder, 'state')).sort()).to.deep.equal(['.gitignore', 'secrets'])
     expect(readFileSync(join(folder, 'state/.gitignore'), 'utf8')).to.equal('*\n')
     expect(ownKeys).to.equal(false)
-    const told = log.lines.filter(({ message }) => message?.includes('made a file with a secret'))
+    const told = log.lines.filter(({ message }) => message?.includes('created a file with a secret'))
     expect(told.map(({ file }) => file)).to.deep.equal([join(folder, FILE)])
     expect(JSON.stringify(log.lines)).to.not.include(textOf(folder).trim()).and.not.include('no `secrets`')
     const again = await make(folder)
     expect(again.keys).to.deep.equal(keys)
-    expect(JSON.stringify(again.log.lines)).to.not.include('made a file')
+    expect(JSON.stringify(again.log.lines)).to.not.include('created a file')
   })
 
   it('logs a warning if anyone can replace it in its folder, but not with a sticky bit', async function () {
@@ -119,7 +119,7 @@ describe('Secrets file creation', () => {
   it('produces one shared secret for eight hosts that start at once', async () => {
     const folder = await makeFolder({})
     const hosts = await Promise.all(Array.from({ length: 8 }, () => make(folder)))
-    const made = hosts.flatMap(({ log }) => log.lines).filter(({ message }) => message?.includes('made a file'))
+    const made = hosts.flatMap(({ log }) => log.lines).filter(({ message }) => message?.includes('created a file'))
     const kinds = new Set(hosts.map(({ keys }) => keys.join()))
     expect([kinds.size, made.length, readdirSync(join(folder, 'state')).length]).to.deep.equal([1, 1, 2])
   })
@@ -207,7 +207,7 @@ describe('Existing secrets file', () => {
     ['empty', '\n \n', 'is empty; put a secret into it'],
     ['with a short line', `${ONE}\n\nshort one\n`, 'is shorter than 32 characters'],
     ['with a key in PEM', `-----BEGIN PUBLIC KEY-----\n${'A'.repeat(64)}\n-----END PUBLIC KEY-----\n`, 'a key in PEM'],
-    ['that is no text', `${ONE}\n${'\u0001'.repeat(40)}`, 'is no text'],
+    ['that is no text', `${ONE}\n${'\u0001'.repeat(40)}`, 'is not text'],
     ['too large', `${ONE}\n`.repeat(2_000), 'has more than 64 kB'],
   ] as const) {
     it(`stops startup: ${what}`, async () => {
@@ -220,7 +220,7 @@ describe('Existing secrets file', () => {
   })
 
   it('stops startup if it is a folder or a dangling link', async () => {
-    expect(await failure(await makeFolder({ 'state/secrets/one': ONE }))).to.include('is a folder; name a file')
+    expect(await failure(await makeFolder({ 'state/secrets/one': ONE }))).to.include('is a folder')
     const folder = await makeFolder({ 'state/other': '' })
     await symlink('./gone', join(folder, FILE))
     expect(await failure(folder)).to.include('it is a link to a missing file')

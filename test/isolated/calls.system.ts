@@ -110,7 +110,7 @@ describe('Isolated tool call', () => {
   it('explains that no upstream token is available', async () => {
     await using client = await host.client()
     const { text, isError } = await client.callTool('wants_token')
-    expect(text).to.match(/^There is no token of an identity provider here/)
+    expect(text).to.match(/^This route has no tokens of an identity provider/)
     expect(isError).to.equal(true)
   })
 

@@ -112,7 +112,7 @@ describe('Redis connection settings', () => {
   })
 
   for (const [why, options, message] of [
-    ['missing Redis settings', {}, 'no Redis is named'],
+    ['missing Redis settings', {}, 'no Redis is configured'],
     ['a url with a cluster', { url: 'redis://a', cluster: ['redis://b'] }, 'a url and a cluster; set one of them'],
     [
       'a url with a cluster and a sentinel',
@@ -130,12 +130,12 @@ describe('Redis connection settings', () => {
       'addresses of redis.sentinel',
     ],
     ['a certificate without a key', { url: 'rediss://a', tls: { cert: '-----BEGIN' } }, 'go together'],
-    ['TLS without rediss', { url: 'redis://a', tls: { servername: 'a' } }, 'the URL is not rediss://'],
+    ['TLS without rediss', { url: 'redis://a', tls: { servername: 'a' } }, 'requires a rediss:// URL'],
     ['another scheme', { url: `http://a:${PASSWORD}@b` }, 'must begin with redis://'],
-    ['an invalid URL', { url: `redis//:${PASSWORD}` }, 'the URL of Redis is none'],
-    ['a password with a stray %', { url: `redis://:${PASSWORD}%zz@a` }, 'percent-encode what'],
-    ['a password with a slash', { url: `redis://:${PASSWORD}/more@a` }, 'percent-encode what'],
-    ['a URL path that is not a database number', { url: `redis://a/${PASSWORD}` }, 'no number of a database'],
+    ['an invalid URL', { url: `redis//:${PASSWORD}` }, 'the URL of Redis is invalid'],
+    ['a password with a stray %', { url: `redis://:${PASSWORD}%zz@a` }, 'percent-encode special characters'],
+    ['a password with a slash', { url: `redis://:${PASSWORD}/more@a` }, 'percent-encode special characters'],
+    ['a URL path that is not a database number', { url: `redis://a/${PASSWORD}` }, 'is not a database number'],
     [
       'a Sentinel URL',
       { url: `redis+sentinel://:${PASSWORD}@a:26379/main` },
@@ -150,7 +150,7 @@ describe('Redis connection settings', () => {
       { cluster: [`redis://:${PASSWORD}@a`, 'redis://b'] },
       'one scheme, user and password',
     ],
-    ['a missing CA file', { url: 'rediss://a', tls: { ca: 'no-such-file.pem' } }, 'cannot be read'],
+    ['a missing CA file', { url: 'rediss://a', tls: { ca: 'no-such-file.pem' } }, 'redis.tls.ca'],
   ] as const satisfies ReadonlyArray<readonly [string, object, string]>) {
     it(`reject ${why}, without a password in the message`, () => {
       expect(() => resolve(options as RedisSettings))

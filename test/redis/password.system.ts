@@ -93,11 +93,11 @@ describe('redis.password as a function', () => {
   it('readiness fails while the function throws, hangs or returns no password', async () => {
     const redis = await startRedis({ acl: ['mcp on >token ~mcp-host:* &* +@all'] })
     const bad: ReadonlyArray<readonly [() => unknown, RegExp]> = [
-      [() => Promise.reject(new Error('no cloud')), /gave no password: no cloud/],
-      [() => new Promise(() => undefined), /gave no password: nothing within 500 ms/],
-      [() => ({ passwort: 'token' }), /neither a text nor/],
-      [() => ({ password: 'token', expires: 'soon' }), /neither a text nor/],
-      [() => '', /neither a text nor/],
+      [() => Promise.reject(new Error('no cloud')), /redis.password failed: no cloud/],
+      [() => new Promise(() => undefined), /redis.password failed: nothing within 500 ms/],
+      [() => ({ passwort: 'token' }), /must return a string or/],
+      [() => ({ password: 'token', expires: 'soon' }), /must return a string or/],
+      [() => '', /must return a string or/],
     ]
     for (const [give, reason] of bad) {
       let isBad = true

@@ -28,7 +28,7 @@ describe('Redis Sentinel startup', function () {
     const { connection, log, plugin } = await startRedisHost({ sentinel, commandTimeout: '5s' })
     expect((await plugin.checkReadiness()).checks).to.include({ redis: false })
     const [line] = log.filter(({ level, redis }) => level === 'warn' && redis !== undefined)
-    expect(String(line?.['reason'])).to.match(/^the Sentinel 127\.0\.0\.1:\d+ says: .*ECONNREFUSED/)
+    expect(String(line?.['reason'])).to.match(/^the Sentinel 127\.0\.0\.1:\d+ responded: .*ECONNREFUSED/)
     await startRedis({ port, sentinel: [`sentinel monitor mymaster 127.0.0.1 ${primary.port} 1`] })
     await whenHealthy(connection)
   })
@@ -51,7 +51,7 @@ describe('Redis Sentinel startup', function () {
     {
       what: 'missing Sentinel credentials',
       lines: ['user default off', `user asker on >${PASSWORD} +@all`],
-      message: /the Sentinel 127\.0\.0\.1:\d+ says: .*(?:NOAUTH|NOPERM|WRONGPASS).*redis\.sentinel\.password/,
+      message: /the Sentinel 127\.0\.0\.1:\d+ responded: .*(?:NOAUTH|NOPERM|WRONGPASS).*redis\.sentinel\.password/,
     },
     {
       what: 'a wrong Sentinel password',

@@ -65,7 +65,7 @@ describe('Redis over mutual TLS', () => {
     {
       what: 'the Redis certificate has expired',
       server: ({ ours }: ReturnType<typeof create>) => ours.issue('redis', { days: -1 }),
-      fix: /the certificate of Redis, .* has expired: renew it/,
+      fix: /the certificate of Redis or .* has expired: renew it/,
     },
     {
       what: 'the Redis certificate has another host name',
@@ -80,7 +80,7 @@ describe('Redis over mutual TLS', () => {
     {
       what: 'the client certificate has expired',
       client: ({ ours }: ReturnType<typeof create>) => ours.issue('mcp', { days: -1 }),
-      fix: /our certificate has expired/,
+      fix: /the client certificate has expired/,
     },
     {
       what: 'an unknown CA signed the client certificate',
@@ -90,7 +90,7 @@ describe('Redis over mutual TLS', () => {
     {
       what: 'the key does not match the client certificate',
       client: ({ ours }: ReturnType<typeof create>) => ({ ...ours.issue('mcp'), key: ours.issue('mcp').key }),
-      fix: /do not belong together/,
+      fix: /do not match/,
     },
   ] as const
 

@@ -4,9 +4,10 @@ import { randomBytes } from 'node:crypto'
 import type Provider from 'oidc-provider'
 import type { Interaction, Session } from 'oidc-provider'
 import type { UserPages } from '../../../core/auth.ts'
-import type { HostContext } from '../../../core/plugin.ts'
+import type { Clock, HostContext } from '../../../core/plugin.ts'
 import { pendingAt } from '../../families/credentials/index.ts'
 import { sendPage } from '../../families/pages/index.ts'
+import { createAddressLimit } from '../limits.ts'
 import type { Bridge } from '../make.ts'
 import type { Login } from '../people/logins.ts'
 import { longCookie, nameIssuer, SIGN_IN_TTL } from '../server/oidc-provider.ts'
@@ -202,18 +203,32 @@ async function finish(ctx: HostContext, { provider }: Bridge, { id, person }: Lo
 export const signInForAccount = (ctx: HostContext, bridge: Bridge): Promise<void> =>
   leave(ctx, bridge, 'account', ctx.query['prompt'] === 'select_account' ? { prompt: 'select_account' } : {})
 
+/** Pages per minute from one address, because each sign-in that starts is stored. */
+export const MOST_SIGN_INS = 300
+
+export function refusePeople(ctx: HostContext, { pages }: Bridge): void {
+  ctx.set('Retry-After', '60')
+  const text = 'Too many sign-ins came from your network. Wait one minute, then reload this page.'
+  sendPage(ctx, pages.message({ title: 'Too many sign-ins', text, isError: true }), 429)
+}
+
 /** For pages of other plugins. */
-export const pagesOf = (getBridge: () => Promise<{ readonly bridge: Bridge }>): UserPages => ({
-  async identify(ctx, path) {
-    const { bridge } = await getBridge()
-    const current = await currentLogin(ctx, bridge)
-    if (!current) await leave(ctx, bridge, { path }, {})
-    return current?.login.person.subject
-  },
-  async show(ctx, page, status) {
-    sendPage(ctx, (await getBridge()).bridge.pages.message(page), status)
-  },
-})
+export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, clock: Clock): UserPages {
+  const may = createAddressLimit(MOST_SIGN_INS, clock)
+  return {
+    async identify(ctx, path) {
+      const { bridge } = await getBridge()
+      const current = await currentLogin(ctx, bridge)
+      if (current) return current.login.person.subject
+      if (may(ctx.ip)) await leave(ctx, bridge, { path }, {})
+      else refusePeople(ctx, bridge)
+      return undefined
+    },
+    async show(ctx, page, status) {
+      sendPage(ctx, (await getBridge()).bridge.pages.message(page), status)
+    },
+  }
+}
 
 function refuseBrowser(ctx: HostContext, bridge: Bridge): void {
   bridge.log.warn(

@@ -45,6 +45,8 @@ const MAX_WAIT = 120_000
 const WAIT_PAUSE = 1_000
 const MAX_CLIENTS = 1_000
 const MAX_QUERY = 6_000
+/** Of the page of a link and of the callback. */
+const PARAMETERS = ['link', 'confirm', 'state', 'code', 'iss', 'error', 'error_description']
 
 const linkAt = (link: string) => pendingAt('api login link', link)
 const flowAt = (state: string) => pendingAt('api login', state)
@@ -236,7 +238,10 @@ export function createLogins(host: InternalHost) {
   /** Whether the browser's user is the caller. Otherwise the response is a page. */
   async function isOwner(ctx: HostContext, { id, owner }: Link, path: string): Promise<boolean> {
     const { pages, server } = findAccess()
-    const subject = await pages.identify(ctx, `${new URL(host.url(path)).pathname}${ctx.search}`)
+    // Only the parameters of these pages: the path is stored until the user has signed in.
+    const query = new URLSearchParams()
+    for (const name of PARAMETERS) if (name in ctx.query) query.set(name, asText(ctx.query[name]))
+    const subject = await pages.identify(ctx, `${new URL(host.url(path)).pathname}?${query}`)
     if (subject === undefined) return false
     if (subject === owner.subject && server.issuer() === owner.issuer) return true
     log.warn({ code: 'MH3454', login: id, subject, owner: owner.subject }, 'refused a login that another user started')

@@ -72,7 +72,7 @@ describe('File lock', () => {
     const lock = await acquireFileLock(path)
     const error = await failure(withFileLock(path, async () => 0, { timing: { wait: 30 } }))
     expect(error).to.include({ code: 'temporarily_unavailable', retryable: true })
-    expect(error.message).to.include(`process ${process.pid} holds it`).and.include(path)
+    expect(error.message).to.include(`held by process ${process.pid}`).and.include(path)
     expect(readdirSync(directory), 'what was prepared is gone').to.deep.equal(['lock'])
     await lock.release()
   })

@@ -270,7 +270,7 @@ describe('audit: write failures', () => {
     const refused = await call('say')
     expect(refused.status).to.equal(503)
     expect(refused.headers.get('retry-after')).to.equal('2')
-    expect(refused.message.error.message).to.match(/^Service unavailable: what is called cannot be put on record/)
+    expect(refused.message.error.message).to.match(/^Service unavailable: calls cannot be recorded/)
     const { status, reasons } = JSON.parse(await (await fetch(`${url}/health`)).text())
     expect(status).to.equal('not ready')
     expect(reasons.audit).to.match(/ENOENT/)
@@ -379,7 +379,7 @@ describe('audit: write failures', () => {
     await trail.start()
     const fields = JSON.stringify({ event: 'call', text: 'x'.repeat(200_000) })
     for (let count = 0; count < 50; count++) trail.push(fields)
-    expect(trail.failure).to.match(/faster than the disk/)
+    expect(trail.failure).to.match(/disk is too slow/)
     // Nothing more is pushed: with `refuse` a call that is turned away leaves no line.
     trail.countRefused()
     await eventually('the end of it', () => trail.failure === undefined)

@@ -453,7 +453,7 @@ describe('auth-bridge: identity assertions (ID-JAG)', () => {
       [{ trustedIssuers: [{ issuer: 'https://a.example', jwksUri: 'http://a.example/keys' }] }, /jwksUri.*https/],
       [{ trustedIssuers: [{ issuer: 'https://a.example/?x=1' }] }, /trustedIssuers.*issuer/],
       [{ trustedIssuers: [{ issuer: 'https://a.example' }, { issuer: 'https://a.example' }] }, /trustedIssuers/],
-      [{ clients: { fixed: [{ ...DESK, keys: [toJwk(clientKey)] }] } }, /leave one of them out/],
+      [{ clients: { fixed: [{ ...DESK, keys: [toJwk(clientKey)] }] } }, /remove one of them|has a secret and keys/],
       [{ clients: { fixed: [{ clientId: 'a', redirects: [REDIRECT], authMethod: 'private_key_jwt' }] } }, /needs keys/],
       [
         { clients: { fixed: [{ clientId: 'a', redirects: [REDIRECT], authMethod: 'client_secret_post' }] } },

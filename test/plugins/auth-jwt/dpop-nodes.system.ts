@@ -47,7 +47,7 @@ describe('DPoP with shared state but no shared proof store', () => {
   it('fails startup for every kind of shared state', async () => {
     for (const [what, , plugins] of SHARED) {
       for (const mode of ['optional', 'required'] as const) {
-        const words = `each node that shares the ${what} would take a proof (DPoP) that another has seen`
+        const words = `each node that shares the ${what} would accept a DPoP proof that another process has seen`
         await expectStopped(config(plugins, mode), words)
       }
     }

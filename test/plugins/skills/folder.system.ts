@@ -59,7 +59,7 @@ describe('Skills folder', () => {
 
   it('must not be a skill itself', async () => {
     const folder = await folderOf(DEMO)
-    await refused(folder, 'skills/demo/SKILL.md: it is beside the skills', { folder: './skills/demo' })
+    await refused(folder, 'skills/demo/SKILL.md: it is in the folder of the skills itself', { folder: './skills/demo' })
   })
 
   it('excludes hidden files and files outside of skills', async () => {
@@ -103,7 +103,7 @@ describe('Skills folder', () => {
         ...['/etc/passwd', '/etc', '../../package.json', '../../skills-other/x.md', '../..', '/proc/self/environ', '.'],
         ...['..', '.env', '../.git', '../.git/config', '../..2026/x.md', 'SKILL.md', '../..data/demo/other.md'],
       ].map(target => [target, /skills\/demo\/link: it is a symbolic link: put a copy/] as const),
-      ['nowhere', /to nothing/],
+      ['nowhere', /broken symbolic link/],
       ['link', /leads back to itself/],
     ]
     for (const [target, words] of cases) {

@@ -67,7 +67,7 @@ if (hasSqlite) {
         const told = errorsOf(file)
         expect(kept).to.be.above(0)
         expect(told).to.have.lengthOf(1)
-        expect(String(told[0]?.['fix'])).to.include('make room')
+        expect(String(told[0]?.['fix'])).to.include('free space')
         expect(file.log.filter(({ message }) => message?.includes('written again'))).to.have.lengthOf(1)
         await file.writer.close()
       } finally {

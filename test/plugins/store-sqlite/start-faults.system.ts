@@ -55,7 +55,7 @@ if (hasSqlite) {
         act(file)
         const before = readFileSync(file)
         const why = await refusal(file)
-        expect(why).to.match(/damaged|no database/)
+        expect(why).to.match(/damaged|not a database/)
         expect(why).to.include("`ifDamaged: 'replace'`").and.to.include('backup')
         expect(readFileSync(file).equals(before)).to.equal(true)
       })
@@ -81,7 +81,7 @@ if (hasSqlite) {
       const file = newFile()
       writeFileSync(file, 'some notes of mine\n'.repeat(100))
       expect(await refusal(file))
-        .to.include('no database')
+        .to.include('not a database')
         .and.to.include('another file')
       expect(readFileSync(file, 'utf8')).to.match(/^some notes of mine/)
     })
@@ -107,7 +107,7 @@ if (hasSqlite) {
         for (const ifDamaged of ['stop', 'replace'] as const) {
           expect(await refusal(file, { ifDamaged }))
             .to.include('another version of mcp-host')
-            .and.to.include(`of version ${version}`)
+            .and.to.include(`has version ${version}`)
         }
       }
     })
@@ -125,7 +125,7 @@ if (hasSqlite) {
       const folder = newFolder()
       mountSmall(this, folder, 'ro')
       try {
-        expect(await refusal(join(folder, 'host.db'))).to.match(/may only be read|cannot be opened/)
+        expect(await refusal(join(folder, 'host.db'))).to.match(/is read-only|cannot be opened/)
       } finally {
         unmount(folder)
       }
@@ -137,7 +137,7 @@ if (hasSqlite) {
       try {
         expect(await refusal(join(folder, 'host.db')))
           .to.include('the disk is full')
-          .and.to.include('make room')
+          .and.to.include('free space')
       } finally {
         unmount(folder)
       }
