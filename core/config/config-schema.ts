@@ -170,11 +170,11 @@ export const tools = closed(
     callTimeout: {
       anyOf: [{ const: 'off' }, positiveDuration('Time limit of a call.')],
       default: 'off',
-      description: "Time limit of a call, except while it waits for its client. A tool's own timeout takes precedence.",
+      description: "Time limit of a call, except while it waits for its client. A tool's `timeout` replaces it.",
     },
     limits: {
       type: 'object',
-      description: 'Glob for tool names -> timeout, concurrency, isolate. The lowest matching limit applies.',
+      description: 'Glob for tool names -> timeout, concurrency, isolate. The lowest value applies.',
       additionalProperties: closed(
         {
           timeout: positiveDuration('Time limit of a call, including its time in the queue.'),
@@ -227,7 +227,7 @@ const routeToolsets = {
     ),
   ],
   description:
-    "Toolsets of the route. { param, of }: the toolset that the path parameter names. ':name': any toolset that is not internal.",
+    "Toolsets of the route. `{ param, of }`: the toolset of the `of` list that the parameter selects. `':name'`: any non-internal toolset.",
   examples: [['clock']],
 } as const
 
@@ -290,7 +290,7 @@ const challengeScope = {
 export const route = closed(
   {
     toolsets: routeToolsets,
-    default: list(text('The name of a toolset.'), 'Toolsets without the optional parameter. Default: none (404).'),
+    default: list(text('Toolset name.'), 'Toolsets when the optional parameter is absent. Default: none (404).'),
     stateless: flag('No sessions: GET and DELETE get 405. Default: stateless of the config.'),
     listen: flag('Clients can subscribe to changes (subscriptions/listen). Default: true on routes with sessions.'),
     authorize,
@@ -395,7 +395,7 @@ export function buildConfigSchema(
           properties: {
             ...route.properties,
             ...Object.fromEntries(routeKeys.map(([key, { schema }]) => [key, schema])),
-            store,
+            store: { ...store, description: 'Replaces the store for this route. Default: `store` of the config.' },
             plugins: pluginMap(
               Object.fromEntries(overrides),
               'Plugin options for this route. false disables a plugin.',

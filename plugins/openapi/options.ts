@@ -159,9 +159,7 @@ const source = {
       additionalProperties: { type: 'string' },
       description: "Values of the variables in the document's server URL.",
     },
-    allowHosts: texts(
-      'Hosts to which requests are allowed at private addresses or over plain http: `orders.internal:8080`.',
-    ),
+    allowHosts: texts('Hosts that can be at private addresses or use plain HTTP: `orders.internal:8080`.'),
     methods: {
       type: 'array',
       items: method,

@@ -216,7 +216,7 @@ const server = {
       auth: SERVER_AUTH,
       sessions: choice(
         ['auto', 'shared', 'per-session', 'per-user', 'per-call'],
-        'Which callers share a session. `auto` (default): one session per client session or user, unless the server has no sessions.',
+        'Which calls share a session. `auto` (default): all if the server has no sessions, otherwise as `per-session`. `per-session`: those of a client session; without one, `per-user`. `per-user`: those of a user. `per-call`: none. `shared`: all.',
       ),
       maxSessions: count('Maximum sessions at the server. Default 1000.'),
       prefix: {
@@ -282,11 +282,13 @@ export const OPTIONS = {
     ) as JsonSchema,
     held: closed(
       {
-        max: count('Maximum calls per server, in one process, that wait for a response of the client. Default 100.'),
+        max: count(
+          "Maximum held calls per server, in one process. Held: a call that waits for the client's response. Default 100.",
+        ),
         maxPerUser: count('The same limit per user and server. Default 5.'),
-        for: duration('Maximum waiting time of a call. Default `5m`.'),
+        for: duration('Maximum waiting time of a held call. Default `5m`.'),
       },
-      'Limits for calls that wait for a response of the client.',
+      'Limits for held calls.',
     ) as JsonSchema,
   },
 }
