@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
-import { defineTool } from '../../core/index.ts'
+import { defineTool, HostError } from '../../core/index.ts'
+import { plugin } from '../fixtures/plugins.ts'
 import { closeBrowsers, launchBrowser, watchFaults } from '../support/browser.ts'
 import { requestHead, sendRaw } from '../support/raw-http.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
@@ -82,6 +83,20 @@ describe('Browser page of an endpoint', () => {
     expect(page).to.contain(
       '<code>a_tool</code> A &#60;b&#62; tool<br><span class="small">Does &#60;i&#62;it&#60;/i&#62;.</span>',
     )
+  })
+
+  it('lists no tools if a plugin requires authentication on the route', async () => {
+    const guard = plugin(host => host.authenticate(() => Promise.reject(new HostError('unauthorized'))))
+    const guarded = await startHost({
+      toolsets: { all: [tool] },
+      routes: { '/': { toolsets: 'all' } },
+      plugins: { 'transport-streamable': {}, guard },
+    })
+    const response = await fetch(guarded.url, { headers: { accept: BROWSER } })
+    expect(response.status).to.equal(401)
+    expect(await response.text())
+      .to.contain('<h1>')
+      .and.not.contain('a_tool')
   })
 
   it('has install links for VS Code and Cursor with the URL', async () => {

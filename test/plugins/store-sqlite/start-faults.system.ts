@@ -82,7 +82,7 @@ if (hasSqlite) {
       writeFileSync(file, 'some notes of mine\n'.repeat(100))
       expect(await refusal(file))
         .to.include('not a database')
-        .and.to.include('another file')
+        .and.to.include('another `file`')
       expect(readFileSync(file, 'utf8')).to.match(/^some notes of mine/)
     })
 
