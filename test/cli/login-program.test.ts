@@ -144,9 +144,7 @@ describe('mcp-host login as a program, with client_credentials', function () {
     const secret = { MCP_HOST_CLIENT_SECRET: SECRET }
     const unnamed = await desk.run(['login', desk.url, ...PROGRAM], secret)
     expect([unnamed.code, unnamed.stdout]).to.deep.equal([2, ''])
-    expect(unnamed.stderr).to.match(
-      /^mcp-host: error \w+: --client-secret-file [^;]*--client-issuer;/m,
-    )
+    expect(unnamed.stderr).to.match(/^mcp-host: error \w+: --client-secret-file [^;]*--client-issuer;/m)
     const moved = await desk.run(['login', desk.url, ...PROGRAM, '--client-issuer', other.fake.as.issuer], secret)
     expect(moved.code).to.equal(1)
     expect(moved.stderr).to.match(/authorization server is \S+, but the configured client is of \S+; .*--client-issuer/)
