@@ -227,7 +227,7 @@ const routeToolsets = {
     ),
   ],
   description:
-    "Toolsets of the route. `{ param, of }`: the toolset of the `of` list that the parameter selects. `':name'`: any non-internal toolset.",
+    "Toolsets of the route. `{ param, of }`: the toolset of the `of` list that the parameter selects. `':name'`: the named toolset, unless it is internal.",
   examples: [['clock']],
 } as const
 

@@ -18,7 +18,7 @@ async function serve(parts: ConfigParts): Promise<{ page: string; running: Runni
   return { page, running }
 }
 
-/** What the printed call returns: `echo` of the first toolset, `other` of the second. */
+/** Results of the printed call: those of `echo` in the first toolset and of `other` in the second. */
 async function resultOf(page: string): Promise<string> {
   const [, line = ''] = /^ {2}Try +(.* call .*)$/m.exec(page) ?? []
   return (await run('sh', ['-c', line])).stdout.trim()

@@ -10,7 +10,7 @@ import { LoginRequired } from './login-round.ts'
 import { createRecords, createSealer, digest, grantedAt, pendingAt, type Records } from './records.ts'
 import type { UpstreamAuth } from './schema.ts'
 import { readKey } from './secret.ts'
-import type { Authorization, AuthorizedRequest, TokenSource } from './tokens.ts'
+import { callerTokens, type TokenSource } from './tokens.ts'
 
 type LoginAuth = Extract<UpstreamAuth, { readonly kind: 'login' }>
 type LoginClient = Awaited<ReturnType<Services['createLoginClient']>>
@@ -338,24 +338,9 @@ export function createLogins(host: InternalHost) {
     },
     source(id: string, auth: LoginAuth, apiUrl: string): TokenSource {
       auths.set(id, auth)
-      const sent = new WeakMap<Authorization, { readonly ctx: CallContext; readonly token: string }>()
-      /** The token that the API refused, by call: a call requests one new token. */
-      const rejected = new WeakMap<CallContext, string>()
-      return {
-        async authorize({ ctx }: AuthorizedRequest) {
-          const owner = ownerOf(ctx, whatOf({ id, apiUrl }))
-          const token = await tokenOf({ id, apiUrl, owner }, rejected.get(ctx))
-          const authorization = { headers: ['authorization', `Bearer ${token}`], secrets: [token] }
-          sent.set(authorization, { ctx, token })
-          return authorization
-        },
-        refused(used) {
-          const last = sent.get(used)
-          if (!last || rejected.has(last.ctx)) return false
-          rejected.set(last.ctx, last.token)
-          return true
-        },
-      }
+      return callerTokens((ctx, rejected) =>
+        tokenOf({ id, apiUrl, owner: ownerOf(ctx, whatOf({ id, apiUrl })) }, rejected),
+      )
     },
   }
 }

@@ -173,19 +173,15 @@ function createRequestedTokens(auth: Requested, parts: TokenSourceParts): TokenS
   }
 }
 
-/** The caller's own token of the identity provider, from auth-bridge. */
-function createBridgeTokens({ scope }: Extract<UpstreamAuth, { readonly kind: 'bridge' }>): TokenSource {
-  const wanted = typeof scope === 'object' ? scope.join(' ') : scope
+/** Tokens of callers. `readToken` gets the token that the API refused in the same call; a call requests one new token. */
+export function callerTokens(
+  readToken: (ctx: CallContext, rejected: string | undefined) => Promise<string>,
+): TokenSource {
   const sent = new WeakMap<Authorization, { readonly ctx: CallContext; readonly token: string }>()
-  /** The token that the API refused, by call: a call requests one new token. */
   const rejected = new WeakMap<CallContext, string>()
   return {
     async authorize({ ctx }) {
-      const refusedToken = rejected.get(ctx)
-      const token = await ctx.upstreamToken({
-        ...(wanted !== undefined && { scope: wanted }),
-        ...(refusedToken !== undefined && { rejected: refusedToken }),
-      })
+      const token = await readToken(ctx, rejected.get(ctx))
       const authorization = { headers: ['authorization', `Bearer ${token}`], secrets: [token] }
       sent.set(authorization, { ctx, token })
       return authorization
@@ -197,6 +193,14 @@ function createBridgeTokens({ scope }: Extract<UpstreamAuth, { readonly kind: 'b
       return true
     },
   }
+}
+
+/** The caller's own token of the identity provider, from auth-bridge. */
+function createBridgeTokens({ scope }: Extract<UpstreamAuth, { readonly kind: 'bridge' }>): TokenSource {
+  const wanted = typeof scope === 'object' ? scope.join(' ') : scope
+  return callerTokens((ctx, rejected) =>
+    ctx.upstreamToken({ ...(wanted !== undefined && { scope: wanted }), ...(rejected !== undefined && { rejected }) }),
+  )
 }
 
 export function createTokenSource(auth: UpstreamAuth, parts: TokenSourceParts): TokenSource {

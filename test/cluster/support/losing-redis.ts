@@ -14,7 +14,7 @@ export function keepKeys(redis: RedisServer, ...patterns: readonly string[]): ()
   }
 }
 
-/** A proxy to Redis at the URL `cuttable`. Between `cut` and `mend` it passes no data. */
+/** The URL `cuttable` leads to Redis through a proxy. The proxy passes no data between `cut()` and `mend()`. */
 export async function startLine(redis: RedisServer) {
   let isCut = false
   const line = await startCuttingProxy(redis.url, { cutter: () => () => (isCut ? 0 : undefined) })
