@@ -80,7 +80,7 @@ const OPTIONS = {
       enum: ['local', 'anyone', 'nobody'],
       default: 'local',
       description:
-        'Who gets details without the token. `local`: requests from this machine. `nobody`: the token is required.',
+        'Callers that get details without the token. `local`: requests from this machine. `nobody`: the token is required.',
     },
     token: TOKEN_SCHEMA,
   },
