@@ -39,6 +39,7 @@ import { contextNames } from './mcp/context-members.ts'
 import { type Definition, notePlace } from './mcp/define.ts'
 import { isObject } from './mcp/is-object.ts'
 import type { Observer } from './mcp/observe.ts'
+import { createKeptWarnings, type KeptWarnings } from './operator.ts'
 import type { Plugin as HostPlugin } from './plugin-host.ts'
 import { reloadable, warnOnce } from './reload.ts'
 import type { Neighbours } from './slots.ts'
@@ -131,17 +132,19 @@ interface BuildOptions
   readonly lock?: LockSettings
   /** Adapts each version of the config for this process. */
   readonly adapt?: (loaded: LoadedConfig) => LoadedConfig
+  readonly program?: HostInput['program']
 }
 
 interface Building extends BuildOptions {
   readonly isReload?: boolean
+  readonly warnings?: KeptWarnings
 }
 
 /** Throws a ConfigError with all problems. */
 async function build(
   read: LoadedConfig,
   log: Logger,
-  { purpose, processes, inEveryProcess, neighbours, observe, clock, lock, adapt, isReload = false }: Building,
+  { adapt, isReload = false, accept: _, ...settings }: Building,
 ): Promise<BuiltHost> {
   const loaded = adapt?.(read) ?? read
   const directory = dirname(loaded.file)
@@ -178,7 +181,7 @@ async function build(
   const configured = withLongForms(written, keys, problems.report)
   const byDefault = Object.fromEntries(defaultPlugins.map(name => [name, {}]))
   const config = { ...configured, plugins: { ...byDefault, ...configured.plugins } }
-  const reading = { directory, purpose: purpose ?? ('serve' as const), isReload, log, problems }
+  const reading = { directory, purpose: settings.purpose ?? ('serve' as const), isReload, log, problems }
   const { secrets: ownSecrets = [] } = config
   const secrets =
     'file' in ownSecrets ? await secretsOfFile(ownSecrets.file, reading) : { list: ownSecrets, isOfFile: false }
@@ -187,7 +190,6 @@ async function build(
   const readerOf = (toolKey: string) => keys.toolKeys.get(toolKey)?.plugin ?? 'the plugin that reads it'
   const { context } = keys
   const found = { config, secrets, plugins, isBuiltIn, toolsets, isWhole, problems, faultsOf, readerOf, context }
-  const settings = { purpose, processes, inEveryProcess, neighbours, observe, clock, lock }
   const given = {
     ...found,
     directory,
@@ -206,10 +208,14 @@ export async function hostOf(
   options: BuildOptions = {},
 ): Promise<Host> {
   const warned = new Set<string>()
-  const first = warnOnce(log, warned, false)
-  const built = await buildAccepted(loaded, first.log, options)
+  const warnings = createKeptWarnings()
+  const first = warnOnce(log, warned, false, warnings)
+  const built = await buildAccepted(loaded, first.log, { ...options, warnings })
   first.end()
-  return reloadable(built, next => buildAccepted(next, warnOnce(log, warned, true).log, { ...options, isReload: true }))
+  warnings.started()
+  const again = (next: LoadedConfig) =>
+    buildAccepted(next, warnOnce(log, warned, true, warnings).log, { ...options, isReload: true })
+  return reloadable(built, again)
 }
 
 async function buildAccepted(loaded: LoadedConfig, log: Logger, options: Building): Promise<BuiltHost> {

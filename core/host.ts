@@ -54,6 +54,7 @@ import {
 import { createSlots } from './kernel/slots.ts'
 import type { User } from './kernel/user.ts'
 import type { Definition, RuntimeHost } from './mcp/define.ts'
+import { createDisguise } from './mcp/disguise.ts'
 import { createMcpPluginHost, createMcpRegistrations, createRevisions } from './mcp/mcp-plugin-host.ts'
 import { encodeError } from './mcp/message.ts'
 import type { Observer } from './mcp/observe.ts'
@@ -61,6 +62,7 @@ import { type RouteFacts, type RouteSummary, summarizeRoute } from './mcp/route-
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
 import { reportNameClashes, soundDefinitions, warnOfPages } from './mcp/sound-definitions.ts'
+import type { KeptWarnings, Operator, OperatorProgram } from './operator.ts'
 import type { PluginHost } from './plugin-host.ts'
 import { createReadiness } from './readiness.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'
@@ -222,6 +224,8 @@ export interface HostInput extends Pick<ServiceParts, 'outbound' | 'faultsOf'> {
   readonly neighbours?: Neighbours | undefined
   readonly observe?: Observer | undefined
   readonly clock?: Clock | undefined
+  readonly program?: ((host: Host) => OperatorProgram) | undefined
+  readonly warnings?: KeptWarnings | undefined
 }
 
 export const LOCK_NAME = 'mcp.lock.json'
@@ -297,6 +301,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
   const planned = problems.count()
   const oldNamesUsed = new Set<string>()
   let builtServices: BuiltServices | undefined
+  let operator: Operator | undefined
   const servicesFor = (instance: PluginInstance, member: string) => {
     const isTransport = instance.plugin.provides?.includes('transport')
     if (member === 'connect' && !isTransport) throw lacksCapability(instance, member, 'transport')
@@ -315,6 +320,7 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
       member => servicesFor(instance, member),
       createIssuerAssigner(instance.name, instance.issuer),
     )
+    if (isOurs) Object.defineProperty(host, 'operator', { get: () => operator })
     if (!isOurs) addOldNames(host, oldNamesUsed)
     return host
   }
@@ -455,6 +461,24 @@ async function assemble(input: HostInput, notes: KernelNotes): Promise<BuiltHost
     }),
   }
   const { catalog, offered, combinations, review } = builtServices
+  operator = {
+    get routes() {
+      return host.routes.map((route, index) => {
+        const compiled = routes[index] as CompiledRoute
+        const { listen } = compiled
+        return { ...route, listen, transports: provides.by('transport', compiled), authenticators: namesOn(compiled) }
+      })
+    },
+    inspect: path => host.inspect(path),
+    get config() {
+      return offered.now
+    },
+    plugins: instances.map(({ name, general, routes }) => ({ name, general, routes: routes.map(({ path }) => path) })),
+    pseudonymOf: createDisguise(secrets.keys('records')).user,
+    makeServer: tls?.make,
+    warnings: input.warnings,
+    program: input.program?.(host as Host),
+  }
   const { onReload } = notes
   const built = { config, instances, routes, toolsets, server, secrets, log, tls }
   return { host, parts: { ...built, onReload, catalog, offered, combinations, review } }

@@ -15,6 +15,7 @@ import type { RuntimeHost } from './mcp/define.ts'
 import type { RouteExtensions } from './mcp/extension.ts'
 import type { InternalMcpPluginHost } from './mcp/mcp-plugin-host.ts'
 import type { McpRoute } from './mcp/routes.ts'
+import type { Operator } from './operator.ts'
 import type { ChangeFeed } from './sessions/change-feed.ts'
 import type { Connector } from './sessions/connect-client.ts'
 import type { SessionRegistry } from './sessions/registry.ts'
@@ -78,7 +79,10 @@ export interface Services extends AccessServices, Outbound {
 }
 
 /** The argument of `setup` of a built-in plugin. */
-export interface InternalHost extends InternalKernelHost<Slots, Services, McpRoute>, InternalMcpPluginHost, Connector {}
+export interface InternalHost extends InternalKernelHost<Slots, Services, McpRoute>, InternalMcpPluginHost, Connector {
+  /** Undefined before the host is built. */
+  readonly operator: Operator | undefined
+}
 
 /** The second argument of `examine` of a built-in plugin. `config`: with defaults. */
 export type InternalExamination = Examination & { readonly services: Outbound; readonly config: object }

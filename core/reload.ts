@@ -9,6 +9,7 @@ import type { Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
 import type { Definition } from './mcp/define.ts'
+import type { KeptWarnings } from './operator.ts'
 
 /** A new import creates new functions, so functions with the same source text count as equal. */
 function differences(before: unknown, after: unknown, path: Path = []): Path[] {
@@ -207,13 +208,14 @@ const ignore = () => undefined
  * A log for building a host, until `end`. It drops `known` warnings and adds new ones, ignoring line numbers. `isReload`: only
  * warnings are logged.
  */
-export function warnOnce(log: Logger, known: Set<string>, isReload: boolean) {
+export function warnOnce(log: Logger, known: Set<string>, isReload: boolean, kept: Pick<KeptWarnings, 'add'>) {
   let isOpen = true
   const wrap = (to: Logger, bindings: object): Logger => ({
     debug: isReload ? ignore : (fields, message) => to.debug(fields, message),
     info: isReload ? ignore : (fields, message) => to.info(fields, message),
     error: isReload ? ignore : (fields, message) => to.error(fields, message),
     warn(fields, message) {
+      kept.add({ ...bindings, ...fields }, message ?? '')
       const key = inspect([message, { ...bindings, ...fields, line: undefined }], { depth: 6, breakLength: Infinity })
       if (isOpen && known.has(key)) return
       if (isOpen) known.add(key)

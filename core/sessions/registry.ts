@@ -66,6 +66,8 @@ export interface SessionRegistry {
   /** Ends all sessions. Waits at most `patience` milliseconds for each `runSession`. */
   close(reason: Error, patience: number): Promise<void>
   readonly count: number
+  /** The sessions of this node. */
+  list(): Iterable<Session>
   readonly calls: RunningCalls
 }
 
@@ -308,6 +310,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     get count() {
       return sessions.size
     },
+    list: () => sessions.values(),
   }
 
   return {

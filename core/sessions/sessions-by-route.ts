@@ -93,6 +93,7 @@ function joinRegistries(
     get count() {
       return registries.reduce((sum, { count }) => sum + count, 0)
     },
+    list: () => registries.flatMap(registry => [...registry.list()]),
     calls: createRunningCalls(bounds),
   }
 }

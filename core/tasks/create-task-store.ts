@@ -182,11 +182,15 @@ class Tasks {
   }
 
   /** Tasks of a holder, newest first. `before`: only smaller serials. */
-  readonly list = async (holder: string, most: number, before?: number): Promise<readonly TaskSummary[]> => {
-    const to = before === undefined ? {} : { to: before - 1 }
+  readonly list = (holder: string, most: number, before?: number): Promise<readonly TaskSummary[]> =>
+    this.#page({ sortedSet: `all:${nameOf(holder)}`, ...(before !== undefined && { to: before - 1 }) }, most)
+
+  /** Tasks of all holders, the last to expire first. For operators. */
+  readonly listAll = (most: number): Promise<readonly TaskSummary[]> => this.#page({ sortedSet: 'ends' }, most)
+
+  async #page(set: { readonly sortedSet: string; readonly to?: number }, most: number): Promise<TaskSummary[]> {
     for (;;) {
-      const query = { sortedSet: `all:${nameOf(holder)}`, ...to, reverse: true, limit: most }
-      const [{ members }] = await this.#store.read(TASKS, [query])
+      const [{ members }] = await this.#store.read(TASKS, [{ ...set, reverse: true, limit: most }])
       const found = await this.#store.read(
         TASKS,
         members.map(({ member }) => ({ record: `t:${keyOf(member)}` })),

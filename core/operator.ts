@@ -1,0 +1,72 @@
+// The view of a running host for operators: the services of the host, and those of the program that runs it.
+import type { InspectedAddress } from './access/inspect-access.ts'
+import type { HttpServerFactory } from './http/create-server.ts'
+import type { UserName } from './kernel/user.ts'
+import type { RouteSummary } from './mcp/route-summary.ts'
+
+/** Services of the program that runs the host, such as the CLI. Plugins declare its members. */
+// biome-ignore lint/suspicious/noEmptyInterface: plugins/index.ts declares its members
+export interface OperatorProgram {}
+
+/** A log line at level `warn`; equal lines are counted. */
+export interface KeptWarning {
+  readonly message: string
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly firstAt: number
+  lastAt: number
+  count: number
+}
+
+/** For built-in plugins. Access decisions are evaluated, not bypassed. */
+export interface Operator {
+  readonly routes: readonly (RouteSummary & {
+    readonly listen: boolean
+    readonly transports: readonly string[]
+    readonly authenticators: readonly string[]
+  })[]
+  inspect(path: string): InspectedAddress | undefined
+  /** The served config, with defaults and secrets. */
+  readonly config: object
+  readonly plugins: readonly { readonly name: string; readonly routes: readonly string[]; readonly general: boolean }[]
+  /** As in records. */
+  pseudonymOf(user: UserName): string
+  /** Creates servers with the certificate of `http.tls`; undefined without it. */
+  readonly makeServer: HttpServerFactory | undefined
+  readonly warnings: KeptWarnings | undefined
+  /** Undefined for an embedded host. */
+  readonly program: OperatorProgram | undefined
+}
+
+const MAX_WARNINGS = 100
+
+/** Keeps the warnings of startup, and later ones if a plugin shows them. Equal warnings are counted. */
+export function createKeptWarnings() {
+  const kept = new Map<string, KeptWarning>()
+  let isOpen = true
+  let isWanted = false
+  return {
+    list: () => [...kept.values()],
+    /** Also keeps warnings after startup. Called during startup, by a plugin that shows them. */
+    keepLater() {
+      isWanted = true
+    },
+    started() {
+      isOpen = isWanted
+    },
+    add(fields: object, message: string) {
+      if (!isOpen) return
+      const { code, path } = fields as { readonly code?: unknown; readonly path?: unknown }
+      const key = `${code} ${path} ${message}`
+      const now = Date.now()
+      const known = kept.get(key)
+      if (known) {
+        known.lastAt = now
+        known.count++
+      } else if (kept.size < MAX_WARNINGS) {
+        kept.set(key, { message, fields: { ...fields }, firstAt: now, lastAt: now, count: 1 })
+      }
+    },
+  }
+}
+
+export type KeptWarnings = ReturnType<typeof createKeptWarnings>

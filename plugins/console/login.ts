@@ -1,0 +1,129 @@
+// Logins to the console: one-time tokens, the configured token, and the sessions of operators.
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+
+/** A session ends after this time, milliseconds. */
+const SESSION_TTL = 12 * 3_600_000
+/** A session without requests ends after this time, milliseconds. */
+const SESSION_IDLE = 2 * 3_600_000
+/** Maximum sessions; a further login ends the oldest one. */
+export const MAX_SESSIONS = 16
+/** Unused one-time tokens. */
+const MAX_TOKENS = 8
+
+/** Failed logins within the window: of one address, and of all. */
+export const MAX_FAILURES = 5
+const MAX_FAILURES_OF_ALL = 50
+const WINDOW = 60_000
+
+export interface OperatorSession {
+  readonly via: 'one-time token' | 'token'
+  readonly expiresAt: number
+  onEnd(task: () => void): void
+}
+
+interface KeptSession extends OperatorSession {
+  usedAt: number
+  readonly ending: Set<() => void>
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest()
+const keyOf = (text: string) => digest(text).toString('base64url')
+
+const createSecret = () => randomBytes(32).toString('base64url')
+
+/** Limits failed attempts per address in fixed windows. Successful logins are not limited. */
+function createAttempts(now: () => number) {
+  let failures = new Map<string, number>()
+  let all = 0
+  let began = now()
+  return {
+    isBlocked(address: string): boolean {
+      if (now() - began >= WINDOW) {
+        failures = new Map()
+        all = 0
+        began = now()
+      }
+      return all >= MAX_FAILURES_OF_ALL || (failures.get(address) ?? 0) >= MAX_FAILURES
+    },
+    note(address: string) {
+      all++
+      failures.set(address, (failures.get(address) ?? 0) + 1)
+    },
+  }
+}
+
+export type LoginResult =
+  | { readonly kind: 'accepted'; readonly cookie: string; readonly session: OperatorSession }
+  | { readonly kind: 'refused' | 'blocked' }
+
+/** `token`: the configured token, valid for any number of logins. */
+export function createLogins(token: string | undefined, now: () => number) {
+  const wanted = token === undefined ? undefined : digest(token)
+  const oneTime = new Set<string>()
+  const sessions = new Map<string, KeptSession>()
+  const attempts = createAttempts(now)
+
+  function end(key: string) {
+    const session = sessions.get(key)
+    if (!session) return
+    sessions.delete(key)
+    for (const task of session.ending) task()
+  }
+
+  function viaOf(given: string): OperatorSession['via'] | undefined {
+    if (oneTime.delete(keyOf(given))) return 'one-time token'
+    return wanted && timingSafeEqual(digest(given), wanted) ? 'token' : undefined
+  }
+
+  function open(via: OperatorSession['via']) {
+    for (const key of [...sessions.keys()].slice(0, Math.max(0, sessions.size - MAX_SESSIONS + 1))) end(key)
+    // Never an id of the client, so that no one can fix the session of an operator.
+    const cookie = createSecret()
+    const ending = new Set<() => void>()
+    const session: KeptSession = {
+      via,
+      expiresAt: now() + SESSION_TTL,
+      usedAt: now(),
+      ending,
+      onEnd: task => void ending.add(task),
+    }
+    sessions.set(keyOf(cookie), session)
+    return { cookie, session }
+  }
+
+  return {
+    /** A new one-time token. */
+    createToken(): string {
+      const made = createSecret()
+      oneTime.add(keyOf(made))
+      const [oldest] = oneTime
+      if (oneTime.size > MAX_TOKENS && oldest !== undefined) oneTime.delete(oldest)
+      return made
+    },
+    logIn(given: string, address: string): LoginResult {
+      if (attempts.isBlocked(address)) return { kind: 'blocked' }
+      const via = viaOf(given)
+      if (via === undefined) {
+        attempts.note(address)
+        return { kind: 'refused' }
+      }
+      return { kind: 'accepted', ...open(via) }
+    },
+    find(cookie: string | undefined): OperatorSession | undefined {
+      if (cookie === undefined) return undefined
+      const key = keyOf(cookie)
+      const session = sessions.get(key)
+      if (!session) return undefined
+      const at = now()
+      if (at >= session.expiresAt || at - session.usedAt >= SESSION_IDLE) return void end(key)
+      session.usedAt = at
+      return session
+    },
+    logOut: (cookie: string) => end(keyOf(cookie)),
+    endAll() {
+      for (const key of [...sessions.keys()]) end(key)
+    },
+  }
+}
+
+export type Logins = ReturnType<typeof createLogins>

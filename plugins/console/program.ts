@@ -1,0 +1,21 @@
+// The services of the program that runs the host, which the console uses. `cli/console.ts` implements them.
+import type { Caller, ConfigView, ItemKind, LastReload, LockState, SurfaceItem } from './api.ts'
+
+export interface ConsoleProgram {
+  /** The command that runs this program, such as `npx mcp-host`. */
+  readonly command: string
+  /** Shows the operator how to open the console. `createLoginUrl` returns a URL for one login. */
+  announce(createLoginUrl: () => string): void
+  readSurface(): Promise<{ readonly items: readonly Omit<SurfaceItem, 'limits'>[]; readonly lock: LockState }>
+  /** The lines of `mcp-host explain`. */
+  explain(of: {
+    readonly path: string
+    readonly caller: Caller
+    readonly kind?: ItemKind
+    readonly name?: string
+  }): Promise<readonly string[]>
+  readConfig(): Promise<Pick<ConfigView, 'file' | 'config' | 'keys'>>
+  reload(): Promise<LastReload>
+  /** The newest reload, whatever started it; undefined before the first. */
+  lastReload(): LastReload | undefined
+}

@@ -1,0 +1,307 @@
+// Keeps the newest call records within a limit of bytes, and sums them up: per second, per item, per denial and per client.
+import type { CallRecord } from '../../core/plugin.ts'
+import { isHandshakeRevision } from '../../core/transport.ts'
+import type {
+  CallRow,
+  ClientRow,
+  Clients,
+  DenialGroup,
+  Denials,
+  Figures,
+  ItemKind,
+  LegacyUse,
+  Second,
+  ToolFigures,
+} from './api.ts'
+import { createHistogram, type Histogram, measure, quantilesOf } from './histogram.ts'
+
+/** Records in the ring buffer, and their estimated bytes. */
+export const CAPACITY = { records: 2_000, bytes: 2 * 1_048_576 }
+/** Seconds of history. */
+const HISTORY = 300
+/** Seconds of `Overview.now`. */
+const NOW = 60
+const MAX_ITEMS = 1_000
+const MAX_GROUPS = 500
+const MAX_CLIENTS = 500
+/** Characters of texts that a client can influence. */
+const MAX_TEXT = 256
+/** Estimated bytes of a record without its texts. */
+const ROW_BYTES = 400
+
+const isDenial = ({ outcome, error }: Pick<CallRow, 'outcome' | 'error'>): boolean =>
+  outcome === 'refused' ||
+  (outcome === 'error' && (error?.status === 401 || error?.status === 403 || error?.status === 429))
+
+const isFailure = ({ outcome }: Pick<CallRow, 'outcome'>): boolean => outcome === 'error' || outcome === 'tool_error'
+
+const cut = (text: string) => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`)
+
+/** Without arguments, results, tokens, IP addresses and session ids. */
+function rowOf(record: CallRecord, seq: number, node: string): CallRow {
+  const { at, milliseconds, outcome, route, method, item, client, oauthClient, user, revision, transport } = record
+  const { http, bytesIn, bytesOut, requestId, traceId, asked, error, refusedBy } = record
+  return {
+    seq,
+    node,
+    at: Math.round(at),
+    ms: Math.round(milliseconds * 100) / 100,
+    outcome,
+    ...(route !== undefined && { route }),
+    ...(method !== undefined && { method }),
+    ...(item && { kind: item.kind, name: cut(item.name) }),
+    ...(client && { client }),
+    ...(oauthClient !== undefined && { oauthClient }),
+    ...(user !== undefined && { user }),
+    ...(revision !== undefined && { revision }),
+    ...(transport !== undefined && { transport }),
+    ...(http && { http }),
+    ...(bytesIn !== undefined && { bytesIn }),
+    ...(bytesOut !== undefined && { bytesOut }),
+    ...(requestId !== undefined && { requestId: cut(requestId) }),
+    ...(traceId !== undefined && { traceId }),
+    ...(asked.length > 0 && { asked: [...asked] }),
+    ...(error && {
+      error: {
+        kind: error.kind,
+        status: error.status,
+        // Without `detail`, which can quote arguments.
+        message: error.message.split(':', 1)[0] ?? '',
+        ...(refusedBy !== undefined && { refusedBy }),
+      },
+    }),
+  }
+}
+
+const sizeOf = ({ name = '', requestId = '', client, oauthClient = '', error }: CallRow): number =>
+  ROW_BYTES +
+  2 * (name.length + requestId.length + oauthClient.length + (error?.message.length ?? 0)) +
+  2 * ((client?.name.length ?? 0) + (client?.version.length ?? 0))
+
+interface Sum {
+  calls: number
+  errors: number
+  denials: number
+  readonly histogram: Histogram
+}
+
+interface SecondSum extends Sum {
+  at: number
+}
+
+interface ItemSum extends Sum {
+  readonly route: string
+  readonly kind: ItemKind
+  readonly name: string
+  lastAt: number
+}
+
+type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
+
+const createSum = (): Sum => ({ calls: 0, errors: 0, denials: 0, histogram: createHistogram() })
+
+function count(sum: Sum, row: CallRow): void {
+  sum.calls++
+  if (isDenial(row)) sum.denials++
+  else if (isFailure(row)) sum.errors++
+  measure(sum.histogram, row.ms)
+}
+
+const share = (part: number, whole: number) => (whole === 0 ? 0 : part / whole)
+
+/** Next step for the operator, by error kind. */
+const FIXES: Readonly<Record<string, string>> = {
+  unauthorized: 'The client needs a valid token: mcp-host doctor <url> shows how it can log in.',
+  forbidden: 'Compare the caller with the access rule: mcp-host explain --route <path> --token <token>.',
+  hostNotAllowed: 'Add the host name to http.allowedHosts, or set http.publicUrl.',
+  originNotAllowed: 'Add the origin to http.allowedOrigins, or configure the plugin cors.',
+  tooManyRequests: 'The caller exceeded a limit: see the options of the plugin that refused the call.',
+  notFound: 'The client uses a path that no route serves: mcp-host connect prints the correct URL.',
+}
+
+function createSeconds(now: () => number) {
+  const ring: SecondSum[] = []
+
+  function at(second: number): SecondSum {
+    const index = second % HISTORY
+    const found = ring[index]
+    if (found && found.at === second) return found
+    if (!found) {
+      const made = { at: second, ...createSum() }
+      ring[index] = made
+      return made
+    }
+    Object.assign(found, { at: second, calls: 0, errors: 0, denials: 0 })
+    found.histogram.fill(0)
+    return found
+  }
+
+  const shownOf = ({ at, calls, errors, denials, histogram }: SecondSum): Second => ({
+    at,
+    calls,
+    errors,
+    denials,
+    ...quantilesOf(calls === 0 ? [] : [histogram]),
+  })
+  const current = () => Math.floor(now() / 1_000)
+  const empty = (second: number): SecondSum => ({ at: second, ...createSum() })
+  const readAt = (second: number) => {
+    const found = ring[second % HISTORY]
+    return found?.at === second ? found : undefined
+  }
+
+  return {
+    count: (row: CallRow) => count(at(current()), row),
+    /** The last complete second. */
+    last: (): Second => shownOf(readAt(current() - 1) ?? empty(current() - 1)),
+    history(began: number): Second[] {
+      const until = current()
+      const from = Math.max(until - HISTORY + 1, Math.floor(began / 1_000))
+      return Array.from({ length: Math.max(0, until - from) }, (_, index) =>
+        shownOf(readAt(from + index) ?? empty(from + index)),
+      )
+    },
+    now(began: number): Figures {
+      const until = current()
+      const sums = Array.from({ length: NOW }, (_, index) => readAt(until - 1 - index)).filter(sum => sum !== undefined)
+      const total = (key: 'calls' | 'errors' | 'denials') => sums.reduce((all, sum) => all + sum[key], 0)
+      const calls = total('calls')
+      const seconds = Math.min(NOW, Math.max(1, until - Math.floor(began / 1_000)))
+      return {
+        callsPerSecond: calls / seconds,
+        errors: share(total('errors'), calls),
+        denials: share(total('denials'), calls),
+        ...quantilesOf(sums.map(({ histogram }) => histogram)),
+      }
+    },
+  }
+}
+
+/** The entry of a key; undefined for a further key of a full map. */
+function entryOf<Entry>(map: Map<string, Entry>, key: string, most: number, create: () => Entry): Entry | undefined {
+  const known = map.get(key)
+  if (known || map.size >= most) return known
+  const made = create()
+  map.set(key, made)
+  return made
+}
+
+export function createRecords(node: string, now: () => number, samplePathOf: (route: string) => string | undefined) {
+  const began = now()
+  const ring: CallRow[] = []
+  const items = new Map<string, ItemSum>()
+  const groups = new Map<string, Mutable<DenialGroup>>()
+  const clients = new Map<string, Mutable<ClientRow>>()
+  const seconds = createSeconds(now)
+  const legacy: Mutable<LegacyUse> = { since: began, calls: 0, handshake: 0, sse: 0 }
+  const listeners = new Set<(row: CallRow) => void>()
+  let seq = 0
+  let bytes = 0
+  let first = 0
+  let otherGroups = 0
+  let otherClients = 0
+
+  function keep(row: CallRow) {
+    ring.push(row)
+    bytes += sizeOf(row)
+    while (ring.length - first > CAPACITY.records || bytes > CAPACITY.bytes) {
+      bytes -= sizeOf(ring[first] as CallRow)
+      first++
+    }
+    // Removing each row from the front would move all others.
+    if (first <= CAPACITY.records) return
+    ring.splice(0, first)
+    first = 0
+  }
+
+  function countItem({ route = '', kind, name = '', ...row }: CallRow) {
+    if (kind === undefined) return
+    const create = () => ({ route, kind, name, lastAt: 0, ...createSum() })
+    const sum = entryOf(items, `${route}\n${kind}\n${name}`, MAX_ITEMS, create)
+    if (!sum) return
+    count(sum, row)
+    sum.lastAt = row.at
+  }
+
+  function countDenial(row: CallRow) {
+    const { error, route, method, kind, name, client, at } = row
+    if (!error || !isDenial(row)) return
+    const by = error.refusedBy ?? 'mcp-host'
+    const parts = [error.kind, by, route, method, kind, name, client?.name]
+    const fix = FIXES[error.kind]
+    const group = entryOf(groups, JSON.stringify(parts), MAX_GROUPS, () => {
+      const samplePath = route === undefined ? undefined : samplePathOf(route)
+      return {
+        kind: error.kind,
+        status: error.status,
+        refusedBy: by,
+        ...(route !== undefined && { route }),
+        ...(samplePath !== undefined && { samplePath }),
+        ...(method !== undefined && { method }),
+        ...(kind !== undefined && name !== undefined && { item: { kind, name } }),
+        ...(client && { client: client.name }),
+        ...(fix !== undefined && { fix }),
+        message: error.message,
+        count: 0,
+        firstAt: at,
+        lastAt: at,
+      }
+    })
+    if (!group) return void otherGroups++
+    group.count++
+    group.lastAt = at
+    group.message = error.message
+  }
+
+  function countClient({ client, revision = '', transport = '', method, at }: CallRow) {
+    if (method === undefined) return
+    legacy.calls++
+    if (isHandshakeRevision(revision)) legacy.handshake++
+    if (transport === 'transport-sse') legacy.sse++
+    if (!client) return
+    const { name, version } = client
+    const key = JSON.stringify([name, version, revision, transport])
+    const row = entryOf(clients, key, MAX_CLIENTS, () => ({ name, version, revision, transport, calls: 0, lastAt: at }))
+    if (!row) return void otherClients++
+    row.calls++
+    row.lastAt = at
+  }
+
+  return {
+    observe(record: CallRecord) {
+      const row = rowOf(record, ++seq, node)
+      keep(row)
+      seconds.count(row)
+      countItem(row)
+      countDenial(row)
+      countClient(row)
+      for (const listen of listeners) listen(row)
+    },
+    /** Newest first. */
+    list: (most: number): CallRow[] => ring.slice(Math.max(first, ring.length - most)).reverse(),
+    find: (test: (row: CallRow) => boolean, most: number): CallRow[] =>
+      ring.slice(first).reverse().filter(test).slice(0, most),
+    dropped: () => seq - (ring.length - first),
+    bytes: () => bytes,
+    listen(listener: (row: CallRow) => void): () => void {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    second: seconds.last,
+    history: () => seconds.history(began),
+    now: () => seconds.now(began),
+    items: (): ToolFigures[] =>
+      [...items.values()].map(({ histogram, ...sum }) => ({ ...sum, ...quantilesOf([histogram]) })),
+    denials: (): Denials => ({
+      groups: [...groups.values()].sort((one, other) => other.lastAt - one.lastAt),
+      other: otherGroups,
+    }),
+    clients: (): Pick<Clients, 'clients' | 'other'> & { readonly legacy: LegacyUse } => ({
+      clients: [...clients.values()].sort((one, other) => other.calls - one.calls),
+      legacy: { ...legacy },
+      other: otherClients,
+    }),
+  }
+}
+
+export type Records = ReturnType<typeof createRecords>

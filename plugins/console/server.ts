@@ -1,0 +1,203 @@
+// The server of the console's port: guard, session, routing of the API, and the page.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { addressKey, parseJson } from '../../core/auth.ts'
+import type { InternalHost } from '../../core/internal.ts'
+import { isObject, StartError } from '../../core/plugin.ts'
+import { createHttpServer, readBody } from '../../core/transport.ts'
+import { PATHS } from './api.ts'
+import { createPageServer, findPage } from './files.ts'
+import { createGuard, type Refusal, refusal, SECURITY_HEADERS } from './guard.ts'
+import type { Logins, OperatorSession } from './login.ts'
+
+/** A request with a valid session. */
+export interface ApiRequest {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly session: OperatorSession
+  readonly query: URLSearchParams
+  /** The JSON body of a POST; `{}` for a GET. */
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** Returns the JSON of the response; undefined if it has responded itself. Throws an `ApiFailure`. */
+export type ApiHandler = (request: ApiRequest) => object | undefined | Promise<object | undefined>
+
+/** An error that the operator can read. */
+export class ApiFailure extends Error {
+  readonly refusal: Refusal
+  constructor(status: number, error: string, message: string) {
+    super(message)
+    this.refusal = refusal(status, error, message)
+  }
+}
+
+interface ServerSettings {
+  readonly host: InternalHost
+  readonly port: number
+  readonly address: string
+  readonly allowedHosts: readonly string[]
+  readonly makeServer: Parameters<typeof createHttpServer>[3]
+  readonly logins: Logins
+  readonly meOf: (session: OperatorSession) => object
+  /** By `METHOD path`. */
+  readonly handlers: Readonly<Record<string, ApiHandler>>
+}
+
+/** Milliseconds. */
+const TIME_LIMITS = { requestTimeout: 10_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }
+const MAX_CONNECTIONS = 64
+/** Bytes. */
+const MAX_BODY = 256 * 1_024
+/** Characters of a login token. */
+const MAX_TOKEN = 1_024
+/** IPv6 networks count as one address. */
+const NETWORK = 64
+const MAX_URL = 4_096
+
+const parse = (text: string): Readonly<Record<string, unknown>> => {
+  try {
+    const body = text === '' ? {} : parseJson(text)
+    if (isObject(body)) return body
+  } catch {
+    // Reported below.
+  }
+  throw new ApiFailure(400, 'bad_request', 'The body must be a JSON object.')
+}
+
+async function readJson(req: IncomingMessage) {
+  const { 'content-length': length } = req.headers
+  if (Number(length ?? 0) > MAX_BODY) throw new ApiFailure(413, 'bad_request', 'The body is too large.')
+  try {
+    return parse(await readBody(req, MAX_BODY))
+  } catch (error) {
+    if (error instanceof ApiFailure) throw error
+    throw new ApiFailure(413, 'bad_request', 'The body cannot be read or is too large.')
+  }
+}
+
+function cookieIn({ headers }: IncomingMessage, name: string): string | undefined {
+  const found = (headers.cookie ?? '').split(';').map(part => part.trim().split('='))
+  const values = found.filter(([key]) => key === name)
+  // A second cookie of this name was set by another site of the same host.
+  return values.length === 1 ? values[0]?.[1] : undefined
+}
+
+function send(req: IncomingMessage, res: ServerResponse, status: number, value: object | undefined, headers = {}) {
+  const body = value === undefined ? undefined : Buffer.from(JSON.stringify(value))
+  res.writeHead(status, {
+    'Cache-Control': 'no-store',
+    ...(body && { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': body.length }),
+    ...headers,
+  })
+  res.end(req.method === 'HEAD' ? undefined : body)
+}
+
+export interface ConsoleServer {
+  readonly server: Server
+  /** Such as `http://127.0.0.1:9465`. */
+  readonly url: string
+  readonly isBuilt: boolean
+}
+
+/** Resolves once the server listens; rejects with a StartError. Does not keep the process alive. */
+export function openConsoleServer(settings: ServerSettings): Promise<ConsoleServer> {
+  const { host, port, address, makeServer, logins, handlers, meOf } = settings
+  const isTls = makeServer !== undefined
+  const guard = createGuard({ host: address, isTls, allowedHosts: settings.allowedHosts })
+  const page = createPageServer(findPage())
+  let cookieName = ''
+
+  const cookieOf = (value: string, maxAge: number) =>
+    `${cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${maxAge}${isTls ? '; Secure' : ''}`
+
+  function logIn(req: IncomingMessage, res: ServerResponse, { token }: Readonly<Record<string, unknown>>) {
+    if (typeof token !== 'string' || token === '' || token.length > MAX_TOKEN) {
+      throw new ApiFailure(400, 'bad_request', 'The token is missing.')
+    }
+    const from = addressKey(req.socket.remoteAddress ?? '', NETWORK)
+    const result = logins.logIn(token, from)
+    if (result.kind === 'accepted') {
+      const { cookie, session } = result
+      const maxAge = Math.floor((session.expiresAt - host.clock.now()) / 1_000)
+      return send(req, res, 200, meOf(session), { 'Set-Cookie': cookieOf(cookie, maxAge) })
+    }
+    host.log.warn(
+      { code: 'MH3605', ip: from, blocked: result.kind === 'blocked' },
+      'A login to the console was refused',
+    )
+    if (result.kind === 'blocked')
+      throw new ApiFailure(429, 'too_many_requests', 'Too many failed logins. Try again in a minute.')
+    throw new ApiFailure(401, 'unauthorized', 'This token is invalid or was already used.')
+  }
+
+  async function serveApi(path: string, req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const method = req.method === 'HEAD' ? 'GET' : (req.method ?? '')
+    if (path === PATHS.login && method === 'POST') return logIn(req, res, await readJson(req))
+    const cookie = cookieIn(req, cookieName)
+    const session = logins.find(cookie)
+    if (!session || cookie === undefined) throw new ApiFailure(401, 'unauthorized', 'Log in first.')
+    if (path === PATHS.logout && method === 'POST') {
+      logins.logOut(cookie)
+      return send(req, res, 204, undefined, { 'Set-Cookie': cookieOf('', 0), 'Clear-Site-Data': '"cache", "storage"' })
+    }
+    const handler = Object.hasOwn(handlers, `${method} ${path}`) ? handlers[`${method} ${path}`] : undefined
+    if (!handler) throw new ApiFailure(404, 'not_found', 'There is no such path.')
+    const query = new URLSearchParams(req.url?.split('?')[1] ?? '')
+    const body = method === 'POST' ? await readJson(req) : {}
+    const value = await handler({ req, res, session, query, body })
+    if (value !== undefined) send(req, res, 200, value)
+  }
+
+  async function respond(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) res.setHeader(name, value)
+    const { url = '' } = req
+    const [path = ''] = url.split('?')
+    try {
+      const refused = url.length > MAX_URL ? refusal(414, 'bad_request', 'The URL is too long.') : guard(req)
+      if (refused) throw new ApiFailure(refused.status, refused.error, refused.message)
+      if (path.startsWith('/api/')) return await serveApi(path, req, res)
+      if (req.method === 'POST') throw new ApiFailure(404, 'not_found', 'There is no such path.')
+      if (!page.serve(path, req, res)) {
+        throw new ApiFailure(
+          404,
+          'not_found',
+          page.isBuilt ? 'There is no such file.' : 'The page is not built: npm run build.',
+        )
+      }
+    } catch (error) {
+      const isKnown = error instanceof ApiFailure
+      if (!isKnown)
+        host.log.error({ code: 'MH3606', err: error, path: path.slice(0, 100) }, 'A request to the console failed')
+      if (res.headersSent) return void res.destroy()
+      const { status, ...told } = isKnown ? error.refusal : refusal(500, 'internal', 'The request failed. See the log.')
+      send(req, res, status, told)
+    }
+  }
+
+  const news = {
+    pipelined: (ip?: string) => host.log.debug({ ip }, 'closed a connection to the console that pipelined requests'),
+    slowReaders: (readers: object) =>
+      host.log.debug({ ...readers }, 'closed connections to the console because their clients do not read'),
+  }
+  const { server } = createHttpServer((req, res) => void respond(req, res), TIME_LIMITS, news, makeServer, host.clock)
+  server.maxConnections = MAX_CONNECTIONS
+  server.unref()
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      const why =
+        cause.code === 'EADDRINUSE'
+          ? `port ${port} of ${address} is in use; set another \`port\` (0: any free port), or stop the program that uses it`
+          : `the console cannot be served on ${address}:${port}: ${cause.message}`
+      reject(new StartError('MH3607', why, { at: [...host.config.at, 'port'], exitCode: 1, cause }))
+    })
+    server.listen(port, address, () => {
+      server.on('error', err => host.log.error({ code: 'MH3606', err }, 'The server of the console failed'))
+      const { port: open } = server.address() as AddressInfo
+      // Cookies do not distinguish ports.
+      cookieName = isTls ? `__Host-mcp-console-${open}` : `mcp-console-${open}`
+      const name = address.includes(':') ? `[${address}]` : address
+      resolve({ server, url: `${isTls ? 'https' : 'http'}://${name}:${open}`, isBuilt: page.isBuilt })
+    })
+  })
+}
