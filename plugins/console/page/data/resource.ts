@@ -1,7 +1,8 @@
 // Data of the API for a component: loaded at once, then again at an interval while the tab is visible.
 import { useEffect, useState } from 'preact/hooks'
 import { isVisible } from './clock.ts'
-import { errorText, request } from './request.ts'
+import { reloads } from './live.ts'
+import { errorText, post, request } from './request.ts'
 
 export interface Resource<T> {
   readonly data: T | undefined
@@ -13,8 +14,10 @@ export interface Resource<T> {
 }
 
 interface Settings {
-  /** Seconds between two requests. Default: loaded once. */
+  /** Seconds between two requests. Default: loaded once, and again after a reload of the config. */
   readonly every?: number
+  /** Sends a POST with this body, which is JSON. */
+  readonly body?: string | undefined
 }
 
 interface State<T> {
@@ -25,30 +28,31 @@ interface State<T> {
 }
 
 /** `path` undefined: nothing to load. Data of another path is never shown. */
-export function useResource<T>(path: string | undefined, { every }: Settings = {}): Resource<T> {
+export function useResource<T>(url: string | undefined, { every, body }: Settings = {}): Resource<T> {
+  const path = url === undefined ? undefined : `${url} ${body ?? ''}`
   const [state, setState] = useState<State<T>>({})
   const [attempt, setAttempt] = useState(0)
   const visible = isVisible.value
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt loads again.
+  const reload = reloads.value
   useEffect(() => {
-    if (path === undefined || !visible) return
+    if (url === undefined || !visible) return
     let isOver = false
     let timer = 0
-    async function load(url: string) {
+    async function load(from: string) {
       try {
-        const data = await request<T>(url)
+        const data = body === undefined ? await request<T>(from) : await post<T>(from, JSON.parse(body))
         if (!isOver) setState({ path, data, at: Date.now() })
       } catch (error) {
         if (!isOver) setState(old => ({ ...(old.path === path ? old : {}), path, error: errorText(error) }))
       }
-      if (!isOver && every !== undefined) timer = window.setTimeout(load, every * 1_000, url)
+      if (!isOver && every !== undefined) timer = window.setTimeout(load, every * 1_000, from)
     }
-    void load(path)
+    void load(url)
     return () => {
       isOver = true
       clearTimeout(timer)
     }
-  }, [path, every, visible, attempt])
+  }, [path, every, visible, attempt, reload])
   const own = state.path === path ? state : {}
   return { data: own.data, error: own.error, at: own.at, reload: () => setAttempt(attempt + 1) }
 }

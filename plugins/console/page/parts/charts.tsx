@@ -45,14 +45,7 @@ export function Histogram({ buckets, label }: { readonly buckets: readonly Bucke
         {buckets.map(({ label: name, count }, index) => {
           const high = count === 0 ? 0 : Math.max(1, (count / highest) * 60)
           return (
-            <rect
-              key={name}
-              class="bars"
-              x={index * wide + wide * 0.1}
-              y={60 - high}
-              width={wide * 0.8}
-              height={high}
-            >
+            <rect key={name} class="bars" x={index * wide + wide * 0.1} y={60 - high} width={wide * 0.8} height={high}>
               <title>{`${name}: ${count}`}</title>
             </rect>
           )

@@ -1,5 +1,6 @@
 // Copying text: a button, and a block of code with a button.
 import { signal } from '@preact/signals'
+import type { Command } from '../../api.ts'
 import { visibleText } from '../data/text.ts'
 import { Text } from './text.tsx'
 
@@ -41,7 +42,6 @@ export const Copy = ({ text, what, label = 'Copy' }: CopyProps) => (
 
 export const CodeBlock = ({ text, what }: CopyProps) => (
   <div class="block">
-    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard. */}
     <pre tabIndex={text.split('\n').length > 12 ? 0 : undefined}>
       <Text value={text} most={40_000} lines />
     </pre>
@@ -49,13 +49,18 @@ export const CodeBlock = ({ text, what }: CopyProps) => (
   </div>
 )
 
-/** The command that prints the same. */
-export const Command = ({ text }: { readonly text: string }) => (
-  <div class="stack small">
-    <h3>Same in the terminal</h3>
-    <CodeBlock text={text} what="the command" />
-  </div>
-)
+/** Commands of the CLI that give the same. */
+export const Commands = ({ list }: { readonly list: readonly Command[] }) =>
+  list.length === 0 ? null : (
+    <div class="stack commands">
+      {list.map(({ label, command }) => (
+        <div key={label}>
+          <h3>{label}</h3>
+          <CodeBlock text={command} what={`the command: ${label}`} />
+        </div>
+      ))}
+    </div>
+  )
 
 export const Toast = () => (
   <div role="status" class={toast.value === '' ? 'hidden' : 'toast'}>

@@ -1,9 +1,12 @@
 // States of a screen without data: loading, failed, stale, empty, plugin disabled.
 import type { ComponentChildren } from 'preact'
+import type { Envelope, Reply, Unavailable } from '../../api.ts'
 import { clock } from '../data/clock.ts'
 import type { Resource } from '../data/resource.ts'
 import { duration } from '../data/text.ts'
+import { Badge } from './badge.tsx'
 import { CodeBlock } from './copy.tsx'
+import { Text } from './text.tsx'
 
 /** Age in milliseconds after which data is marked as stale. */
 const STALE = 10_000
@@ -15,10 +18,15 @@ export const Empty = ({ title, children }: { readonly title: string; readonly ch
   </div>
 )
 
-export const PluginOff = ({ name, shows }: { readonly name: string; readonly shows: string }) => (
-  <Empty title={`The plugin ${name} is off`}>
-    <p>Add it to the config to see {shows} here.</p>
-    <CodeBlock text={`plugins: { ${/^\w+$/.test(name) ? name : `'${name}'`}: {} }`} what="the setting" />
+/** A plugin is off, or a store cannot list. */
+const Off = ({ reason, fix }: Unavailable) => (
+  <Empty title={reason}>
+    {fix !== undefined && (
+      <>
+        <p>Add to the config:</p>
+        <CodeBlock text={fix} what="the setting" />
+      </>
+    )}
   </Empty>
 )
 
@@ -31,20 +39,20 @@ export const Stale = ({ at }: { readonly at: number | undefined }) => {
   ) : null
 }
 
-interface LoadedProps<T> {
-  readonly from: Resource<T>
-  readonly children: (data: T) => ComponentChildren
+interface LoadedProps<T extends object> {
+  readonly from: Resource<Reply<T>>
+  readonly children: (data: T & Envelope) => ComponentChildren
 }
 
 /** Shows the data of a resource, or its state. */
-export function Loaded<T>({ from, children }: LoadedProps<T>) {
-  const { data, error, at } = from
+export function Loaded<T extends object>({ from, children }: LoadedProps<T>) {
+  const { data, error, at, reload } = from
   if (data === undefined) {
     if (error === undefined) return <Empty title="Loading…" />
     return (
       <div class="note fault" role="alert">
         <span>{error}</span>
-        <button type="button" onClick={from.reload}>
+        <button type="button" onClick={reload}>
           Try again
         </button>
       </div>
@@ -52,8 +60,21 @@ export function Loaded<T>({ from, children }: LoadedProps<T>) {
   }
   return (
     <div class="stack">
-      <Stale at={at} />
-      {children(data)}
+      {error !== undefined && <Stale at={at} />}
+      {data.available ? children(data) : <Off {...data} />}
     </div>
   )
 }
+
+const SCOPES: Readonly<Record<Envelope['scope'], string>> = {
+  process: 'This process only',
+  machine: 'All processes of this machine',
+  cluster: 'All nodes',
+}
+
+export const Scope = ({ scope, node }: Envelope) => (
+  <Badge>
+    {SCOPES[scope]}
+    {scope !== 'cluster' && <Text value={`, node ${node}`} most={60} />}
+  </Badge>
+)

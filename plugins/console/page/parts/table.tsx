@@ -88,6 +88,7 @@ export function Table<Row>({ caption, columns, rows: given, keyOf, onOpen, onScr
 
   const space = (height: number) =>
     height > 0 && (
+      // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row is not focusable.
       <tr class="space" aria-hidden="true">
         <td colSpan={columns.length} style={{ height: `${height}px` }} />
       </tr>
@@ -129,7 +130,6 @@ export function Table<Row>({ caption, columns, rows: given, keyOf, onOpen, onScr
         <tbody>
           {space(first * ROW)}
           {rows.slice(first, last).map((row, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the button in the first cell does the same by keyboard.
             <tr
               key={keyOf(row)}
               data-row={onOpen ? '' : undefined}

@@ -11,7 +11,6 @@ export const Text = ({ value, most = 4_000, lines = false }: Shown) => (
   <bdi>
     {pieces(value, { most, lines }).map(({ text, isEscaped }, index) =>
       isEscaped ? (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of one text have no other identity.
         <span class="escaped" key={index}>
           {text}
         </span>
