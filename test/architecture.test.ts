@@ -31,7 +31,12 @@ const FLOORS = [['http', 'threads'], ['store'], ['kernel'], ['mcp'], ['sessions'
 /** Stands on all of that, for it makes hosts; only its entry, `core/testing.ts`, imports from there. */
 const ROOF = 'testing'
 
-const files = globSync(['mcp.config.example.ts', ...FOLDERS.map(folder => `${folder}/**/*.ts`)], { cwd: ROOT }).sort()
+/** The page of the console runs in the browser and has its own rules. */
+const PAGE = 'plugins/console/page'
+const files = globSync(['mcp.config.example.ts', ...FOLDERS.map(folder => `${folder}/**/*.ts`)], {
+  cwd: ROOT,
+  ignore: `${PAGE}/**`,
+}).sort()
 const read = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 const imports = new Map<string, Import[]>(files.map(file => [file, readImports(read(file))]))
 const shipped = files.filter(file => /^(?:core|plugins|client|remote|cli)\//.test(file))
@@ -211,6 +216,21 @@ describe('Source files', () => {
     const own = Object.keys(builtInPlugins).filter(name => !/^dev-auth-server$|-(?:bus|store)-redis$/.test(name))
     expect(folders).to.have.members([...own, ...Object.keys(FAMILIES)])
     expect(Object.keys(builtInPlugins)).to.include.members(Object.values(FAMILIES).flat())
+  })
+
+  it('of the console page import only its own files, types of the API and the bundled packages', () => {
+    const page = globSync(`${PAGE}/**/*.{ts,tsx}`, { cwd: ROOT })
+    expect(page).to.include(`${PAGE}/main.tsx`)
+    const packages = /^(?:preact|preact\/hooks|@preact\/signals|wouter-preact)$/
+    const isAllowed = (file: string, { specifier }: Import) => {
+      const target = fileOf(file, specifier)
+      if (target === undefined) return packages.test(specifier)
+      return target.startsWith(`${PAGE}/`) || target === 'plugins/console/api.ts'
+    }
+    const forbidden = page.flatMap(file =>
+      readImports(read(file)).flatMap(one => (isAllowed(file, one) ? [] : `${file} imports ${one.specifier}`)),
+    )
+    expect(forbidden).to.deep.equal([])
   })
 
   it('of core mention no plugin or database, comments included', () => {

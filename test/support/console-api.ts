@@ -19,7 +19,6 @@ import type {
   Me,
   Nodes,
   Overview,
-  Reply,
   Routes,
   SearchResults,
   Second,
@@ -445,7 +444,7 @@ export interface ConsoleApi {
   /** Method, path and body of each request to the API. */
   readonly requests: ReadonlyArray<{ readonly method: string; readonly path: string; readonly body: unknown }>
   /** Replaces the data of a screen. */
-  readonly replace: (name: string, data: Reply<object>) => void
+  readonly replace: (name: string, data: object) => void
   readonly send: (event: ConsoleEvent) => void
   readonly endSession: () => void
   readonly close: () => void

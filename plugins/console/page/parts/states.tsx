@@ -74,7 +74,6 @@ const SCOPES: Readonly<Record<Envelope['scope'], string>> = {
 
 export const Scope = ({ scope, node }: Envelope) => (
   <Badge>
-    {SCOPES[scope]}
-    {scope !== 'cluster' && <Text value={`, node ${node}`} most={60} />}
+    <Text value={scope === 'cluster' ? SCOPES.cluster : `${SCOPES[scope]}, node ${node}`} most={80} />
   </Badge>
 )

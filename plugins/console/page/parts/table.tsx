@@ -90,7 +90,7 @@ export function Table<Row>({ caption, columns, rows: given, keyOf, onOpen, onScr
     height > 0 && (
       // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row is not focusable.
       <tr class="space" aria-hidden="true">
-        <td colSpan={columns.length} style={{ height: `${height}px` }} />
+        <td style={{ height: `${height}px` }} />
       </tr>
     )
 

@@ -2,7 +2,7 @@
 import { type AuditTail, PATHS, type Reply } from '../../api.ts'
 import { useQuery } from '../data/query.ts'
 import { useResource } from '../data/resource.ts'
-import { count } from '../data/text.ts'
+import { count, fullTime } from '../data/text.ts'
 import { Badge, type Tone } from '../parts/badge.tsx'
 import { CodeBlock, Commands, Copy } from '../parts/copy.tsx'
 import { Drawer } from '../parts/dialogs.tsx'
@@ -27,6 +27,11 @@ const GAPS: ReadonlySet<string> = new Set(['gap', 'healed'])
 function toneOf(line: Line): Tone {
   if (line['unreadable'] === true || GAPS.has(textOf(line, 'event') ?? '')) return 'fault'
   return line['decision'] === 'refused' ? 'warn' : 'plain'
+}
+
+const timeOf = (line: Line): string => {
+  const at = Date.parse(textOf(line, 'time') ?? '')
+  return Number.isNaN(at) ? '–' : fullTime(at)
 }
 
 const COLUMNS: readonly Column<Row>[] = [
@@ -56,7 +61,7 @@ const COLUMNS: readonly Column<Row>[] = [
     isExtra: true,
   },
   { title: 'User', cell: ({ line }) => <Optional value={textOf(line, 'user')} />, isExtra: true },
-  { title: 'Time', cell: ({ line }) => <Optional value={textOf(line, 'time')} />, width: '14.5rem', isExtra: true },
+  { title: 'Time', cell: ({ line }) => timeOf(line), width: '13.5rem', isExtra: true },
 ]
 
 const Chain = ({ chain }: { readonly chain: AuditTail['chain'] }) => (

@@ -10,10 +10,10 @@ import { type Column, Table } from '../parts/table.tsx'
 import { Code, Optional } from '../parts/text.tsx'
 
 const COLUMNS: readonly Column<CallRow>[] = [
-  { title: 'Time', cell: ({ at }) => clockTime(at), width: '5.5rem' },
+  { title: 'Time', cell: ({ at }) => clockTime(at), width: '6.5rem' },
   { title: 'Call', cell: call => <Code value={itemText(call)} /> },
   { title: 'Outcome', cell: ({ outcome }) => <OutcomeBadge outcome={outcome} />, width: '8.5rem' },
-  { title: 'Duration', cell: ({ ms }) => milliseconds(ms), width: '6rem', isNumber: true },
+  { title: 'Duration', cell: ({ ms }) => milliseconds(ms), width: '6rem', isNumber: true, isExtra: true },
   { title: 'Route', cell: ({ route }) => <Optional value={route} />, width: '8rem', isExtra: true },
   { title: 'Client', cell: call => <Optional value={clientText(call)} />, width: '11rem', isExtra: true },
   { title: 'User', cell: ({ user }) => <Optional value={user} none="anonymous" />, width: '9rem', isExtra: true },

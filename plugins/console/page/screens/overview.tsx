@@ -149,9 +149,9 @@ const TopTools = ({ tools }: { readonly tools: readonly ToolFigures[] }) => (
               <Text value={route} />
             </span>
           </span>
-          {errors > 0 && <Badge tone="warn">{percent(errors / calls)} errors</Badge>}
           <span class="end number small">
             {plural(calls, 'call')}
+            {errors > 0 && `, ${percent(errors / calls)} errors`}
             {p99 !== undefined && <span class="muted">, p99 {milliseconds(p99)}</span>}
           </span>
         </li>
