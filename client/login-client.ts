@@ -16,6 +16,10 @@ export interface LoginClientOptions
 
 export type LoginClient = ReturnType<typeof createLoginClient>
 
+const PROBE_TIMEOUT = 5_000
+/** Statuses of an error page, where a known client gets a redirect or a page. */
+const UNKNOWN_CLIENT = [400, 401, 404]
+
 /** Throws an AuthError `invalid_options`. */
 export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginClientOptions) {
   const common = {
@@ -53,6 +57,16 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
       }
       throw new AuthError('the login did not start', { code: 'login_failed' })
     },
+    /** Whether the authorization server responds to this URL of `begin` with an error, because it does not know the client. */
+    async isRefused(url: string): Promise<boolean> {
+      const signal = AbortSignal.timeout(PROBE_TIMEOUT)
+      const response = await fetch(url, { redirect: 'manual', signal }).catch(() => undefined)
+      await response?.body?.cancel().catch(() => undefined)
+      return response !== undefined && UNKNOWN_CLIENT.includes(response.status)
+    },
+    isLoggedIn: async (): Promise<boolean> => (await session.status()).loggedIn,
+    /** Revokes (RFC 7009) and deletes the tokens. */
+    disconnect: () => session.logout(),
     /** Stores the tokens of a callback URL. */
     complete: (callbackUrl: string): Promise<void> => logins.session.completeAuthorization(callbackUrl),
   }

@@ -234,12 +234,17 @@ export interface AuthorizationServer {
   readonly pages?: UserPages
 }
 
-export type UserPage = { title: string; text: string; isError: boolean; action?: { label: string; href: string } }
+/** `list`: items with a button, which sends the form fields `csrf` (the token) and `name` (the value of the item). */
+export type UserPage = { title: string; text: string; isError: boolean; action?: { label: string; href: string } } & {
+  list?: { name: string; label: string; token: string; items: readonly { text: string; value: string }[] }
+}
 
 export interface UserPages {
   /** The subject of the browser's user. Undefined: the response redirects to the sign-in, which returns to `path`. */
   identify(ctx: HostContext, path: string): Promise<string | undefined>
   show(ctx: HostContext, page: UserPage, status?: number): Promise<void>
+  /** `listener` receives subjects that can no longer sign in. */
+  onDenied(listener: (subject: string) => void): void
 }
 
 /** The default without an authorization server plugin. */

@@ -103,10 +103,10 @@ function mountedApps(
   return mounts
 }
 
-/** Redirects browsers at `/` to the first open endpoint with a page. A protected endpoint is named only if there is no other. */
+/** Redirects browsers at `/` to the first open endpoint with a page. Protected endpoints are not named. */
 function frontPage(served: readonly Served[]): Place['page'] {
-  const pages = served.flatMap(({ page, route }) => (page && route && !route.path.includes(':') ? route : []))
-  const front = pages.find(({ authorize }) => authorize === undefined) ?? (pages.length === 1 ? pages[0] : undefined)
+  const isOpen = ({ path, authorize }: Route) => authorize === undefined && !path.includes(':')
+  const front = served.find(({ page, route }) => page && route && isOpen(route))?.route
   return (
     front &&
     (ctx => {

@@ -213,7 +213,11 @@ export function refusePeople(ctx: HostContext, { pages }: Bridge): void {
 }
 
 /** For pages of other plugins. */
-export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, clock: Clock): UserPages {
+export function pagesOf(
+  getBridge: () => Promise<{ readonly bridge: Bridge }>,
+  clock: Clock,
+  listeners: Set<(subject: string) => void>,
+): UserPages {
   const may = createAddressLimit(MOST_SIGN_INS, clock)
   return {
     async identify(ctx, path) {
@@ -227,6 +231,7 @@ export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, c
     async show(ctx, page, status) {
       sendPage(ctx, (await getBridge()).bridge.pages.message(page), status)
     },
+    onDenied: listener => void listeners.add(listener),
   }
 }
 

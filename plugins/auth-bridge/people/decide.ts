@@ -47,7 +47,11 @@ function whyNot(person: Person, { domains = [], groups = [], subjects = [] }: Fi
   return lacking.join(', and ')
 }
 
-export function createDecide({ allow, scopes, roles }: Pick<FilledAuthBridge, 'allow' | 'scopes' | 'roles'>) {
+/** `denied` receives the subject of each refused user. */
+export function createDecide(
+  { allow, scopes, roles }: Pick<FilledAuthBridge, 'allow' | 'scopes' | 'roles'>,
+  denied: (subject: string) => void,
+) {
   const isAllowed = (person: Person) =>
     allow.everyone === true ||
     isInDomain(person, allow.domains ?? []) ||
@@ -56,7 +60,10 @@ export function createDecide({ allow, scopes, roles }: Pick<FilledAuthBridge, 'a
   const byScope: Rules = scopes
 
   return (person: Person): Decision => {
-    if (!isAllowed(person)) return { refused: whyNot(person, allow) }
+    if (!isAllowed(person)) {
+      denied(person.subject)
+      return { refused: whyNot(person, allow) }
+    }
     const held = Object.entries(roles as Rules).flatMap(([role, rule]) => (meets(person, rule) ? [role] : []))
     const mayHave = (scope: string) => {
       const rule = Object.hasOwn(byScope, scope) ? byScope[scope] : undefined
