@@ -52,9 +52,7 @@ export interface RequestBody {
   readonly from: { readonly argument: ArgumentPath } | { readonly properties: ReadonlyMap<string, ArgumentPath> }
   /** For `form` and `multipart`, by property name. */
   readonly encoding: ReadonlyMap<string, PropertyEncoding>
-  /**
-   * For `multipart`: properties that are binary. Their arguments are base64, or arrays of base64 (one part for each item).
-   */
+  /** For `multipart`: binary properties. Their arguments are base64, or arrays of base64 (one part for each item). */
   readonly binary: ReadonlySet<string>
 }
 

@@ -171,10 +171,7 @@ export interface StepLimit {
   begin(step: Stoppable): void
 }
 
-/**
- * Rejects with a SendFailure, with an error of undici, or with the reason of a stop. `maxResponse`: bytes after
- * decompression.
- */
+/** Rejects with a SendFailure, an undici error, or the reason of a stop. `maxResponse`: bytes after decompression. */
 export function send(request: RequestToSend, maxResponse: number, limit: StepLimit): Promise<ReceivedResponse> {
   const { dispatcher, origin, path, method, headers, body } = request
   return new Promise((resolve, reject) => {
