@@ -391,7 +391,10 @@ export function createEventStore(store: Store, { ttl, maxEvents, maxBytes }: Str
               { record: recordOf(stream), version, set, ttl },
               renew(stream),
             ])
-            if (outcome.done) return { ...found, epoch, facts: isAgain ? before : found.facts }
+            if (!outcome.done) continue
+            // The previous writer can append between the read and the claim.
+            const last = outcome.results[1]?.last ?? found.last
+            return { ...found, last, epoch, facts: isAgain ? before : found.facts }
           }
         },
         async finish(digest, stream, writer) {

@@ -61,12 +61,7 @@ async function persist<Value>(act: () => Value | Promise<Value>, patience: numbe
   }
 }
 
-/** Repeats `act` if `error` means that the store does not respond. */
-function persistAfter<Value>(error: unknown, act: () => Value | Promise<Value>, patience: number): Promise<Value> {
-  if (!isUnavailable(error)) throw error
-  return persist(act, patience)
-}
-
+/** A stream that clients can resume. */
 class StoredStream {
   readonly name: string
   readonly #settings: ResumableStreamSettings
@@ -151,8 +146,9 @@ class StoredStream {
     if (writer) return this.#appendShared(next, writer)
     const append = () => store.append(session, this.name, next.message, this.#stored)
     const seq = append()
+    if (!(seq instanceof Promise)) return seq
     // A store with connections can lose the response to an append.
-    return seq instanceof Promise ? seq.catch(error => persistAfter(error, append, STORE_PATIENCE)) : seq
+    return seq.catch(error => (isUnavailable(error) ? persist(append, STORE_PATIENCE) : Promise.reject(error)))
   }
 
   /** Retries use the same number, so nothing is stored twice or skipped. */
