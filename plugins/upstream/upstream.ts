@@ -38,9 +38,9 @@ export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 const REFRESH_INTERVAL = 1_000
 const JITTER = 0.1
 const MAX_LOGGED = 5
-/** The pause between two reads of the lists, as a multiple of the time that the last one took. */
+/** Pause between two reads of the lists, as a multiple of the duration of the last read. */
 const REFRESH_PAUSE = 10
-/** Bytes of requests to a client. They are part of `requestState`. */
+/** Maximum bytes of requests to a client, which are part of `requestState`. */
 const MAX_QUESTIONS = 48_000
 
 export interface UpstreamParts {
@@ -51,14 +51,14 @@ export interface UpstreamParts {
   readonly held: HeldCalls
   readonly processes: Places
   readonly isLocal: boolean
-  /** Its entry in the lock file. */
+  /** The server's entry in the lock file. */
   readonly accepted: AcceptedServer | undefined
   readonly record: RecordUpstreamCall
   /** Counts a reconnection. */
   countRestart(): void
 }
 
-/** For the log and the operator. */
+/** Returns the reason for the log and the operator. */
 const reasonOf = (error: unknown): string => visibleText(operatorText(error))
 
 interface RoundState {
@@ -79,18 +79,18 @@ export class Upstream implements Caller {
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
-  /** The credentials of the last call of each session. */
+  /** The credentials of each session's last call. */
   readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
   #connection: Connection | undefined
   #era: Connection['era'] | undefined
   #state: State = 'starting'
   #why = ''
-  /** The reason that callers read. */
+  /** The reason that callers see. */
   #shownWhy = ''
   #since: number
   #refreshTimer: Timer | undefined
   #refreshing: Promise<void> | undefined
-  /** When a notification can cause a refresh. */
+  /** The earliest time at which a notification can cause a refresh. */
   #refreshFrom = Number.NEGATIVE_INFINITY
   #isStale = false
   #subscriptions: Subscriptions | undefined
@@ -143,7 +143,7 @@ export class Upstream implements Caller {
   get withheld(): ReadonlyMap<string, string> {
     return this.#withheld
   }
-  /** Whether a tool is left out of lists, by its name on the route. */
+  /** True if a tool is left out of lists, by its name on the route. */
   isWithheld(name: string): boolean {
     return this.#changedTools.has(name)
   }
@@ -162,7 +162,7 @@ export class Upstream implements Caller {
     return new Date(this.#since).toISOString()
   }
 
-  /** `describe`, or the lists that are served until the first connection. */
+  /** Returns `describe`, or the lists that are served until the first connection. */
   explain(): string {
     if (this.#state !== 'starting') return this.describe()
     const shown = this.#accepted ? 'its accepted tools and prompts are shown' : 'its tools are unknown'
@@ -175,7 +175,7 @@ export class Upstream implements Caller {
     if (this.#snapshot) this.#serve(this.#snapshot, this.#canComplete)
   }
 
-  /** Definitions of the lock file, which are served until the server is connected. */
+  /** Returns definitions of the lock file, which are served until the server is connected. */
   acceptedDefinitions(): readonly Definition[] {
     return this.#accepted ? this.#define(listsOf(this.#accepted), this.#accepted.completions).definitions : []
   }
@@ -192,7 +192,7 @@ export class Upstream implements Caller {
     else this.#parts.toolset.replace(this.acceptedDefinitions())
   }
 
-  /** Ends after the time limit of running calls. */
+  /** Ends this version after the time limit of running calls. */
   #retire(): void {
     this.#isRetired = true
     this.#parts.host.clock.setTimeout(() => void this.close(), this.settings.callTimeout).unref()
@@ -300,7 +300,7 @@ export class Upstream implements Caller {
       this.#parts.host.runtime.resourceUpdated(uri)
   }
 
-  /** Reads the lists again: at most once a second, and after 10 times as long as the last time took. */
+  /** Reads the lists again: at most once a second, and after a pause of ten times the last duration. */
   #refreshSoon() {
     if (this.#isStale || this.#stop.signal.aborted) return
     this.#isStale = true
@@ -375,7 +375,7 @@ export class Upstream implements Caller {
     this.#warnOfFilters(snapshot)
   }
 
-  /** Once per change: a misspelled name in `exclude` would serve the tool. */
+  /** Warns once per change: because of a misspelled name in `exclude`, the tool would be served. */
   #warnOfFilters({ tools }: Snapshot) {
     const unmatched = unmatchedFilters(
       this.settings,
@@ -432,7 +432,7 @@ export class Upstream implements Caller {
     for (const uri of this.#watched) subscriptions.watch(uri)
   }
 
-  /** Whether this server has a resource with this URI. */
+  /** True if this server has a resource with this URI. */
   has(uri: string): boolean {
     const { resources = [], resourceTemplates = [] } = this.#snapshot ?? {}
     if (resources.some(item => item['uri'] === uri)) return true
@@ -468,7 +468,7 @@ export class Upstream implements Caller {
     return isPerCaller(this.settings.http?.auth)
   }
 
-  /** Whether all callers can share a connection: the server has no sessions, or the options allow it. */
+  /** True if all callers can share a connection: the server has no sessions, or the options allow it. */
   #isShared(connection: Connection): boolean {
     const { sessions, http } = this.settings
     if (sessions === 'shared') return true
@@ -527,7 +527,7 @@ export class Upstream implements Caller {
     } catch (error) {
       this.#noteUnreachable(error)
       if (isUnknownItem(error)) this.#refreshSoon()
-      // No result: the resource does not exist.
+      // The resource does not exist, so there is no result.
       if (method === 'resources/read' && isNotFound(error)) return undefined as never
       throw this.#failure(error, call)
     }
@@ -536,7 +536,7 @@ export class Upstream implements Caller {
   #failure(error: unknown, call: Call): Error {
     const { http, name } = this.settings
     if (!isUnauthorized(error) || http?.auth?.kind !== 'bridge') return callFailure(name, error)
-    // The token is one of the caller's login at this host, which the client can renew.
+    // The token belongs to the caller's login at this host, which the client can renew.
     const { route, params } = call.offer
     const caller = { user: call.user, route, params }
     return loginEnded(this.#parts.host.services, caller, `the server "${name}" refused the token of the user`)
@@ -556,7 +556,7 @@ export class Upstream implements Caller {
     return this.#send(method, { ...paramsFor(this.settings, params, call), ...again }, ctx, call)
   }
 
-  /** Sends a call. Repeats it once if the server has certainly not executed it. */
+  /** Sends a call. Repeats it once if the server certainly did not execute it. */
   async #send(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
     try {
       return await this.#sendOnce(method, params, ctx, call)
@@ -593,7 +593,7 @@ export class Upstream implements Caller {
     return Object.keys(trace).length === 0 ? params : { ...params, _meta: { ...(params['_meta'] as Json), ...trace } }
   }
 
-  /** Whether the server has certainly not executed the call, and a retry can succeed. */
+  /** True if the server certainly did not execute the call, and a retry can succeed. */
   #canRepeat(error: unknown, call: Call): boolean {
     if (!(error instanceof RemoteError) || error.executed !== 'no') return false
     if (isUnauthorized(error)) return this.#credentials.get(call)?.refused() === true
@@ -629,7 +629,8 @@ export class Upstream implements Caller {
       running.end()
       throw error
     }
-    // Only clients with a session can cancel the call during a request. For other clients, each request has ended.
+    // Only clients with a session can cancel the call during a request. For other clients, the request has already
+    // ended.
     if (typeof call.asks === 'object') call.signal.addEventListener('abort', () => held.giveUp(id), { once: true })
     return new InputRequired(requests, { held: id, node: host.config.node }, () => held.giveUp(id))
   }
