@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { usageError } from './verb.ts'
 import { ownPackage } from './version.ts'
 
-/** The entry of docs/codes.md as plain text. */
+/** Formats an entry of docs/codes.md as plain text. */
 const plain = (entry: string) => entry.replace(/<br>/g, '\n').replace(/`` ?| ?``|`/g, '')
 
 /** Throws a usage error for an unknown code. */

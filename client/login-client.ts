@@ -10,15 +10,11 @@ export interface LoginClientOptions
   readonly apiUrl: string
   /** The authorization server. Default: the resource metadata of the API names it. */
   readonly issuer?: string | undefined
-  /** The resource indicator. Default: of the resource metadata. */
+  /** The resource indicator. Default: `resource` of the API's metadata. */
   readonly resource?: string | undefined
 }
 
 export type LoginClient = ReturnType<typeof createLoginClient>
-
-const PROBE_TIMEOUT = 5_000
-/** Statuses of an error page, where a known client gets a redirect or a page. */
-const UNKNOWN_CLIENT = [400, 401, 404]
 
 /** Throws an AuthError `invalid_options`. */
 export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginClientOptions) {
@@ -35,7 +31,7 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
   return {
     /** Returns a valid token, refreshed if necessary; undefined if the user has to log in. */
     token: () => session.token(),
-    /** Returns another token than `refused`. Undefined: the user has to log in, and the refused token is deleted. */
+    /** Returns a token other than `refused`. Undefined: the user has to log in, and the refused token is deleted. */
     async renew(refused: string): Promise<string | undefined> {
       const current = await session.token()
       if (current !== refused) return current
@@ -56,13 +52,6 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
         throw error
       }
       throw new AuthError('the login did not start', { code: 'login_failed' })
-    },
-    /** Whether the authorization server responds to this URL of `begin` with an error, because it does not know the client. */
-    async isRefused(url: string): Promise<boolean> {
-      const signal = AbortSignal.timeout(PROBE_TIMEOUT)
-      const response = await fetch(url, { redirect: 'manual', signal }).catch(() => undefined)
-      await response?.body?.cancel().catch(() => undefined)
-      return response !== undefined && UNKNOWN_CLIENT.includes(response.status)
     },
     isLoggedIn: async (): Promise<boolean> => (await session.status()).loggedIn,
     /** Revokes (RFC 7009) and deletes the tokens. */

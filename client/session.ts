@@ -25,7 +25,7 @@ export interface SessionStatus {
   readonly expired: boolean
   /** Milliseconds since the epoch; undefined: no token or no expiry. */
   readonly expiresAt: number | undefined
-  /** The next token requires no user. */
+  /** The next token can be obtained without the user. */
   readonly refreshable: boolean
   readonly tokenType: string | undefined
   readonly scope: string | undefined
@@ -106,10 +106,7 @@ export function createSession(options: ResolvedOptions, { openRedirect, issuer }
       return readCue(response)
     } catch (cause) {
       if (AuthError.is(cause) || signal?.aborted) throw cause
-      const { what, fix } = tellUnreached(
-        cause,
-        timeout.aborted ? `no response within ${TIMEOUT / 1_000} s` : undefined,
-      )
+      const { what, fix } = tellUnreached(cause, timeout.aborted ? 'TIMEOUT' : undefined)
       throw new AuthError(`${printableUrl(options.serverUrl)} ${what}`, {
         code: 'temporarily_unavailable',
         retryable: true,

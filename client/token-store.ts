@@ -11,11 +11,7 @@ import type { TokenAnswer } from './token-endpoint.ts'
 
 export type Outcome = TokenContainer | undefined
 
-interface Flight {
-  readonly outcome: Promise<Outcome>
-  /** Whether it can start a login. */
-  readonly ask: 'no' | 'ask' | 'defer'
-}
+type Flight = { readonly outcome: Promise<Outcome>; readonly ask: 'no' | 'ask' | 'defer' }
 
 const flights = new WeakMap<TokenCache, Map<string, Flight>>()
 
@@ -48,7 +44,10 @@ export function isExpired(token: Lifetime, now: number): boolean {
   return end !== undefined && now >= end
 }
 
-/** Within a tenth of its lifetime, at most a minute, or `leeway` seconds. `spread` (0 to 1) distributes refreshes. */
+/**
+ * True if the token expires soon: within a tenth of its lifetime, at most a minute, or `leeway` seconds. `spread` (0 to
+ * 1) distributes refreshes.
+ */
 export function isDue(token: Lifetime, now: number, leeway: number | undefined, spread: number): boolean {
   const end = expiresAt(token)
   if (end === undefined) return false

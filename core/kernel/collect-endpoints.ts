@@ -105,15 +105,12 @@ function mountedApps(
 
 /** Redirects browsers at `/` to the first open endpoint with a page. Protected endpoints are not named. */
 function frontPage(served: readonly Served[]): Place['page'] {
-  const isOpen = ({ path, authorize }: Route) => authorize === undefined && !path.includes(':')
-  const front = served.find(({ page, route }) => page && route && isOpen(route))?.route
-  return (
-    front &&
-    (ctx => {
-      ctx.set('Cache-Control', 'no-store')
-      ctx.redirect(new URL(front.url({})).pathname)
-    })
-  )
+  const front = served.find(({ page, route }) => page && route && !route.authorize && !route.path.includes(':'))?.route
+  if (!front) return undefined
+  return ctx => {
+    ctx.set('Cache-Control', 'no-store')
+    ctx.redirect(new URL(front.url({})).pathname)
+  }
 }
 
 export interface Places {

@@ -61,8 +61,8 @@ function writeOther({ label, href }: NonNullable<Message['other']>): Markup | un
 }
 
 const writeList = ({ name, label, token, items }: NonNullable<Message['list']>): Markup => html`<ul class="list">
-${items.map(
-  ({ text, value }) => html`<li><form method="post"><p>${shown(text, 300)}</p>${tokenField(token)}
+${[...items].map(
+  ([value, text]) => html`<li><form method="post"><p>${shown(text, 300)}</p>${tokenField(token)}
 <button name="${name}" value="${value}">${label}<span class="hidden"> ${shown(text, 300)}</span></button></form></li>`,
 )}</ul>`
 
@@ -136,7 +136,7 @@ export function createPages(settings: PageSettings) {
     message: (message: Message) => writeMessage(message, layout),
     signIn: (view: SignInView) => writeSignIn(view, layout),
     chooseUser: (view: ChoiceView) => writeChoice(view, settings, layout),
-    /** Throws a TypeError for unsafe URIs. */
+    /** Creates the page that redirects. Throws a TypeError for unsafe URIs. */
     leave: (uri: string) => writeLeave(uri, layout),
   }
 }

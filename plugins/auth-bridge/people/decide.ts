@@ -47,11 +47,7 @@ function whyNot(person: Person, { domains = [], groups = [], subjects = [] }: Fi
   return lacking.join(', and ')
 }
 
-/** `denied` receives the subject of each refused user. */
-export function createDecide(
-  { allow, scopes, roles }: Pick<FilledAuthBridge, 'allow' | 'scopes' | 'roles'>,
-  denied: (subject: string) => void,
-) {
+export function createDecide({ allow, scopes, roles }: FilledAuthBridge, denied: (subject: string) => void) {
   const isAllowed = (person: Person) =>
     allow.everyone === true ||
     isInDomain(person, allow.domains ?? []) ||
@@ -73,7 +69,7 @@ export function createDecide(
   }
 }
 
-/** A scope that has only a title is not restricted. */
+/** Returns scopes with a rule. A scope that has only a title is not restricted. */
 export const restrictedScopes = ({ scopes }: Pick<FilledAuthBridge, 'scopes'>): string[] =>
   Object.entries(scopes).flatMap(([scope, { title, ...rule }]) =>
     title !== undefined && Object.keys(rule).length === 0 ? [] : scope,

@@ -55,7 +55,7 @@ const MAX_CLIENTS = 1_000
 /** Including URLs before a reload. */
 const MAX_APIS = 1_000
 const MAX_QUERY = 6_000
-/** Of the page of a link and of the callback. */
+/** The query parameters of the link page and of the callback. */
 const PARAMETERS = ['link', 'confirm', 'state', 'code', 'iss', 'error', 'error_description']
 
 const linkAt = (link: string) => pendingAt('api login link', link)
@@ -63,6 +63,18 @@ const flowAt = (state: string) => pendingAt('api login', state)
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 const secretText = () => randomBytes(32).toString('base64url')
+const PROBE_TIMEOUT = 5_000
+/** Statuses of an error page, where a known client gets a redirect or a page. */
+const UNKNOWN_CLIENT = [400, 401, 404]
+
+/** True if the authorization server responds to the URL of a login with an error, because it does not know the client. */
+async function isRefused(url: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(PROBE_TIMEOUT)
+  const response = await fetch(url, { redirect: 'manual', signal }).catch(() => undefined)
+  await response?.body?.cancel().catch(() => undefined)
+  return response !== undefined && UNKNOWN_CLIENT.includes(response.status)
+}
+
 const isClientRefused = (error: unknown) =>
   isObject(error) && ['invalid_client', 'unauthorized_client'].includes(asText(error['code']))
 
@@ -74,7 +86,7 @@ interface Access {
 
 export type Logins = ReturnType<typeof createLogins>
 
-/** Call it during set-up. */
+/** Creates the logins. Must be called in `setup`. */
 export function createLogins(host: InternalHost) {
   const { log, clock, config } = host
   const auths = new Map<string, LoginAuth>()
@@ -183,7 +195,7 @@ export function createLogins(host: InternalHost) {
     throw new ToolError(`The login at ${whatOf(link)} is not finished. Finish it, then call the tool again.`)
   }
 
-  /** Returns the token of the caller. Throws a LoginRequired, or a ToolError without secrets. */
+  /** Returns the token of the caller. Throws a LoginRequired error, or a ToolError without secrets. */
   async function tokenOf(link: Link, refused: string | undefined): Promise<string> {
     let token: string | undefined
     try {
@@ -214,7 +226,7 @@ export function createLogins(host: InternalHost) {
     return subject === undefined || issuer === undefined ? undefined : { issuer, subject }
   }
 
-  /** Whether the browser's user is the caller. Otherwise the response is a page. */
+  /** True if the browser's user is the caller. Otherwise a page is sent as the response. */
   async function isOwner(ctx: HostContext, { id, owner }: Link, path: string): Promise<boolean> {
     const user = await identify(ctx, path)
     if (!user) return false
@@ -258,7 +270,7 @@ export function createLogins(host: InternalHost) {
     const url = await client.begin()
     // The user would see an error page of the authorization server.
     const isReused = before !== undefined && new URL(url).searchParams.get('client_id') === before
-    if (!isReused || !(await client.isRefused(url)) || !(await known.drop(before))) return url
+    if (!isReused || !(await isRefused(url)) || !(await known.drop(before))) return url
     return client.begin()
   }
 
@@ -342,8 +354,8 @@ export function createLogins(host: InternalHost) {
       }
     }
     const links = (await Promise.all([...all].map(one => one.of(owner)))).flatMap(found => [...found])
-    const items = links.map(([value, link]) => ({ text: whatOf(link), value }))
-    const text = `${notice}${items.length === 0 ? 'You are not logged in at a server.' : 'This service has access to these servers in your name.'}`
+    const items = new Map(links.map(([value, link]) => [value, whatOf(link)]))
+    const text = `${notice}${items.size === 0 ? 'You are not logged in at a server.' : 'This service has access to these servers in your name.'}`
     const list = {
       name: 'disconnect',
       label: 'Disconnect',
