@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { usageError } from './verb.ts'
 import { ownPackage } from './version.ts'
 
-/** The entry of docs/codes.md as plain text: the message, an empty line, the explanation. */
+/** Formats an entry of docs/codes.md as plain text: the message, an empty line, the explanation. */
 const plain = (entry: string) =>
   entry
     .replace(/\\\n {2}/, '\n\n')

@@ -163,7 +163,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
   }
 
   async function acquire(want: Want): Promise<Outcome> {
-    // Independent of the caller: the next caller can use the result.
+    // The request is independent of the caller: the next caller can use the result.
     const { signal } = new AbortController()
     storm.check(want.anew ? 'login' : 'token')
     refuseClearText(options.serverUrl)

@@ -25,7 +25,7 @@ export interface SessionStatus {
   readonly expired: boolean
   /** Milliseconds since the epoch; undefined: no token or no expiry. */
   readonly expiresAt: number | undefined
-  /** The next token requires no user. */
+  /** The next token can be obtained without the user. */
   readonly refreshable: boolean
   readonly tokenType: string | undefined
   readonly scope: string | undefined

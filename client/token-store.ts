@@ -42,7 +42,10 @@ export function isExpired(token: Lifetime, now: number): boolean {
   return end !== undefined && now >= end
 }
 
-/** Within a tenth of its lifetime, at most a minute, or `leeway` seconds. `spread` (0 to 1) distributes refreshes. */
+/**
+ * True if the token expires soon: within a tenth of its lifetime, at most a minute, or `leeway` seconds. `spread` (0 to
+ * 1) distributes refreshes.
+ */
 export function isDue(token: Lifetime, now: number, leeway: number | undefined, spread: number): boolean {
   const end = expiresAt(token)
   if (end === undefined) return false

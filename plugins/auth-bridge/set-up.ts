@@ -106,10 +106,10 @@ function storeOf({ config: { at }, routes, services }: InternalHost) {
   return store
 }
 
-/** Milliseconds per request; three fit into the login lock (people/logins.ts). */
+/** Time limit per request, milliseconds: three requests fit into the login lock (people/logins.ts). */
 const PROVIDER_TIMEOUT = 6_000
 
-/** Without the warning of oidc-provider about Node.js 20, which this host supports. */
+/** Suppresses the warning of oidc-provider about Node.js 20, which this host supports. */
 async function load() {
   const { warn } = console
   console.warn = (...given: unknown[]) => {
@@ -176,7 +176,7 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
   host.context('upstreamToken', member)
   addEndpoints(host, options, getBridge)
   host.onReady(() => checkKeys(host, { isShared: getStore().shared, isKept: inDevelopment }))
-  // The body of a first POST would not wait for it.
+  // Loaded before listening, because the body of the first POST would not wait.
   host.onStart(async () => {
     if (host.config.purpose !== 'inspect') await load()
   })

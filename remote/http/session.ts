@@ -228,7 +228,7 @@ export function createSessionStreams(link: Link, send: Send, session: KeptSessio
 
   const isLost = () => session.isLost().catch(error => void note(`the session: ${error}`))
 
-  /** Undefined: retry later. Throws a RemoteError if the stream cannot be resumed. */
+  /** Resumes a stream. Undefined: retry later. Throws a RemoteError if the stream cannot be resumed. */
   async function resume(place: Place, epoch: number, cancellation: Cancellation): Promise<WireResponse | undefined> {
     const { id } = session
     const response = await get(place, cancellation).catch(error => {

@@ -127,7 +127,7 @@ export function createPages(settings: PageSettings) {
     message: (message: Message) => writeMessage(message, layout),
     signIn: (view: SignInView) => writeSignIn(view, layout),
     chooseUser: (view: ChoiceView) => writeChoice(view, settings, layout),
-    /** Throws a TypeError for unsafe URIs. */
+    /** Creates the page that redirects. Throws a TypeError for unsafe URIs. */
     leave: (uri: string) => writeLeave(uri, layout),
   }
 }

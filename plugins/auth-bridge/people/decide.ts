@@ -66,7 +66,7 @@ export function createDecide({ allow, scopes, roles }: Pick<FilledAuthBridge, 'a
   }
 }
 
-/** A scope that has only a title is not restricted. */
+/** Returns scopes with a rule. A scope that has only a title is not restricted. */
 export const restrictedScopes = ({ scopes }: Pick<FilledAuthBridge, 'scopes'>): string[] =>
   Object.entries(scopes).flatMap(([scope, { title, ...rule }]) =>
     title !== undefined && Object.keys(rule).length === 0 ? [] : scope,

@@ -26,7 +26,7 @@ export class LoginRequired extends ToolError {
     const url = await this.createUrl()
     const params = { mode: 'url' as const, url, message: `Log in at ${this.#what}.` }
     const question: Question = { method: 'elicitation/create', params }
-    // The round of another request cannot continue after this one.
+    // A request in another round would prevent this call from continuing.
     const canAsk = call?.asks && !roundOf(ctx) && !missingCapability(question, call.client.capabilities)
     if (canAsk) return new InputRequired({ [KEY]: question }, { [KEY]: true })
     throw new ToolError(
@@ -39,7 +39,7 @@ export class LoginRequired extends ToolError {
   }
 }
 
-/** The response of the client to the URL; undefined if it was not sent in the last round. */
+/** Returns the client's response to the URL; undefined if the URL was not sent in the last round. */
 function responseOf(ctx: CallContext): Readonly<Record<string, unknown>> | undefined {
   const { state, responses = {} } = roundOf(ctx) ?? {}
   const response = isLoginRound(state) ? responses[KEY] : undefined

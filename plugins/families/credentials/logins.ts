@@ -45,7 +45,7 @@ const MAX_WAIT = 120_000
 const WAIT_PAUSE = 1_000
 const MAX_CLIENTS = 1_000
 const MAX_QUERY = 6_000
-/** Of the page of a link and of the callback. */
+/** The query parameters of the link page and of the callback. */
 const PARAMETERS = ['link', 'confirm', 'state', 'code', 'iss', 'error', 'error_description']
 
 const linkAt = (link: string) => pendingAt('api login link', link)
@@ -63,7 +63,7 @@ interface Access {
 
 export type Logins = ReturnType<typeof createLogins>
 
-/** Call it during set-up. */
+/** Creates the logins. Must be called in `setup`. */
 export function createLogins(host: InternalHost) {
   const { log, clock, config } = host
   const auths = new Map<string, LoginAuth>()
@@ -215,7 +215,7 @@ export function createLogins(host: InternalHost) {
     }
   }
 
-  /** Returns the token of the caller. Throws a LoginRequired, or a ToolError without secrets. */
+  /** Returns the token of the caller. Throws a LoginRequired error, or a ToolError without secrets. */
   async function tokenOf(link: Link, refused: string | undefined): Promise<string> {
     let token: string | undefined
     try {
@@ -235,7 +235,7 @@ export function createLogins(host: InternalHost) {
   const showExpired = (ctx: HostContext) =>
     show(ctx, 'This login has expired', 'The link was used before, or is too old. Call the tool again for a new one.')
 
-  /** Whether the browser's user is the caller. Otherwise the response is a page. */
+  /** True if the browser's user is the caller. Otherwise a page is sent as the response. */
   async function isOwner(ctx: HostContext, { id, owner }: Link, path: string): Promise<boolean> {
     const { pages, server } = findAccess()
     // Only the parameters of these pages: the path is stored until the user has signed in.
