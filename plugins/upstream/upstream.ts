@@ -9,7 +9,6 @@ import {
   type Connection,
   type ConnectOptions,
   connect,
-  type Listening,
   operatorText,
   RemoteError,
   type RequestOptions,
@@ -29,6 +28,7 @@ import type { Places } from './places.ts'
 import { type Json, Run } from './run.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { ServerSettings } from './settings.ts'
+import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
 import { type CallCredentials, NO_CREDENTIALS, type Targets } from './targets.ts'
 
@@ -36,7 +36,6 @@ export type State = 'starting' | 'up' | 'needs login' | 'down' | 'crash loop'
 
 /** Minimum time between two reads of the lists, milliseconds. */
 const REFRESH_INTERVAL = 1_000
-const RESUBSCRIBE_DELAY = 50
 const JITTER = 0.1
 const MAX_LOGGED = 5
 /** Pause between two reads of the lists, as a multiple of the duration of the last read. */
@@ -79,8 +78,6 @@ export class Upstream implements Caller {
   readonly #supervisor: Supervisor
   readonly #stop = new AbortController()
   readonly #watched = new Set<string>()
-  /** Watched URIs whose subscription the server has confirmed. */
-  readonly #subscribed = new Set<string>()
   readonly #credentials = new WeakMap<Call, CallCredentials>()
   /** The credentials of each session's last call. */
   readonly #sessionCredentials = new WeakMap<Connection, { credentials: CallCredentials }>()
@@ -96,8 +93,7 @@ export class Upstream implements Caller {
   /** The earliest time at which a notification can cause a refresh. */
   #refreshFrom = Number.NEGATIVE_INFINITY
   #isStale = false
-  #listening: Listening | undefined
-  #resubscribeTimer: Timer | undefined
+  #subscriptions: Subscriptions | undefined
   #snapshot: Snapshot | undefined
   #canComplete = false
   #accepted: AcceptedServer | undefined
@@ -211,17 +207,21 @@ export class Upstream implements Caller {
     this.#stop.abort()
     const { clock } = this.#parts.host
     clock.clear(this.#refreshTimer)
-    clock.clear(this.#resubscribeTimer)
-    this.#listening?.end()
+    this.#endSubscriptions()
     await Promise.all([this.#sessions.close(), this.#supervisor.close()])
     await this.#parts.targets.close()
+  }
+
+  #endSubscriptions() {
+    this.#subscriptions?.end()
+    this.#subscriptions = undefined
   }
 
   #handleState(state: SupervisorState) {
     if (state.status === 'up') return this.#enter('up', '', state.since)
     if (state.status !== 'down' && state.status !== 'crash loop') return
     this.#connection = undefined
-    this.#listening?.end()
+    this.#endSubscriptions()
     this.#parts.host.clock.clear(this.#refreshTimer)
     const { error, since } = state
     this.#shownWhy = visibleText(error.message)
@@ -275,7 +275,6 @@ export class Upstream implements Caller {
     const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) })
     try {
       this.#connection = connection
-      this.#subscribed.clear()
       await this.#refresh()
     } catch (error) {
       this.#connection = undefined
@@ -283,15 +282,14 @@ export class Upstream implements Caller {
       throw error
     }
     this.#era = connection.era
-    this.#watchLists()
+    this.#subscribe(connection)
     this.#scheduleRefresh()
     return connection
   }
 
   #reopened() {
-    this.#subscribed.clear()
     this.#refreshSoon()
-    for (const uri of this.#watched) this.#subscribe('resources/subscribe', uri)
+    this.#subscriptions?.reset()
   }
 
   #handleNotification({ method, params, owner }: ServerNotification) {
@@ -414,60 +412,24 @@ export class Upstream implements Caller {
     this.#parts.host.log.warn({ code: 'MH2945', ...fields }, 'left out some items of an upstream server')
   }
 
-  /** Subscribes to changes of the lists and watched resources (2026-07-28). */
-  #watchLists() {
-    const connection = this.#connection
-    const previous = this.#listening
-    this.#listening = undefined
-    if (!connection) return previous?.end()
-    if (connection.era === 'legacy') {
-      for (const uri of this.#watched) this.#subscribe('resources/subscribe', uri)
-      return
-    }
-    const { tools, prompts, resources } = connection.capabilities
-    const uris = [...this.#watched]
-    const filters = {
-      ...(tools?.listChanged && { toolsListChanged: true }),
-      ...(prompts?.listChanged && { promptsListChanged: true }),
-      ...(resources?.listChanged && { resourcesListChanged: true }),
-      ...(uris.length > 0 && { resourceSubscriptions: uris }),
-    }
-    const replaced = () => previous?.end()
-    const listening = connection.listen(filters, () => {
-      replaced()
-      this.#noteSubscribed(uris)
+  #subscribe(connection: Connection) {
+    const { clock, log, runtime } = this.#parts.host
+    const { name } = this.settings
+    const subscriptions = createSubscriptions({
+      clock,
+      connection,
+      onConfirmed: uris => {
+        for (const uri of uris) if (this.#watched.has(uri)) runtime.resourceUpdated(uri)
+      },
+      onMissed: () => this.#refreshSoon(),
+      onRefused: (error, uris) =>
+        log.warn(
+          { code: 'MH2951', upstream: name, reason: reasonOf(error), uris },
+          'an upstream server refused a subscription: some changes are not reported',
+        ),
     })
-    this.#listening = listening
-    listening.ended.catch(() => undefined).finally(replaced)
-  }
-
-  /** A resource can have changed before the server confirmed the subscription. */
-  #noteSubscribed(uris: readonly string[]) {
-    for (const uri of uris) {
-      if (this.#subscribed.has(uri) || !this.#watched.has(uri)) continue
-      this.#subscribed.add(uri)
-      this.#parts.host.runtime.resourceUpdated(uri)
-    }
-  }
-
-  /** Collects changes of watched resources into one subscription. */
-  #resubscribeSoon() {
-    const { clock } = this.#parts.host
-    this.#resubscribeTimer ??= clock
-      .setTimeout(() => {
-        this.#resubscribeTimer = undefined
-        this.#watchLists()
-      }, RESUBSCRIBE_DELAY)
-      .unref()
-  }
-
-  #subscribe(method: 'resources/subscribe' | 'resources/unsubscribe', uri: string) {
-    if (!this.#connection?.capabilities.resources?.subscribe) return
-    this.#connection.request(method, { uri }).then(
-      () => this.#noteSubscribed([uri]),
-      error =>
-        this.#parts.host.log.debug({ upstream: this.settings.name, uri, err: error }, 'a subscription was refused'),
-    )
+    this.#subscriptions = subscriptions
+    for (const uri of this.#watched) subscriptions.watch(uri)
   }
 
   /** True if this server has a resource with this URI. */
@@ -482,12 +444,10 @@ export class Upstream implements Caller {
 
   /** Called when the first client starts, or the last client stops, watching a resource. */
   watch(uri: string, isWatched: boolean) {
-    this.#subscribed.delete(uri)
     if (isWatched) this.#watched.add(uri)
     else if (!this.#watched.delete(uri)) return
-    if (!this.#connection) return
-    if (this.#connection.era === 'modern') this.#resubscribeSoon()
-    else this.#subscribe(isWatched ? 'resources/subscribe' : 'resources/unsubscribe', uri)
+    if (isWatched) this.#subscriptions?.watch(uri)
+    else this.#subscriptions?.unwatch(uri)
   }
 
   async #openSession(call: Call, events: SessionEvents, signal: AbortSignal): Promise<Connection> {
