@@ -184,7 +184,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
 
   async function obtain(want: Want, signal: AbortSignal | undefined): Promise<Outcome> {
     for (;;) {
-      const flight = flights.current
+      const flight = flights.current()
       if (flight) {
         const outcome = await withAbort(flight.outcome, signal).catch((error: unknown) => {
           // The caller of the flight cannot ask the user in the same way as this one.
@@ -197,7 +197,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       }
       const adopted = await adopt(want, 'cache', await store.read())
       if (adopted) return adopted
-      if (flights.current) continue
+      if (flights.current()) continue
       if (want.admit?.() === false) return undefined
       const start = () => callOption('getting a token failed', FAILED, () => acquire(want))
       return withAbort(flights.start(start, want.ask), signal)
@@ -229,7 +229,7 @@ export function createEngine(ctx: ClientContext, context: CacheContext) {
       const expired = accessToken === undefined || isExpired(stored, now())
       const due = expired || isDue(stored, now(), options.refreshLeewaySeconds, spread)
       const renewable = refreshToken !== undefined || (accessToken !== undefined && isUnattended(options.grant))
-      if (!due || (!expired && (!renewable || now() < backOffUntil || flights.current))) return stored
+      if (!due || (!expired && (!renewable || now() < backOffUntil || flights.current()))) return stored
       return renewable ? renew(stored, expired, signal) : undefined
     },
     obtain,

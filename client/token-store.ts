@@ -12,16 +12,13 @@ import type { TokenAnswer } from './token-endpoint.ts'
 export type Outcome = TokenContainer | undefined
 
 type Flight = { readonly outcome: Promise<Outcome>; readonly ask: 'no' | 'ask' | 'defer' }
-
 const flights = new WeakMap<TokenCache, Map<string, Flight>>()
 
 export function createFlights(cache: TokenCache, key: string) {
   const ofCache = flights.get(cache) ?? new Map<string, Flight>()
   flights.set(cache, ofCache)
   return {
-    get current() {
-      return ofCache.get(key)
-    },
+    current: () => ofCache.get(key),
     start(work: () => Promise<Outcome>, ask: Flight['ask']): Promise<Outcome> {
       const outcome = work().finally(() => ofCache.delete(key))
       ofCache.set(key, { outcome, ask })

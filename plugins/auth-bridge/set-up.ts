@@ -154,8 +154,7 @@ export async function setUpBridge(host: InternalHost, options: FilledAuthBridge)
     : createUpstream(options.provider, { at: place, log: host.log, timeout: PROVIDER_TIMEOUT })
   const trusted = createTrustedIssuers(host, options)
   const listeners = new Set<(subject: string) => void>()
-  const denied = (subject: string) => listeners.forEach(listener => void listener(subject))
-  const parts = { denied, host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
+  const parts = { listeners, host, options, keys, upstream, trusted, signing, logo: logoOf(host, options) }
   const issuer = () => host.url(options.path)
   const published = signing.map(({ publicJwk }) => publicJwk)
   const pages = { ...pagesOf(() => getBridge(), host.clock), onDenied: listeners.add.bind(listeners) }
