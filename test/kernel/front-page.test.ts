@@ -1,15 +1,18 @@
 // Tests the redirect of browsers at `/`, which names open routes only.
 import { expect } from 'chai'
-import { plugin } from '../fixtures/plugins.ts'
+import { defineTool } from '../../core/index.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 
 after(stopHosts)
 
-const users = plugin(host => host.authenticate((_, next) => next()), { provides: ['user'] })
-const PLUGINS = { 'transport-streamable': {}, users }
+const PLUGINS = { 'transport-streamable': {}, 'dev-auth-server': {}, 'auth-jwt': {}, 'resource-metadata': {} }
 
 async function locationAt(routes: object): Promise<string | null> {
-  const { url } = await startHost({ toolsets: { all: [] }, routes: routes as never, plugins: PLUGINS as never })
+  const { url } = await startHost({
+    toolsets: { all: [defineTool({ name: 'x', handler: () => 'x' })] },
+    routes: routes as never,
+    plugins: PLUGINS as never,
+  })
   const response = await fetch(`${url}/`, { headers: { Accept: 'text/html' }, redirect: 'manual' })
   await response.body?.cancel()
   return response.headers.get('location')
