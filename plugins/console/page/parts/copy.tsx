@@ -55,7 +55,7 @@ export const Commands = ({ list }: { readonly list: readonly Command[] }) =>
     <div class="stack commands">
       {list.map(({ label, command }) => (
         <div key={label}>
-          <h3>{label}</h3>
+          <p class="small muted">{label}</p>
           <CodeBlock text={command} what={`the command: ${label}`} />
         </div>
       ))}
