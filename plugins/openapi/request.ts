@@ -24,10 +24,10 @@ export interface RequesterOptions extends ResponseLimits {
   /** Lower-case names of headers of the caller. */
   readonly forwardHeaders: readonly string[]
   readonly credentials: CredentialPlan
-  /** Milliseconds for a call, with its retries and its time in the queue. */
+  /** Time limit of a call, with retries and queue time, milliseconds. */
   readonly timeout: number
   readonly retries: number
-  /** Concurrent requests. */
+  /** Maximum concurrent requests. */
   readonly concurrency: number
   readonly services: () => Pick<Services, 'openConnections' | 'slot'>
   readonly clock: Clock
@@ -69,7 +69,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 const MAX_REDIRECTS = 5
 /** Milliseconds before the first retry without `Retry-After`; doubled for each further one. */
 const BACK_OFF = 250
-/** Headers that are sent to another origin after a redirect. */
+/** Headers that are also sent to another origin after a redirect. */
 const OPEN_HEADERS = new Set(['accept', 'accept-encoding', 'user-agent'])
 
 const isJson = (type: string): boolean => /[/+]json\b/.test(type)
@@ -158,7 +158,7 @@ function retryAfterOf({ headers }: ReceivedResponse, clock: Clock): number | und
 
 const CODE = /^(?:E[A-Z0-9_]{2,}|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|ERR_TLS_[A-Z_]+|[A-Z]+(?:_[A-Z]+){2,})$/
 
-/** The code of a network error. Its message can contain the request. */
+/** Returns only the code of a network error, because its message can contain the request. */
 function codeOf(error: unknown): string | undefined {
   const { code, errors } = error as { readonly code?: unknown; readonly errors?: readonly unknown[] }
   if (typeof code === 'string' && CODE.test(code)) return code
@@ -287,7 +287,7 @@ export function createRequester(options: RequesterOptions): Requester {
     }
   }
 
-  /** Reads credentials for each attempt, because tokens expire. Returns undefined if there is nothing to wait for. */
+  /** Reads credentials for each attempt, because tokens expire. Undefined if they are available without waiting. */
   function authorize(
     { credentials: own, method, origin }: CompiledOperation,
     { path }: BuiltRequest,
@@ -341,7 +341,7 @@ export function createRequester(options: RequesterOptions): Requester {
     }
   }
 
-  /** Returns the milliseconds until the next attempt; undefined for no further attempt. */
+  /** Returns the delay until the next attempt, milliseconds; undefined if there is none. */
   function pauseAfter(attempt: number, end: CallEnd, response?: ReceivedResponse): number | undefined {
     if (attempt >= retries || (response && !BUSY.has(response.status))) return undefined
     const asked = response && retryAfterOf(response, clock)
@@ -370,7 +370,7 @@ export function createRequester(options: RequesterOptions): Requester {
     const schemes = security.flatMap(alternative => [...alternative.keys()])
     const fix =
       secrets.length > 0 ? 'check `credentials`, `auth` and `headers`' : 'set `auth` or `headers`, which are not set'
-    log.warn({ code: 'MH3457', document: options.what, operation: id, schemes, fix }, 'an API responded with HTTP 401')
+    log.warn({ code: 'MH3460', document: options.what, operation: id, schemes, fix }, 'an API responded with HTTP 401')
   }
 
   async function attemptAll(
@@ -403,7 +403,7 @@ export function createRequester(options: RequesterOptions): Requester {
       }
       if (response.status === 401 && !isRenewed) {
         isRenewed = true
-        // The API did not process the request, so any method can be repeated.
+        // The API did not process the request, so every method can be repeated.
         if (refuseTokens(added, { origin, dpopNonce: headerOf(response.headers, 'dpop-nonce') })) continue
       }
       const pause = mayRepeat ? pauseAfter(attempt++, end, response) : undefined

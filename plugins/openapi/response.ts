@@ -9,14 +9,14 @@ import { type ParsedJson, parseResponse } from './response-json.ts'
 import { findNextPage } from './response-pages.ts'
 
 export interface ResponseLimits {
-  /** Bytes. */
+  /** Maximum size of a response, bytes. */
   readonly maxResponse: number
   readonly errorExcerpt: number
 }
 
 export interface ResponseFacts extends ResponseLimits {
   readonly operation: Operation
-  /** Without the query, which can contain a secret. */
+  /** The URL without the query, which can contain a secret. */
   readonly url: string
   readonly query: string
   /** Values that were sent as credentials. */
@@ -26,21 +26,21 @@ export interface ResponseFacts extends ResponseLimits {
 const text = (value: string): ContentBlock => ({ type: 'text', text: value })
 const failure = (message: string): CallToolResult => ({ content: [text(message)], isError: true })
 
-/** Does not use the server's status text, which can be arbitrary. */
+/** Omits the server's status text, which can be arbitrary. */
 function statusLine(status: number): string {
   const name = STATUS_CODES[status]
   return name === undefined ? `HTTP ${status}` : `HTTP ${status} ${name}`
 }
 
 const REDACTED = '[redacted]'
-/** Shorter values occur in texts by chance. */
+/** Minimum length of redacted values, because shorter ones occur by chance. */
 const MIN_SECRET = 6
 
 function spellings(secret: string): string[] {
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])]
 }
 
-/** Some APIs repeat the request in their responses. */
+/** Redacts secrets, because some APIs repeat the request in their responses. */
 function withoutSecrets(body: string, secrets: readonly string[]): string {
   let clean = body
   for (const secret of secrets) {
@@ -72,7 +72,7 @@ const TEXTUAL =
 
 const isText = (type: string): boolean => isJson(type) || TEXTUAL.test(type)
 
-/** Undefined for an unknown charset, and for bytes that are not text in it. */
+/** Decodes a body. Undefined for an unknown charset, and for bytes that are not text in it. */
 function decodeText(body: Buffer, charset: string | undefined): string | undefined {
   if (charset === undefined || /^utf-?8$/i.test(charset)) return isUtf8(body) ? body.toString('utf8') : undefined
   try {
@@ -122,7 +122,7 @@ function textResult(body: string, type: string, response: ReceivedResponse, fact
   return { content }
 }
 
-/** The result of a response without a body, which often contains only the location of a new resource. */
+/** Creates the result of a response without a body, which often contains only the location of a new resource. */
 function emptyResult({ status, headers }: ReceivedResponse, { secrets }: ResponseFacts): CallToolResult {
   const location = headerOf(headers, 'location')
   const lines = [statusLine(status)]
@@ -142,7 +142,7 @@ function tooLarge({ declaredSize }: ReceivedResponse, { maxResponse }: ResponseF
   )
 }
 
-/** The texts of a problem document (RFC 9457), and of common error objects. */
+/** Returns the texts of a problem document (RFC 9457), or of common error objects. */
 function problemOf(value: unknown): string | undefined {
   if (!isObject(value)) return undefined
   const said = ['title', 'detail', 'message', 'error_description'].flatMap(name => {
@@ -199,7 +199,7 @@ function redirectResult(response: ReceivedResponse, { secrets }: ResponseFacts):
   return failure(`HTTP ${response.status}: the API redirects${target}. The redirect was not followed.`)
 }
 
-/** The result of a call: `isError` for a status of 300 or more, except 304. */
+/** Creates the result of a call: `isError` for a status of 300 or more, except 304. */
 export function toolResultOf(response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
   const { status, body, isCut } = response
   if (status >= 400) return errorResult(response, facts)

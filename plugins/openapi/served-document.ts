@@ -19,7 +19,7 @@ import { createRequester, type Requester } from './request.ts'
 import { namesOf, unknownOverrides, unmatchedFilters } from './select.ts'
 
 interface UnknownKey {
-  /** Path below the options of the document. */
+  /** Path relative to the options of the document. */
   readonly at: readonly string[]
   readonly text: string
 }
@@ -43,7 +43,7 @@ const MAX_REPORTED = 10
 export const isRemote = ({ document, overlay }: Pick<Source, 'document' | 'overlay'>): boolean =>
   [document, overlay ?? []].flat().some(name => /^https?:/.test(name))
 
-/** Drops the document itself, which can be large. */
+/** Keeps the needed parts and drops the document itself, which can be large. */
 function summarize({ api, candidates, tools, faulty }: ApiReading, source: Source): ReadDocument {
   const unknownNames = unknownOverrides(candidates, source).map(name => ({
     at: ['overrides', name],
@@ -93,7 +93,7 @@ export class ServedDocument {
     return isRemote(this.#source)
   }
 
-  /** Throws a StartError for a document that cannot be used. */
+  /** Reads the document. Throws a StartError for a document that cannot be used. */
   async read(source = this.#source): Promise<ReadDocument> {
     const { allowHosts = [] } = source
     const settings = {
@@ -152,7 +152,7 @@ export class ServedDocument {
     for (const text of limitList(notes)) this.#host.report(this.#error('MH3405', ['document'], text), 'warning')
   }
 
-  /** Used after set-up, when `report` is not available. */
+  /** Logs problems after set-up, when `report` is not available. */
   #logProblems({ unknownKeys, faults, notes }: ReadDocument): void {
     const problems = [...unknownKeys.map(({ at, text }) => `${at.join('.')}: ${text}`), ...faults, ...notes]
     if (problems.length === 0) return
@@ -224,7 +224,7 @@ export class ServedDocument {
     this.#host.clock.setTimeout(end, parseDuration(timeout)).unref()
   }
 
-  /** Reports why the host would refuse all requests to `baseUrl` or a server of the document. Called before the host serves. */
+  /** Reports URLs to which the host would refuse all requests: `baseUrl` or servers. Called before the host serves. */
   async checkBaseUrl(): Promise<void> {
     const { baseUrl } = this.#source
     if (!this.#requester) return
@@ -303,7 +303,7 @@ const limitList = (texts: readonly string[]): string[] =>
     ? [...texts]
     : [...texts.slice(0, MAX_REPORTED), `${texts.length - MAX_REPORTED} more; run \`mcp-host openapi\` to see all`]
 
-/** Omits functions, which are never equal. */
+/** Omits functions from the comparison, because they are never equal. */
 const comparable = (read: ReadDocument | undefined) => ({
   schemes: read?.securitySchemes,
   tools: read?.tools.map(({ fill: _, ...tool }) => tool),

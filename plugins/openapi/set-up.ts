@@ -7,7 +7,7 @@ import { loginsOf } from './credentials.ts'
 import type { FilledOptions } from './options.ts'
 import { isRemote, type ReadDocument, ServedDocument } from './served-document.ts'
 
-/** Files by options: on reload, `setup` of the new host reads them for the options that `onReload` receives. */
+/** Files by options: on reload, `setup` of the new host reads the files for the options that `onReload` receives. */
 const readFor = new WeakMap<object, ReadonlyMap<string, ReadDocument>>()
 
 export async function setUpOpenApi(host: InternalHost, options: FilledOptions): Promise<void> {
@@ -20,7 +20,7 @@ export async function setUpOpenApi(host: InternalHost, options: FilledOptions): 
     for (const id of loginsOf(name, source)) logins.add(id)
     const own = new ServedDocument(host, name, source, logins)
     served.set(name, own)
-    // Services that fetch are available after set-up.
+    // Services that fetch are available only after set-up.
     const document = own.isRemote ? undefined : await own.read().catch((error: StartError) => host.report(error))
     if (document) read.set(name, document)
     own.add(document ?? undefined)

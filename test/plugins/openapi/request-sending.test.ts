@@ -180,7 +180,7 @@ describe('Requests to the API of a document', () => {
       api.answer = answers(401)
       const { lines, call } = open()
       await call()
-      expect(lines.map(({ fields }) => Reflect.get(fields, 'code'))).to.deep.equal(['MH3457'])
+      expect(lines.map(({ fields }) => Reflect.get(fields, 'code'))).to.deep.equal(['MH3460'])
     })
 
     it('when the requester is closed', async () => {
